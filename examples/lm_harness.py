@@ -51,7 +51,8 @@ class ZooLM(LM):
         (words,) = self.run.draw(context, count=1, length=length, temperature=0)
         words = words[len(self.run.words_in(context)) :]
         text = "".join(words) if self.run.lexicon.of_characters else self.run.joined(words)
-        for end in settings.get("until", []):
+        ends = settings.get("until") or []
+        for end in [ends] if isinstance(ends, str) else ends:
             text = text.partition(end)[0]
         return text
 

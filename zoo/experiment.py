@@ -234,7 +234,7 @@ class Experiment:
         )
 
     def check_whole_words(self, what: str):
-        """Raises UserError if words are split into subwords, with which `what` does not go."""
+        """Raises UserError if words are split into subwords, which `what` does not support."""
         if any(one.subwords is not None for one in (self.vocabulary, self.reading_of_sources)):
             raise UserError(
                 f"{what} needs whole words, and vocabulary.subwords splits them: leave one of them "
@@ -288,9 +288,11 @@ class Experiment:
           UserError: the data cannot be read, or do not fit the recipe.
         """
         readings = self.vocabulary, self.reading_of_sources
+        head = getattr(self.model, "head", None)
         for what, there in {
             f"a {type(self.model).__name__}": isinstance(self.model, LanguageModel),
             "data.unknowns": self.data.unknowns is not None,
+            "model.head.renormalised": getattr(head, "renormalised", False),
             "vocabulary.features": any(one.features for one in readings),
             "vocabulary.unknown=refused": any(one.unknown == "refused" for one in readings),
         }.items():

@@ -21,6 +21,7 @@ from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.export import folder as exported
+from zoo.heads import CharLSTM
 from zoo.optimizers import SGD
 from zoo.sources.source import Held
 
@@ -215,6 +216,7 @@ def test_what_subwords_cannot_do_is_told(folder, tmp_path):
     for what, wrong in {
         "a LanguageModel": language,
         r"data\.unknowns": dataclasses.replace(made, data=marked),
+        r"model\.head\.renormalised": recipe(tmp_path, head=CharLSTM(renormalised=True)),
         r"vocabulary\.unknown=refused": dataclasses.replace(made, vocabulary=refused),
         r"vocabulary\.features": dataclasses.replace(
             made, source_vocabulary=refused, vocabulary=MORPHOLOGY

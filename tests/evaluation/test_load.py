@@ -81,6 +81,21 @@ def test_scores_after_prefixes_are_sums_of_steps(loaded, tmp_path):
     assert nats[1] == pytest.approx(-rows[0].log_prob, rel=1e-5)
 
 
+def test_a_prefix_without_mass_leaves_the_scores_after_it(loaded, monkeypatch):
+    assert loaded.score([], prefixes=[]) == loaded.score([]) == []
+    expected = loaded.score(["dort .", "chat"], prefixes=["le chat", ""])
+    scored = sentence_scores._scored
+
+    def impossible(run, sentences, name):
+        text, log_prob = scored(run, sentences, name)
+        log_prob = np.array(log_prob)
+        log_prob[text.starts[sentences.index(["le", "chat", "dort", "."])]] = -np.inf
+        return text, log_prob
+
+    monkeypatch.setattr(sentence_scores, "_scored", impossible)
+    assert loaded.score(["dort .", "chat"], prefixes=["le chat", ""]) == expected
+
+
 def expected_surprisals(run, sentences):
     """-log p of each word and boundary, each sentence from an empty state."""
     return [

@@ -340,6 +340,16 @@ def test_sentences_are_a_sequence_of_lists(tmp_path, monkeypatch):
     assert [*ranged.token_counts().items()] == [("d", 1), ("e", 1), ("a", 2), ("b", 1), ("g", 1)]
 
 
+@pytest.mark.parametrize("at_once", [3, 100])
+@pytest.mark.parametrize("lines", [["abcd", "", "ef", "gh", "", ""], ["a b", ""]])
+def test_sentences_without_words_may_end_a_text(tmp_path, monkeypatch, lines, at_once):
+    monkeypatch.setattr(mapped_text, "_AT_ONCE", at_once)
+    (tmp_path / "a").write_text("\n".join(lines) + "\n")
+    found, expected = sentences(tmp_path / "a", blank_lines="kept"), [*map(str.split, lines)]
+    assert [*found] == expected and found[-1] == [] and [*found[-1:]] == [[]]
+    assert [found[n] for n in range(len(lines))] == expected
+
+
 @pytest.mark.parametrize("kind", [Text, RawText, Characters])
 def test_a_text_takes_little_more_than_its_ids(tmp_path, kind):
     """Of 4 bytes a token, in the corpus and for the model; lists took 8 and 8 for the sentence."""

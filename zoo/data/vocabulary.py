@@ -51,8 +51,9 @@ class Vocabulary:
         strings of the class that are not words: these are not out of vocabulary, and perplexities
         count the probability of the string itself. A string may be in one class only. See
         zoo.data.open_words.
-      subwords: the greatest number of pieces into which words are split, learnt on the words that
-        `minimum_count` and `maximum_size` keep; their letters are pieces in any case. The
+      subwords: the greatest number of pieces into which words are split, at least 1, learnt on the
+        words that `minimum_count` and `maximum_size` keep; all their letters are pieces, also if
+        they are more. For translations alone, without features or open classes. The
         probability of a word is the product over its pieces. None: words are not split. Needs the
         package `tokenizers`; see zoo.data.open_words.
 

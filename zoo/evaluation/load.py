@@ -116,8 +116,9 @@ class LoadedModel(Loaded):
     def score(
         self, sentences: Sequence[Sentence], prefixes: Sequence[Sentence] | None = None
     ) -> list[sentence_scores.Row]:
-        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly; with a
-        prefix for each, log p(w_1 ... w_n | prefix), without the boundary."""
+        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly, nats;
+        with prefixes, log p(w_1 ... w_n | prefix) of each, without the boundary. UserError unless
+        there are as many prefixes."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.lexicon.of_characters:
@@ -131,8 +132,8 @@ class LoadedModel(Loaded):
             return sentence_scores.score(self, read, "the sentences").rows(texts)
         if isinstance(prefixes, str) or len(prefixes) != len(sentences):
             raise UserError("prefixes are one for each sentence: give a list of as many.")
-        pairs = [*map(self.words_in, prefixes)], [*map(self.words_in, sentences)]
-        return sentence_scores.score_after(self, *pairs, "the sentences").rows(texts)
+        before, read = (list(map(self.words_in, some)) for some in (prefixes, sentences))
+        return sentence_scores.score(self, read, "the sentences", before).rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""

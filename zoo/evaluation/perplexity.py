@@ -108,17 +108,16 @@ def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> di
 def in_words(
     text: EncodedText, scores: Scores, vocabulary: Vocabulary, lexicon: Lexicon
 ) -> tuple[EncodedText, Scores]:
-    """Returns a text with a token a word, of subwords the first, and log p of each word.
-
-    It is the sum over the subwords: at most log p of the word, which other subwords may spell, too.
-    """
+    """Returns a text with one token for each word, its first subword, and log p of each word: the
+    sum over its subwords, a lower bound, since other subwords may spell the same word."""
     if vocabulary.subwords is None:
         return text, scores
     spelled = vocabulary.words_of((lexicon.words[token] for token in text.words), lexicon)
     words, pieces = zip(*spelled, strict=True)
     at = np.cumsum([0, *map(len, pieces[:-1])])
     marks = lexicon.unknown, lexicon.boundary  # they have counts of their own
-    counts = np.array([lexicon.left_out.get(word, -(word in marks)) for word in words])
+    seen = lexicon.left_out
+    counts = np.array([-1 if word in marks else seen.get(word, 0) for word in words])
     log_prob = np.add.reduceat(scores.log_prob.astype(np.float64), at).astype(np.float32)
     arrays = text.words[at], text.known[at], text.counted[at], np.searchsorted(at, text.starts)
     whole = EncodedText(*arrays, text.trained[at], Strings(np.zeros(len(at)), counts), pieces)

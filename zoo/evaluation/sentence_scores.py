@@ -190,33 +190,32 @@ def share(words: int, unknown: int, of: str, to: str = "the run") -> str | None:
     return f"{unknown:,} of the {words:,} words of {of} are unknown to {to} ({unknown / words:.2%})"
 
 
-def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
-    """Scores sentences of words or characters under a run, each from an empty state."""
-    distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
-    text, log_prob = _scored(run, [*map(list, distinct)], name)
+def score(
+    run, sentences: Sequence[Sequence[str]], name: str, prefixes: Sequence | None = None
+) -> SentenceScores:
+    """Scores sentences of words or characters under a run, each from an empty state, or their words
+    after prefixes, without the boundary."""
+    before = prefixes or [()] * len(sentences)
+    pairs = [(tuple(first), tuple(rest)) for first, rest in zip(before, sentences, strict=True)]
+    distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    text, log_prob = _scored(run, [[*first, *rest] for first, rest in distinct], name)
     count = len(text.starts)
     sentence = np.repeat(np.arange(count), text.lengths)
-    lengths = np.zeros(count, np.int64)
-    lengths[: len(distinct)] = [*map(len, distinct)]
-    is_word = np.arange(len(text.words)) - text.starts[sentence] < lengths[sentence]
-    unread = text.unknown(run.lexicon)
+    begins, lengths = np.zeros((2, count), np.int64)
+    begins[: len(distinct)] = [len(first) for first, _ in distinct]
+    lengths[: len(distinct)] = [len(rest) for _, rest in distinct]
+    place = np.arange(len(text.words)) - text.starts[sentence] - begins[sentence]
+    is_word = (place >= 0) & (place < lengths[sentence])
+    unread = text.unknown(run.lexicon) & is_word
+    ends = (place >= lengths[sentence]) & (prefixes is None)
 
     def part(chosen):
         return np.bincount(sentence, np.where(chosen, log_prob, 0).astype(np.float64), count)
 
     unknown = np.bincount(sentence, unread, count).astype(np.int64)
-    parts = (part(is_word & ~unread), part(unread), part(~is_word))
-    back = np.array([distinct[tuple(words)] for words in sentences], np.int64)
+    parts = (part(is_word & ~unread), part(unread), part(ends))
+    back = np.array([distinct[pair] for pair in pairs], np.int64)
     return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
-
-
-def score_after(run, prefixes: Sequence, sentences: Sequence, name: str) -> SentenceScores:
-    """Scores the words of sentences, each after its prefix, without the boundary."""
-    whole = [[*first, *rest] for first, rest in zip(prefixes, sentences, strict=True)]
-    before, both = score(run, prefixes, name), score(run, whole, name)
-    fields = ("words", "unknown", "of_known", "of_unknown")
-    parts = (getattr(both, field) - getattr(before, field) for field in fields)
-    return SentenceScores(*[*parts, np.zeros(len(whole))])
 
 
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:

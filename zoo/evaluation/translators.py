@@ -216,7 +216,7 @@ def attention_weights(
     check(translator, "this")
 
     def of_run(run, batch, words, targets):
-        return _compiled(_model(run).attention_weights)(run.params, run.tables, *batch, words)
+        return _compiled(_model(run), "attention_weights")(run.params, run.tables, *batch, words)
 
     return _mean(translator, attentive(translator), of_run, hypothesis, source)
 
@@ -230,7 +230,7 @@ def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[s
     """
 
     def of_run(run, batch, words, targets):
-        return _compiled(_model(run).gradients)(run.params, run.tables, *batch, words, targets)
+        return _compiled(_model(run), "gradients")(run.params, run.tables, *batch, words, targets)
 
     return _mean(translator, translator.runs, of_run, hypothesis, source)
 
@@ -281,9 +281,9 @@ def _model(run: Run) -> SequenceToSequence:
 
 
 @functools.cache
-def _compiled(method):
-    """Compiles a method of a model, one program for all pairs of a shape."""
-    return jax.jit(method)
+def _compiled(model, method: str):
+    """Compiles a method, one program for all pairs of a shape and all runs of a model."""
+    return jax.jit(getattr(model, method))
 
 
 # --------- replacement of unknown words in translations; see `zoo.alignment.unknown_words`

@@ -122,7 +122,7 @@ def _encoded(sentences, types, lengths) -> Iterator[array.array]:
 
 
 class Pieces:
-    """An array in pieces; joined, it would take twice its memory for a moment."""
+    """An array kept in pieces; joining them would briefly take twice its memory."""
 
     def __init__(self, pieces: list[np.ndarray]):
         self.pieces, self.starts = pieces, np.cumsum([0, *map(len, pieces)])
@@ -130,7 +130,8 @@ class Pieces:
     def __getitem__(self, part: slice) -> np.ndarray:
         first, last = np.searchsorted(self.starts, (part.start, part.stop), side="right") - 1
         places = zip(self.pieces[first : last + 1], self.starts[first:], strict=False)
-        return np.concatenate([p[max(part.start - at, 0) : part.stop - at] for p, at in places])
+        parts = [p[max(part.start - at, 0) : part.stop - at] for p, at in places]
+        return np.concatenate([np.zeros(0, np.int32), *parts])  # behind the last word is no piece
 
 
 @dataclasses.dataclass(eq=False)
@@ -203,7 +204,7 @@ def _int32(path, length) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class ArraySentences(Sequence):
-    """Sentences as arrays of ids, in half the memory of lists; each is a list when it is read."""
+    """Sentences as arrays of ids, in half the memory of lists; each is decoded on access."""
 
     text: TextArrays
     words: tuple[str, ...]  # the spelling of each id
