@@ -5,7 +5,8 @@ and V = 128,256 words, from XLA's memory analysis of the compiled function, with
 results; nothing is run. Times of a step, forward and backward, at N = 1,024, D = 256 and V =
 50,000, interleaved. The sides:
 
-- zoo: `zoo.losses.weighted_softmax_loss`, as training uses it; and in bfloat16;
+- zoo: `zoo.losses.weighted_softmax_loss`, as training uses it; in bfloat16; and with blocks of 32
+  tokens, for its memory;
 - zoo, losses by token: `zoo.losses.softmax_loss`, summed;
 - plain: the formula, with all logits in memory;
 - optax: `optax.softmax_cross_entropy_with_integer_labels` of all logits;
@@ -18,6 +19,7 @@ results; nothing is run. Times of a step, forward and backward, at N = 1,024, D 
 """
 
 import argparse
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -31,12 +33,13 @@ from zoo.losses import softmax
 TOKENS, SIZE, VOCABULARY = 8_192, 512, 128_256
 TIMED = 1_024, 256, 50_000
 CHUNKS = 64
+FEW = 32  # tokens of a block, where memory counts more than time
 
 
-def weighted_sum(hidden, weights, bias, targets):
+def weighted_sum(hidden, weights, bias, targets, block=None):
     """Computes the mean loss as training does, with weights of tokens that are not constants."""
     of_tokens = jnp.where(targets < 0, 0, 1 / targets.size)
-    return losses.weighted_softmax_loss(hidden, weights, bias, targets, of_tokens)
+    return losses.weighted_softmax_loss(hidden, weights, bias, targets, of_tokens, block)
 
 
 def by_token(hidden, weights, bias, targets):
@@ -130,6 +133,8 @@ def main():
     memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in sides.items()}
     memory["zoo, bfloat16"] = memory_of(weighted_sum, shapes(*sizes, jnp.bfloat16))
     given = shapes(*sizes)
+    few = functools.partial(weighted_sum, block=FEW)
+    memory[f"zoo, {FEW} tokens at a time"] = memory_of(few, given)
     memory["zoo, entropy"] = memory_of(entropy, given)
     memory["zoo, divergence"] = memory_of(divergence, (*given[:3], *given[:3]), range(6))
     title = f"temporary memory, N = {TOKENS:,}, D = {SIZE}, V = {VOCABULARY:,}"
