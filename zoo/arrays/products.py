@@ -38,6 +38,10 @@ def matmul(left, right):
     if is_narrow(left) or is_narrow(right):
         columns = "m"[: right.ndim - 1]
         return einsum(f"...k,k{columns}->...{columns}", left, right)
+    if left.ndim > 2 and sharded_functions.is_local():
+        # Of merged axes XLA for CPUs computes the gradient of `right` up to twice as fast.
+        product = left.reshape(-1, left.shape[-1]) @ right
+        return product.reshape(*left.shape[:-1], *right.shape[1:])
     return left @ right
 
 

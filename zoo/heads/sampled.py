@@ -138,6 +138,9 @@ class SampledHead(SoftmaxScores):
                 f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
                 f"the vectors of words {vectors.shape[-1]}"
             )
+        if product == PRODUCTS["batch"]:
+            # XLA for CPUs computes the gradient faster as [D, K], and would transpose the product.
+            product, vectors = "...d,dk->...k", jax.lax.optimization_barrier(vectors.T)
         scores = products.einsum(product, hidden, vectors)
         if not self.bias:
             return scores
