@@ -147,6 +147,9 @@ def test_the_words_of_a_text_or_split_are_scored(call, workdir, tmp_path):
     assert code == 0 and len(printed.splitlines()) == 5  # a header, three words, a boundary
     assert call(commands, "score", workdir, text, "--words", "--output", table)[:2] == (0, "")
     assert table.read_text() == printed
+    text.write_text("le zèbre dort\n")
+    code, _, told = call(commands, "score", workdir, text, "--words")
+    assert code == 0 and f"1 of the 3 words of {text} are unknown to the run (33.33%)\n" in told
     code, whole, _ = call(commands, "score", workdir, "--words", "--split", "test")
     assert code == 0 and len(whole.splitlines()) == 24  # twenty words, three boundaries
     rows = [line.split("\t") for line in whole.splitlines()]

@@ -133,6 +133,17 @@ def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, said):
     assert sorted(path.name.split(".")[2] for path in found) == ["carried", "sentences"]
 
 
+def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, said):
+    rows = [
+        "\t".join([str(n), word, *"________"]) for n, word in enumerate(["les maisons", "sont"], 1)
+    ]
+    (tmp_path / "joint.conllu").write_text("\n".join([*rows, "", ""]), encoding="utf-8")
+    text_report.report(runs[:1], "joint.conllu")
+    joint = "'les maisons': words with blanks, which the training text has as several words"
+    assert said.count(f"  {joint}: give plain text") == 1
+    assert "" not in said
+
+
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(output_files, "WIDTH", 10_000)
     line = ["zoo", "compare", *runs, "--data", "other.conllu", "--state", "sentences"]

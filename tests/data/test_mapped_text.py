@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import os
+import tracemalloc
 
 import datasets
 import numpy as np
@@ -18,7 +19,7 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.priors import DigitStrings, KneserNey, TopWords, Unigram
 from zoo.runs.seen_texts import Texts
-from zoo.sources import mapped_text
+from zoo.sources import files, mapped_text
 
 VOCABULARIES = {
     "counted": Vocabulary(),
@@ -180,6 +181,21 @@ def test_the_command_encodes_tables_and_data_sets(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=message):
         command_table.main(["encode", given[2], "--column", "bod", "--output", str(out / "no")])
     assert not (out / "no").exists()
+
+
+def test_a_plain_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    (tmp_path / "text").write_bytes(b"word\n" + b"a " * (8 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match=r"text, line 2, has more than 1,048,576 bytes in one"):
+            mapped_text.write([str(tmp_path / "text")], tmp_path / "encoded")
+        assert tracemalloc.get_traced_memory()[1] < 5 << 20
+    finally:
+        tracemalloc.stop()
+    assert not (tmp_path / "encoded").exists()
 
 
 def test_what_needs_each_string_is_refused(text):

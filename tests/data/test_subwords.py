@@ -106,6 +106,20 @@ def test_words_have_the_sums_of_their_pieces(encoded):
     assert words.read_as(lexicon, 5, 6) == "</s>"
 
 
+def test_words_with_the_mark_of_pieces_were_seen_as_their_pieces_spell_them():
+    """Their pieces are those of the word with _ in the mark's place, whose count they share."""
+    corpora = {
+        "train": Corpus("train", [["a▁b", "a_b", "a▁b", "▁"], ["a▁b", "b"]]),
+        "validation": Corpus("validation", [["b", "a▁b", "▁", "a_b", "ab"]]),
+    }
+    vocabulary = Vocabulary(subwords=20)
+    lexicon, read = vocabulary.build(Held(corpora))
+    text = vocabulary.encode(read["validation"], lexicon)
+    scores = Scores(np.zeros(len(text.words), np.float32), np.ones(len(text.words), bool))
+    words, _ = perplexity.in_words(text, scores, vocabulary, lexicon)
+    assert words.occurrences(lexicon).tolist() == [1, 4, 1, 4, 0, 2]
+
+
 def test_a_text_of_words_stays_as_it_is():
     vocabulary = Vocabulary()
     corpus = Corpus("text", [["aa", "ab"], ["aab"]])

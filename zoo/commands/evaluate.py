@@ -146,7 +146,8 @@ def _score_words(run, arguments):
     """Writes or prints the surprisal of each word of a text."""
     splits = [arguments.split] if arguments.split else []
     (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
-    options.print_notes(scored.notes)
+    of = arguments.file or arguments.split
+    options.print_notes([*scored.notes, run.share(scored.corpus.sentences, of)])
     columns = surprisal.columns(scored.given)
     rows = surprisal.rows(scored.given, scored.text, scored.scores, run.lexicon)
     lines = map(output_files.line, itertools.chain([columns], rows))

@@ -248,8 +248,9 @@ def _text(run, path, state, mixed) -> dict:
     record = judgement.passport
     output_files.show(*map(str, judgement.keep()))
     unknown = record["out_of_vocabulary"]
-    if told := sentence_scores.share(record["data"]["words"], unknown, path):
-        output_files.show(f"  {told}")
+    told = sentence_scores.share(record["data"]["words"], unknown, path)
+    for note in filter(None, (told, *judgement.notes, *judgement.warnings)):
+        output_files.show(f"  {note}")
     return record
 
 

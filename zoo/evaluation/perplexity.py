@@ -1,5 +1,6 @@
 """Exact log-probabilities of a text, and the figures made from them."""
 
+import collections
 import contextlib
 import contextvars
 import dataclasses
@@ -17,6 +18,7 @@ from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.batches import Batches, BucketedPairs, PairedText
 from zoo.data.encoded_text import EncodedText, Strings
+from zoo.data.open_words import MARK
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
@@ -116,8 +118,10 @@ def in_words(
     words, pieces = zip(*spelled, strict=True)
     at = np.cumsum([0, *map(len, pieces[:-1])])
     marks = lexicon.unknown, lexicon.boundary  # they have counts of their own
-    seen = lexicon.left_out
-    counts = np.array([-1 if word in marks else seen.get(word, 0) for word in words])
+    seen: collections.Counter = collections.Counter()
+    for word, count in lexicon.left_out.items():
+        seen[word.replace(MARK, "_")] += count  # as its pieces spell it
+    counts = np.array([-1 if word in marks else seen[word] for word in words])
     log_prob = np.add.reduceat(scores.log_prob.astype(np.float64), at).astype(np.float32)
     arrays = text.words[at], text.known[at], text.counted[at], np.searchsorted(at, text.starts)
     whole = EncodedText(*arrays, text.trained[at], Strings(np.zeros(len(at)), counts), pieces)

@@ -243,12 +243,9 @@ class Convolution:
     def _vectors(self, params, letters, lengths, **options):
         """Computes the vectors of spellings, [n, size], in the type of the parameters."""
         least = max(self.widths)
-        vectors = map_by_length(self._gradable, params, letters, lengths, least=least, **options)
+        gradable = Differentiated(self._forward, self._backward)
+        vectors = map_by_length(gradable, params, letters, lengths, least=least, **options)
         return products.rounded_as(vectors, params["letters"])
-
-    @property
-    def _gradable(self):
-        return Differentiated(self._forward, self._backward)
 
     def distinct_vectors(self, params, tables, words):
         """Computes the vectors of words, [..., size], with each distinct word computed once."""

@@ -189,7 +189,8 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
         else:
             gram, values = _entry(line, len(levels), path, number)
             if gram in levels[-1]:
-                _fail(path, number, f"{' '.join(gram)!r} is there a second time")
+                also = ", as <unk> or <UNK>: keep one" if UNKNOWN in gram else ""
+                _fail(path, number, f"{' '.join(gram)!r} is there a second time{also}")
             levels[-1][gram] = values
     if not begun:
         raise UserError(

@@ -181,7 +181,7 @@ def read(path: str) -> tuple[pathlib.Path, str]:
 
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
-    return "".join(_texts(path))
+    return "".join(_texts(path, whole=True))
 
 
 def lines_in(path: pathlib.Path) -> Iterator[str]:
@@ -255,8 +255,8 @@ def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
         ) from error
 
 
-def _texts(path) -> Iterator[str]:
-    """Yields a text in pieces of whole lines; raises UserError if all are blank."""
+def _texts(path, whole: bool = False) -> Iterator[str]:
+    """Yields a text in pieces of whole lines, if all is `whole` held; refuses one of blanks."""
     before, begun, is_blank = 0, b"", True
     with _opened(path) as file:
         while True:
@@ -264,8 +264,8 @@ def _texts(path) -> Iterator[str]:
             # The rest of a line that no piece ends.
             while (piece := file.read(_PIECE)) and b"\n" not in piece:
                 pieces.append(piece)
-                # A compressed file of a few kB may hold a line larger than memory.
-                if not isinstance(file, io.BufferedReader) and sum(map(len, pieces)) > LONGEST_LINE:
+                plain = whole and isinstance(file, io.BufferedReader)  # of the size that it shows
+                if not plain and sum(map(len, pieces)) > LONGEST_LINE:
                     raise _too_long(f"{path}, line {before + 1},", LONGEST_LINE)
             # A binary file is refused as one, whatever its first lines are.
             end = len(piece) if b"\0" in piece else piece.rfind(b"\n") + 1

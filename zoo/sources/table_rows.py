@@ -277,7 +277,7 @@ def _text(row, column, path, number, setting, known) -> str | list[str] | None:
 def _missing(path, column, setting, names):
     some = "two" if setting == "data.columns" else "one"
     there = f"set {setting} to {some} of {named([*names])}" if names else "nor any other"
-    if {"word", "sentence"} & {*names}:
+    if {"word", "sentence", "good", "sentence_good"} & {*names}:
         there += "; or, to score a table of items, separate its columns by tabs"
     return UserError(f"{path} has no column {column!r}: {there}.")
 

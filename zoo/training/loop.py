@@ -248,7 +248,7 @@ class Trainer:
                 params = arrays.params
             else:
                 arrays = {"params": params}
-            if not _all_finite(params):
+            if not all(bool(_finite(leaf)) for leaf in jax.tree.leaves(params)):
                 self._give_up("the parameters are not finite after", step, checkpoints)
             with ownership.kept() if ownership else contextlib.nullcontext():
                 metrics.sync()  # a resumed run writes only the lines after its checkpoint
@@ -389,11 +389,6 @@ class Trainer:
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
             "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
         )
-
-
-def _all_finite(tree) -> bool:
-    """Whether all numbers in the arrays of a pytree are finite."""
-    return all(bool(_finite(leaf)) for leaf in jax.tree.leaves(tree))
 
 
 @jax.jit

@@ -103,6 +103,10 @@ BAD = {
     "above one": ("-0.5\tle\t-0.3", "0.5\tle\t-0.3", 11, "log10 of a probability is 0.5"),
     "a section too many": ("\\3-grams:", "\\4-grams:", 22, "out of order"),
     "twice": ("-0.4\tdort </s>", "-0.4\tle chat", 19, "'le chat' is there a second time"),
+    "two unknown words": (
+        *("-1.2\t<unk>\t0\n", "-1.2\t<unk>\t0\n-3\t<UNK>\n", 9),
+        "'<unk>' is there a second time, as <unk> or <UNK>: keep one",
+    ),
     "a no-break space": ("-1.1\tle dort", "-1.1\tle\u00a0dort", 20, "a 2-gram has 2 words"),
     "a count too high": ("ngram 3=2", "ngram 3=5", 22, "announces 5 3-grams and has 2"),
     "a section too few": ("ngram 3=2", "ngram 3=2\nngram 4=1", 6, "announces 1 4-grams and has 0"),
