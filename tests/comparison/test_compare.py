@@ -412,7 +412,10 @@ def test_a_run_without_results_is_named(tmp_path):
         ("null", "is not a result of this zoo"),
         ('{"kind": "perplexity"}', "is not a result of this zoo"),
         ({"constraint": ...}, r"\(it has no constraint\)"),
-        ({"policies": {"state": "kept", "boundary": "none"}}, r"policies\.state is 'kept', not carried or sentences"),
+        (
+            {"policies": {"state": "kept", "boundary": "none"}},
+            r"policies\.state is 'kept', not carried",
+        ),
     ],
 )
 def test_a_broken_result_is_named(tmp_path, broken, message):

@@ -282,11 +282,8 @@ def _outside(passport):
     if not tokens:
         written = passport["unknown_tokens"]
         return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
-    of_types = types / passport["types"]
-    return (
-        f"{tokens:,} outside the lexicon ({float(passport['out_of_vocabulary_rate']):.2%} of words, "
-        f"{of_types:.2%} of types)"
-    )
+    of_words, of_types = float(passport["out_of_vocabulary_rate"]), types / passport["types"]
+    return f"{tokens:,} outside the lexicon ({of_words:.2%} of words, {of_types:.2%} of types)"
 
 
 def _many_unknown(passport):

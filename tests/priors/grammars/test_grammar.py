@@ -324,7 +324,7 @@ def test_a_rule_whose_states_are_of_many_places_is_refused(monkeypatch):
     text = f"s: {' | '.join(parts)}\n"
     assert len(grammar_rules.read(text, "forms.grammar").edges) == 2**9 + 1
     monkeypatch.setattr(grammar_rules, "LARGEST", 3000)  # more than its states and edges
-    with pytest.raises(UserError, match="line 1: the rule s .* at too many places at once"):
+    with pytest.raises(UserError, match=r"line 1: the rule s .* at too many places at once"):
         grammar_rules.read(text, "forms.grammar")
 
 
