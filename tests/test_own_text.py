@@ -153,5 +153,7 @@ def test_files_that_are_refused(tmp_path):
         own_text.of_text([written(tmp_path, "1\ta", "a.conllu")])
     with pytest.raises(UserError, match=r"two columns.* cut -f1 .*pairs\.tsv > sources\.txt"):
         own_text.of_text([written(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
+    quoted = '"text"\t"number"\n"a b"\t"1"\n'  # a table of one text, as pandas writes it
+    assert not own_text._has_pairs(written(tmp_path, quoted, "text.tsv"))
     with pytest.raises(UserError, match=r"has a range, and parts are chosen here"):
         own_text.of_text(["a.txt[:100]"])

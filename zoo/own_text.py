@@ -19,7 +19,7 @@ from zoo.data import Characters, Pairs, RawText, text_notes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
-from zoo.sources import files
+from zoo.sources import files, table_rows
 from zoo.trust import user_modules
 
 
@@ -318,9 +318,9 @@ def _has_pairs(path):
     if not there:  # missing, or a pattern of files
         return False
     with there[0].open(encoding="utf-8", errors="replace") as file:
-        lines = [*itertools.islice(file, 20)]
-    cells = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
-    return bool(cells) and all(len(row) == 2 for row in cells) and "text" not in cells[0]
+        lines = [line.rstrip("\n") for line in itertools.islice(file, 20) if line.strip()]
+    two = bool(lines) and all(line.count("\t") == 1 for line in lines)
+    return two and "text" not in table_rows.header(lines[0])
 
 
 def _check_blanks(path, words):

@@ -10,6 +10,7 @@ import zoo
 from zoo.comparison.comparison import Wanted
 from zoo.comparison.text_report import tables
 from zoo.errors import UserError
+from zoo.evaluation import passport, results
 from zoo.runs import output_files
 
 PASSPORT = {
@@ -45,7 +46,7 @@ def keep(folder, changes=(), name=None):
         place = passport
         for part in path:
             place = place[part]
-        place[last] = value
+        place[last] = copy.deepcopy(value)
     (folder / "results").mkdir(parents=True, exist_ok=True)
     name = name or f"{passport['split']}.{passport['policies']['state']}"
     (folder / "results" / f"{name}.json").write_text(json.dumps(passport))
@@ -411,7 +412,10 @@ def test_a_run_without_results_is_named(tmp_path):
         ("null", "is not a result of this zoo"),
         ('{"kind": "perplexity"}', "is not a result of this zoo"),
         ({"constraint": ...}, r"\(it has no constraint\)"),
-        ({"policies": {"state": "kept"}}, r"policies\.state is 'kept', not carried or sentences"),
+        (
+            {"policies": {"state": "kept", "boundary": "none"}},
+            r"policies\.state is 'kept', not carried",
+        ),
     ],
 )
 def test_a_broken_result_is_named(tmp_path, broken, message):
@@ -421,4 +425,77 @@ def test_a_broken_result_is_named(tmp_path, broken, message):
         broken = json.dumps({name: value for name, value in changed.items() if value is not ...})
     (tmp_path / "a" / "results" / "broken.json").write_text(broken)
     with pytest.raises(UserError, match=rf"broken\.json .*{message}"):
+        tables([folder])
+
+
+OUTSIDE = {
+    "out_of_vocabulary": 2,
+    "out_of_vocabulary_types": 1,
+    "out_of_vocabulary_rate": 0.02,
+    "types": 20,
+    "unknown_tokens": 0,
+}
+TEXT = {"text": "a.txt", "digest": "d", "sentences": 3, "by": "this run"}
+SOURCE = {"path": "a.en", "sha256": "s", "words": 3, "out_of_vocabulary": 1}
+BAND = {"band": "unseen", "tokens": 2, "log_perplexity": 9.0}
+IMPOSSIBLE = {"tokens": 1, "first": "'a', word 1 of sentence 1", "others": 3.0}
+FULL = {
+    **OUTSIDE,
+    **{"data.words": 100, "data.sentences": 9, "trained_on": [TEXT], "source": SOURCE},
+    **{"figures.bands": [BAND], "figures.impossible": IMPOSSIBLE, "figures.interval": [4, 6]},
+}
+QUESTIONS = {"accuracy": 0.5, "right": 50, "pairs": 100, "skipped": 0}
+JUDGED = {
+    **{"kind": "minimal pairs", "figures": QUESTIONS},
+    "figures.cases": {"all": QUESTIONS, "near": 0.5},
+    "figures.groups": {"verb": {"sings": {"right": 1, "pairs": 2}}},
+}
+
+
+def without(values, name):
+    return {field: value for field, value in values.items() if field != name}
+
+
+def test_what_a_result_has_beside_its_figures_is_told(tmp_path):
+    (found,) = results.read_results([keep(tmp_path / "a", FULL)]).values()
+    (told,) = found.values()
+    lines = passport.conditions(told)
+    assert "2 outside the lexicon (2.00% of words, 5.00% of types)" in lines[1]
+    assert lines[-1].startswith("1 of the counted tokens have probability 0, the first of them 'a'")
+    keep(tmp_path / "b", JUDGED)
+    ((_, of_runs),) = results.read_answers([tmp_path / "b"]).items()
+    assert of_runs[tmp_path / "b"][0]["figures"]["groups"]["verb"]["sings"]["pairs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("whole", "change", "message"),
+    [
+        (FULL, {"tokens": 0}, "tokens is 0, where at least 1"),
+        (FULL, {"policies": {"state": "carried"}}, r"policies\.boundary is missing"),
+        (FULL, {"data.words": "many"}, r"data\.words is \"many\""),
+        (FULL, {"out_of_vocabulary": "2"}, "out_of_vocabulary is"),
+        (FULL, {"types": None}, "types is missing or null"),
+        (FULL, {"types": 0}, "2 words of 0 types are unknown"),
+        (FULL, {"out_of_vocabulary": 0, "unknown_tokens": None}, "unknown_tokens is missing"),
+        (FULL, {"out_of_vocabulary_rate": []}, "out_of_vocabulary_rate is a list"),
+        (FULL, {"trained_on": [without(TEXT, "digest")]}, r"trained_on\.0\.digest is missing"),
+        (FULL, {"source": without(SOURCE, "path")}, r"source\.path is missing"),
+        (FULL, {"source": {**SOURCE, "out_of_vocabulary": "1"}}, r"source\.out_of_vocabulary is"),
+        (FULL, {"figures.bands": [{**BAND, "band": "rare"}]}, r"figures\.bands has 'rare', not"),
+        (FULL, {"figures.impossible": {"tokens": 1}}, r"figures\.impossible\.first is missing"),
+        (FULL, {"figures.interval": [4]}, r"figures\.interval has 1 numbers, not 2"),
+        (FULL, {"figures.interval": ["low", 6]}, r"figures\.interval\.0 is \"low\""),
+        (JUDGED, {"counts": 3}, "counts is 3"),
+        (JUDGED, {"figures.skipped": "none"}, r"figures\.skipped is \"none\""),
+        (JUDGED, {"figures.cases": []}, r"figures\.cases is a list"),
+        (JUDGED, {"figures.cases": {"all": {"right": "1"}}}, r"figures\.cases\.all\.right is"),
+        (JUDGED, {"figures.cases": {"all": {"right": -1}}}, r"cases\.all has -1 right of 0"),
+        (JUDGED, {"figures.groups": {"verb": None}}, r"figures\.verb is missing or null"),
+        (JUDGED, {"figures.groups": {"verb": {"sings": 1}}}, r"figures\.verb\.sings is 1"),
+    ],
+)
+def test_a_damaged_part_of_a_result_is_named(tmp_path, whole, change, message):
+    """On reading, not by a traceback where it is told."""
+    folder = keep(tmp_path / "a", {**whole, **change}, "broken")
+    with pytest.raises(UserError, match=rf"broken\.json is not a result .*{message}"):
         tables([folder])

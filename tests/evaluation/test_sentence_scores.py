@@ -157,6 +157,8 @@ def test_the_sentence_may_stand_in_another_column(tmp_path):
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
     found = scored_sentences.read(str(path), Reading(lower_case=True), column=2)
     assert found.words == [["le", "chat"], []] and found.ids is None
+    path.write_text('one\t"le ""chat"""\n"two"\t"\n', encoding="utf-8")  # as pandas writes it
+    assert scored_sentences.read(str(path), column=2).words == [["le", '"chat"'], ['"']]
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
     found = scored_sentences.read(str(path), nbest=True, column=3)
     assert (found.words, found.ids) == ([["le", "chat"]], ["a"])

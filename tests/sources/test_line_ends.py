@@ -1,14 +1,23 @@
 """The end of a line is one rule for all readers: what `wc -l` counts, or that of an old Mac."""
 
 import json
+import sys
+import unittest.mock
 
+import numpy as np
 import pytest
 
-from zoo.priors import arpa
+from zoo import priors
+from zoo.commands import translate
+from zoo.evaluation import minimal_pairs
+from zoo.evaluation.run import listed_words
+from zoo.lexicon import Lexicon
+from zoo.papers import Realisations
+from zoo.priors import arpa, grammar_rules
 from zoo.rescoring import lattices
-from zoo.sources import conllu, evaluation_texts, files, nbest, text
-from zoo.sources.pairs import Pairs
-from zoo.sources.text import Text
+from zoo.sources import conllu, evaluation_texts, files, nbest, pairs, table_rows, text
+from zoo.sources.pairs import Pairs, Prefixed, RawPairs
+from zoo.sources.text import RawText, Text
 
 # White space and separators of Unicode that end no line.
 INSIDE = ["\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"]
@@ -44,6 +53,21 @@ def of_texts(reader):
     """The number of sentences that a source of texts reads in a file."""
     return lambda path: len(reader(path).sentences)
 
+
+def of_string(path):
+    """Sentences of the text that `zoo.load(DIR).surprisal` takes, or such a one."""
+    with open(path, newline="", encoding="utf-8") as file:
+        text = files.with_line_feeds(file.read())
+    return evaluation_texts.of_text(text, path, evaluation_texts.Reading()).sentences
+
+
+def of_standard_input(path):
+    """Lines that `zoo translate` reads from a pipe."""
+    with open(path, encoding="utf-8") as file, unittest.mock.patch.object(sys, "stdin", file):
+        return [*translate._standard_input()]
+
+
+EMPTY = Lexicon(("<unk>", "</s>"), np.ones(2, int), unknown="<unk>", boundary="</s>")
 
 # {format: (suffix, lines before, what a line of text becomes, count of what is read)}
 FORMATS = {
@@ -83,6 +107,119 @@ FORMATS = {
         lambda text: f"# {text}|J={'abcde'.index(text[0])} S=0 E=1 W=word",
         lambda path: len(next(lattices.read_lattices(path)).links),
     ),
+    "Kaldi's lattices": (
+        ".lat",
+        ("one",),
+        # The last state is a link, too.
+        lambda text: "1" if text[0] == "e" else f"0 1 {text[0]}{text[-1]}1,1,",
+        lambda path: len(next(lattices.read_lattices(path)).links),
+    ),
+    "symbols": (
+        ".txt",
+        (),
+        lambda text: f"{text[0]}{text[-1]}{'abcde'.index(text[0])}",
+        lambda path: len(lattices.read_symbols(path)),
+    ),
+    "Kaldi's lists": (
+        ".txt",
+        (),
+        lambda text: f"one-{'abcde'.index(text[0])}{text[-1]}{text}",
+        lambda path: len(next(nbest.read_lists(path)[1]).hypotheses),
+    ),
+    "references": (
+        ".txt",
+        (),
+        lambda text: f"{text[0]}\t{text}",
+        lambda path: len(nbest.read_references(path, "abcde")),
+    ),
+    "pairs in a table": (
+        ".tsv",
+        (),
+        lambda text: f"{text}\t{text}",
+        lambda path: len(Pairs((path,), (path,)).read("train").sentences),
+    ),
+    "raw pairs": (
+        ".txt",
+        (),
+        lambda text: text,
+        lambda path: len(RawPairs((path, path), (path, path)).read("train").sentences),
+    ),
+    "raw text": (
+        ".txt",
+        (),
+        lambda text: text,
+        lambda path: len([*RawText(path, path).written(path)]),
+    ),
+    "questions": (
+        ".tsv",
+        (),
+        lambda text: f"{text}\t{text}",
+        of_texts(lambda path: Prefixed(path, path).read("train")),
+    ),
+    "realisations": (
+        ".csv",
+        ("mr,ref",),
+        lambda text: f"{text},{text}",
+        of_texts(lambda path: Realisations(path, path).read("train")),
+    ),
+    "alignments": (
+        ".txt",
+        (),
+        lambda text: f"0-0{text[-1]}1-1",
+        lambda path: len(pairs.read_alignments(path, 5 * [["a", "b"]], 5 * [["c", "d"]])),
+    ),
+    "dictionary": (
+        ".tsv",
+        (),
+        lambda text: f"{text[0]}{text[-1]}\tword",
+        lambda path: len(pairs.read_dictionary(path)),
+    ),
+    "facts": (
+        ".tsv",
+        ("subject\trelation",),
+        lambda text: f"{text[0]}{text[-1]}\tword",
+        lambda path: len(table_rows.read_table(path)[1]),
+    ),
+    "table of features": (
+        ".tsv",
+        ("form\tPOS",),
+        lambda text: f"{text[0]}\t{text}",
+        lambda path: len(priors.WordTable(path)._read(files.find(path))),
+    ),
+    "list of words": (
+        ".txt",
+        (),
+        lambda text: f"{text[0]}{text[-1]}",
+        lambda path: len(priors.WordList(path)._read(files.find(path))),
+    ),
+    "lexicon": (
+        ".txt",
+        (),
+        lambda text: f"{text[0]}{text[-1]}",
+        lambda path: len(listed_words(path, EMPTY)),
+    ),
+    "grammar": (
+        ".grammar",
+        (),
+        lambda text: f'{text[0]}: "{text}"',
+        lambda path: len(grammar_rules.read(files.read_text(files.find(path)), path).starts),
+    ),
+    **{
+        f"minimal pairs, {name}": (
+            ".txt",
+            before,
+            made,
+            lambda path: len(minimal_pairs.read(path)),
+        )
+        for name, before, made in (
+            ("columns", ("sentence_good\tsentence_bad",), lambda text: f"{text}\tthe {text}"),
+            ("commas", ("good,bad",), lambda text: f"{text},the {text}"),
+            ("JSON", (), lambda text: json.dumps({"sentence_good": text, "sentence_bad": "a"})),
+            ("labels", (), lambda text: f"True\t{text}|False\tthe {text}"),
+        )
+    },
+    "a string": (".txt", (), lambda text: text, lambda path: len(of_string(path))),
+    "standard input": (".txt", (), lambda text: text, lambda path: len(of_standard_input(path))),
 }
 
 

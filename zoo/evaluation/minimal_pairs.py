@@ -240,9 +240,10 @@ def _of_labels(lines, path, reading):
         )
 
     for number, line in lines:
-        label, tab, sentence = line.partition("\t")
+        label, *cells = table_rows.cells(line, f"{path}, line {number}")
+        sentence = "\t".join(cells)
         words = sentence.split()
-        if not tab or label not in _LABELS:
+        if not cells or label not in _LABELS:
             fail(number, "not a labelled sentence")
         if not words:
             fail(number, "no words")

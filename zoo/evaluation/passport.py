@@ -268,9 +268,10 @@ def _write(path, text, scores):
 
 def unfinished(passport: dict) -> str | None:
     """Returns a note where a run was judged before the end of its training; else None."""
-    if (passport.get("training") or {}).get("finished") is not False:
+    step, finished = passport["checkpoint"], (passport.get("training") or {}).get("finished")
+    if step is None or finished is not False:
         return None
-    return f"judged at step {passport['checkpoint']:,}, before its training was finished"
+    return f"judged at step {step:,}, before its training was finished"
 
 
 def _outside(passport):
@@ -281,11 +282,8 @@ def _outside(passport):
     if not tokens:
         written = passport["unknown_tokens"]
         return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
-    of_types = types / passport["types"]
-    return (
-        f"{tokens:,} outside the lexicon ({passport['out_of_vocabulary_rate']:.2%} of words, "
-        f"{of_types:.2%} of types)"
-    )
+    of_words, of_types = float(passport["out_of_vocabulary_rate"]), types / passport["types"]
+    return f"{tokens:,} outside the lexicon ({of_words:.2%} of words, {of_types:.2%} of types)"
 
 
 def _many_unknown(passport):
@@ -356,7 +354,7 @@ def conditions(passport: dict) -> list[str]:
     data, character = passport["data"], passport["counts"].startswith("characters")
     word, sentence = ("character", "line") if character else ("word", "sentence")
     size = ""
-    if "sentences" in data and "words" in data:
+    if None not in (data.get("sentences"), data.get("words")):
         size = f", {data['sentences']:,} {sentence}s, {data['words']:,} {word}s"
     lines = [
         f"tokens: {passport['counts']}",
@@ -377,5 +375,6 @@ def conditions(passport: dict) -> list[str]:
     if constraint := passport.get("constraint"):
         lines.append(f"only as the grammar {constraint['grammar']} allows")
     if "impossible" in passport["figures"]:
-        lines.append(Impossible(**passport["figures"]["impossible"]).sentence)
+        of_words = passport["figures"]["impossible"]
+        lines.append(Impossible(of_words["tokens"], of_words["first"], of_words["others"]).sentence)
     return lines

@@ -10,13 +10,15 @@ from zoo import strict_json
 from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
+from zoo.evaluation.perplexity import BAND_NAMES, UNKNOWN
 from zoo.runs import location
 from zoo.runs.workdir import Workdir, check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match", "slot errors")
 # Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
-_ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
+_SIZES = {"sentences": int | None, "words": int | None}
+_ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str, **_SIZES}}
 _OF_MODEL = {
     **_ANY,
     "lexicon": {"words": str, "of_training": dict | None},
@@ -34,7 +36,7 @@ _PERPLEXITY = {
     "head": str,
     "parameters": int,
     "normalised_over": str,
-    "policies": {"state": str},
+    "policies": {"state": str, "boundary": str},
     "source": dict | None,
     "priors_saw_this_text": list,
     "trained_on": list | None,
@@ -44,20 +46,29 @@ _PERPLEXITY = {
     "training": dict | None,
     "checkpoint": int | None,
 }
-_ANSWERS = {**_OF_MODEL, "figures": {"accuracy": float, "right": int}}
+_GROUP = {"right": int | None, "pairs": int | None}
+_GROUPS = {"skipped": int | None, "cases": dict | None, "groups": dict | None}
+_ANSWERS = {**_OF_MODEL, "counts": str, "figures": {"accuracy": float, "right": int, **_GROUPS}}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")
+# Fields of a passport that records the words outside the lexicon.
+_OUTSIDE = {
+    **dict.fromkeys(("out_of_vocabulary", "out_of_vocabulary_types"), int),
+    **{"types": int, "unknown_tokens": int, "out_of_vocabulary_rate": float},
+}
 _BANDS = [{"band": str, "tokens": int, "log_perplexity": float}]
+_IMPOSSIBLE = {"tokens": int, "first": str, "others": float}
+_NAMES = (UNKNOWN, *BAND_NAMES)
 _MIXTURE = {"weight": float, "words": int, "log_perplexity": float}
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
 # Types within fields that may be null.
 _WITHIN = {
     "constraint": {"grammar": str, "digest": str},
-    "source": {"sha256": str},
+    "source": {"path": str, "sha256": str, "words": int, "out_of_vocabulary": int},
     "priors_saw_this_text": [str],
-    "trained_on": [{"by": str, "text": str, "sentences": int}],
+    "trained_on": [{"by": str, "text": str, "digest": str, "sentences": int}],
     "not_known": [str],
     "learns_from_text": [str],
     "knowledge": [{"text": str, "digest": str, "gave": [str]}],
@@ -190,11 +201,20 @@ def _check(passport):
         if (state := passport["policies"]["state"]) not in POLICIES:
             raise ValueError(f"policies.state is {state!r}, not {' or '.join(POLICIES)}")
         _check_parts(passport["figures"])
+        if (outside := passport.get("out_of_vocabulary")) is not None:
+            strict_json.check(passport, _OUTSIDE)
+            if outside and passport["types"] < 1:
+                raise ValueError(f"{outside} words of {passport['types']} types are unknown")
 
 
 def _check_parts(figures):
-    """Raises ValueError for bands and a mixture that a text cannot have."""
+    """Raises ValueError for bands, a mixture and impossible words that a text cannot have."""
     strict_json.check(figures.get("bands", []), _BANDS, "figures.bands")
+    for row in figures.get("bands", []):
+        if row["band"] not in _NAMES:
+            raise ValueError(f"figures.bands has {row['band']!r}, not {' or '.join(_NAMES)}")
+    if "impossible" in figures:
+        strict_json.check(figures["impossible"], _IMPOSSIBLE, "figures.impossible")
     if (mixture := figures.get("mixture")) is not None:
         strict_json.check(mixture, _MIXTURE, "figures.mixture")
         if not (0 <= float(mixture["weight"]) < 1 and mixture["words"] > 0):
@@ -204,12 +224,30 @@ def _check_parts(figures):
 def _check_counts(passport):
     """Raises ValueError for counts that a text or questions cannot have."""
     tokens, figures = passport["tokens"], passport["figures"]
-    if tokens < 0:
-        raise ValueError(f"tokens is {tokens}, where at least 0 should be")
+    if tokens < (least := int(passport["kind"] == "perplexity")):
+        raise ValueError(f"tokens is {tokens}, where at least {least} should be")
     if passport["kind"] in ANSWERS and not 0 <= figures["right"] <= tokens:
         raise ValueError(f"{figures['right']} answers of {tokens} are right")
     if not 0 <= float(figures.get("accuracy", 0)) <= 1:
         raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
+    if (interval := figures.get("interval")) is not None:
+        strict_json.check(interval, [float], "figures.interval")
+        if len(interval) != 2:
+            raise ValueError(f"figures.interval has {len(interval)} numbers, not 2")
+    if passport["kind"] in ANSWERS:
+        cases = {"cases": figures.get("cases") or {}}
+        for name, groups in (cases | (figures.get("groups") or {})).items():
+            strict_json.check(groups, {}, f"figures.{name}")
+            for group, counts in groups.items():
+                if groups is not cases["cases"] or isinstance(counts, dict):  # or one number
+                    _check_group(counts, f"figures.{name}.{group}")
+
+
+def _check_group(counts, name):
+    strict_json.check(counts, _GROUP, name)
+    right, pairs = counts.get("right") or 0, counts.get("pairs") or 0
+    if not 0 <= right <= pairs:
+        raise ValueError(f"{name} has {right} right of {pairs}")
 
 
 def of_kinds(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:

@@ -25,7 +25,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import PrefixTree, prefix_tree
 from zoo.runs import output_files
-from zoo.sources import evaluation_texts, files
+from zoo.sources import evaluation_texts, files, table_rows
 from zoo.sources import nbest as nbest_lists
 from zoo.sources.evaluation_texts import GivenText, Reading
 
@@ -125,12 +125,13 @@ def rows(
                 yield one.id, hypothesis.line, words_of(hypothesis.text, reading)
         return
     for number, line in lines:
-        fields = nbest_lists.fields(line) if nbest else line.split("\t")
+        where = f"{path}, line {number}"
+        fields = nbest_lists.fields(line) if nbest else table_rows.cells(line, where)
         if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{path}, line {number}: field {max(field, 1 + nbest)} is missing; write {form}, "
-                "or give another --column."
+                f"{where}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
+                "another --column."
             )
         yield fields[0].strip(), number, words_of(fields[field - 1], reading)
 

@@ -37,6 +37,8 @@ _LETTER = re.compile(
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 # Most states and edges of the automaton of one rule, unless it has more symbols.
 LARGEST = 50_000
+# Most places in a rule at which an automaton may stand at once, for each of them on average.
+PLACES = 20
 # Most ways to read one word, in all states.
 WAYS = 500_000
 _HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
@@ -214,7 +216,7 @@ def _determinise(parser, edges, final, rule):
         return frozenset(reached)
 
     sets = [closure(frozenset([first]))]
-    number_of, count = {sets[0]: len(edges)}, 0
+    number_of, count, places = {sets[0]: len(edges)}, 0, 0
     for states in sets:  # which grows
         nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
@@ -227,15 +229,16 @@ def _determinise(parser, edges, final, rule):
                 number_of[target] = number_of[sets[0]] + len(sets)
                 sets.append(target)
             out[symbol] = number_of[target]
+            places += len(target)
         edges.append(out)
         final.append(last in states)
         count += 1 + len(out)
-        # A rule of n symbols may have 2^n states.
-        if len(number_of) + count > largest:
+        # A rule of n symbols may have 2^n states, each of n places in it.
+        if len(number_of) + count > largest or places > PLACES * largest:
             raise UserError(
                 f"{parser.path}, line {parser.line}: the rule {rule} has more than {largest:,} "
-                "states and edges: write parts that begin alike, are repeated, or may be left out, "
-                "as rules of their own."
+                "states and edges, or may stand at too many places at once: write parts that begin "
+                "alike, are repeated, or may be left out, as rules of their own."
             )
 
 

@@ -55,8 +55,8 @@ class WordTable(_OfFile):
     The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as in a
     treebank; an item that names its own kind, "Number=Sing", is "Number:Sing" in any column. A word
     on several lines has the features of all of them. A cell that is empty or "_" has no feature.
-    Quotation marks are text, and lines without a tab that start with "#" are skipped. The number of
-    words that are in the lexicon is logged.
+    Cells in quotation marks are unquoted, and lines without a tab that start with "#" are skipped.
+    The number of words that are in the lexicon is logged.
 
         form    POS     morphology                frequency
         chats   NOUN    Gender=Masc|Number=Plur   3.1

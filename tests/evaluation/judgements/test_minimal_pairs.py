@@ -103,6 +103,8 @@ def test_every_false_sentence_is_a_twin_of_the_last_true_one(tmp_path):
     good = ["le", "chat"]
     assert pairs == [(good, ["les", "chat"]), (good, ["la", "chat"]), (["a"], ["b"])]
     assert minimal_pairs.read(str(path))[0][0] == ["Le", "chat"]
+    path.write_text('True\t"a ""b"""\nFalse\ta "c"\n')  # as pandas writes them
+    assert minimal_pairs.read(str(path))[0][:2] == (["a", '"b"'], ["a", '"c"'])
 
 
 MARVIN_LINZEN = (

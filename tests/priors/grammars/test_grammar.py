@@ -318,6 +318,16 @@ def test_a_long_list_of_words_is_a_rule():
         grammar_rules.read(f"s: ({few})*\n", "list.grammar")
 
 
+def test_a_rule_whose_states_are_of_many_places_is_refused(monkeypatch):
+    """Each of its 513 states, with two edges, stands for some hundred places."""
+    parts = ['(("a" | "b")* "a"' + n * ' ("a" | "b")' + ")" for n in range(9)]
+    text = f"s: {' | '.join(parts)}\n"
+    assert len(grammar_rules.read(text, "forms.grammar").edges) == 2**9 + 1
+    monkeypatch.setattr(grammar_rules, "LARGEST", 3000)  # more than its states and edges
+    with pytest.raises(UserError, match=r"line 1: the rule s .* at too many places at once"):
+        grammar_rules.read(text, "forms.grammar")
+
+
 def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
     """Of 51 states (one after each word), 51 classes (each word's, and <unk>'s), 1 move."""
     words = [f"w{number}" for number in range(50)]
