@@ -3,8 +3,8 @@
 Forward, backward, clipping of the gradient's norm and SGD for an LSTM language model: 2 layers of
 256, embedding 256, B = 32, T = 35; cutoffs 2,000, 10,000 and 40,000, with vectors four times
 smaller from tail to tail. Both start from the same parameters and see the same batch. PyTorch runs
-eagerly, with dense gradients of the embedding and with sparse ones; zoo, with dense updates and
-with updates by rows.
+eagerly, with dense gradients of the embedding and with sparse ones, and with sparse ones and the
+head compiled; zoo, with dense updates and with updates by rows.
 
     pip install torch==2.13.0
     python -m benchmarks.adaptive_pytorch
@@ -50,11 +50,16 @@ class TorchHead(torch.nn.Module):
         return self.softmax(hidden, targets).loss
 
 
-def torch_side(params, vocabulary, by_rows, batch):
+def _compiled(head):
+    head.compile(dynamic=True)  # the sizes of clusters change from step to step
+    return head
+
+
+def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
     return pytorch_eager_steps.one_step(
         pytorch_eager_steps.Recurrent(params, by_rows),
-        TorchHead(params["head"], vocabulary),
+        through(TorchHead(params["head"], vocabulary)),
         lambda trained: torch.optim.SGD(trained, lr=1.0),
         CLIP,
         batch,
@@ -84,15 +89,17 @@ def main():
         sides[f"zoo, {name}"] = steps.one_step(
             model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows, draw
         )
+    compiled = torch_side(params, vocabulary, True, batch, through=_compiled)
+    sides["PyTorch, by rows, compiled"] = compiled
     with same_device.multiplying_in("float32", torch):
         losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
-        f"V = {vocabulary:,}, {arguments.words} words, eager {where}; medians of {arguments.rounds}"
+        f"V = {vocabulary:,}, {arguments.words} words, {where}; medians of {arguments.rounds}"
     )
     timing.print_table(title, timing.medians(sides, arguments.rounds), "PyTorch, by rows")
     for name, values in losses.items():
-        print(f"  loss of the first steps, {name:16}: " + " ".join(f"{v:.5f}" for v in values))
+        print(f"  loss of the first steps, {name:26}: " + " ".join(f"{v:.5f}" for v in values))
 
 
 if __name__ == "__main__":

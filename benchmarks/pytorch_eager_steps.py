@@ -1,6 +1,6 @@
 """Whole training steps in PyTorch, for comparisons with the steps of `benchmarks.steps`.
 
-PyTorch runs eagerly: the sizes of sampled and clustered losses change from step to step.
+PyTorch runs eagerly, but for what a head compiles itself: sparse gradients cannot be compiled.
 """
 
 import torch

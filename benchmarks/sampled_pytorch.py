@@ -3,8 +3,9 @@
 Forward, backward, clipping of the gradient's norm and Adagrad for an LSTM language model: one layer
 of 256, embedding 256, B = 32, T = 32, 1,024 noise words of the batch, log-uniform, with repeats,
 words by Zipf's law. Both start from the same parameters and see the same batch, but draw their own
-noise. PyTorch runs eagerly, draws from an alias table, and has sparse gradients of the tables,
-which its Adagrad updates by rows; up to V = 100,000 also dense ones.
+noise. PyTorch draws from an alias table, and has sparse gradients of the tables, which its Adagrad
+updates by rows; it runs eagerly, and with the scores and the loss compiled; up to V = 100,000 also
+with dense gradients.
 
     pip install torch==2.13.0
     python -m benchmarks.sampled_pytorch
@@ -33,11 +34,17 @@ RATE, ACCUMULATOR, EPSILON = 0.1, 0.1, 1e-7
 MOST_DENSE = 100_000  # words up to which dense gradients are tried, too
 
 
+def _as_it_is(function):
+    return function
+
+
 class TorchHead(torch.nn.Module):
     """Scores of the targets and of shared noise words, and a sampled loss of them."""
 
-    def __init__(self, head, params, counts, sparse):
+    def __init__(self, head, params, counts, sparse, through):
+        """Copies the parameters; `through` compiles scores and loss, or not."""
         super().__init__()
+        self.loss = through(self._loss)
         self.is_nce = isinstance(head, NCE)
 
         def table(array):
@@ -62,9 +69,11 @@ class TorchHead(torch.nn.Module):
         """Computes the mean loss."""
         noise = self.draw()
         words = torch.cat([targets, noise])  # one lookup a table: one sparse gradient
-        vectors, bias = self.weights(words), self.bias(words)[:, 0]
-        bias = bias - self.log_expected[words]
-        tokens = len(targets)
+        bias = self.bias(words)[:, 0] - self.log_expected[words]
+        return self.loss(hidden, self.weights(words), bias)
+
+    def _loss(self, hidden, vectors, bias):
+        tokens = len(hidden)
         true = (hidden * vectors[:tokens]).sum(-1) + bias[:tokens]
         others = torch.addmm(bias[tokens:], hidden, vectors[tokens:].T)
         if self.is_nce:
@@ -73,11 +82,11 @@ class TorchHead(torch.nn.Module):
         return (torch.logaddexp(true, torch.logsumexp(others, -1)) - true).mean()
 
 
-def torch_side(head, params, counts, sparse, batch):
+def torch_side(head, params, counts, sparse, batch, through=_as_it_is):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
     return pytorch_eager_steps.one_step(
         pytorch_eager_steps.Recurrent(params, sparse),
-        TorchHead(head, params["head"], counts, sparse),
+        TorchHead(head, params["head"], counts, sparse, through),
         lambda trained: torch.optim.Adagrad(
             trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
         ),
@@ -97,6 +106,8 @@ def compare(name, vocabulary, rounds, where):
     for gradients in ("sparse", "dense")[: 1 + (vocabulary <= MOST_DENSE)]:
         sparse = gradients == "sparse"
         sides[f"PyTorch, {gradients}"] = torch_side(head, params, lexicon.counts, sparse, batch)
+    compiled = torch_side(head, params, lexicon.counts, True, batch, through=torch.compile)
+    sides["PyTorch, sparse, compiled"] = compiled
     del params
     recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
     sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
@@ -104,11 +115,11 @@ def compare(name, vocabulary, rounds, where):
         losses = {side: [run() for _ in range(3)] for side, run in sides.items()}
     title = (
         f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
-        f"eager {where}; medians of {rounds}"
+        f"{where}; medians of {rounds}"
     )
     timing.print_table(title, timing.medians(sides, rounds), "PyTorch, sparse")
     for side, values in losses.items():
-        print(f"  loss of the first steps, {side:15}: " + " ".join(f"{v:.3f}" for v in values))
+        print(f"  loss of the first steps, {side:25}: " + " ".join(f"{v:.3f}" for v in values))
 
 
 def main():

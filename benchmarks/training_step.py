@@ -5,7 +5,7 @@ Forward, backward, clipping of the gradient's norm and SGD for an LSTM language 
 passed from step to step. Both start from the same parameters and see the same batch, once in a
 process that keeps freed memory for the next step, once in a process that does not. Both compute in
 float32 and in bfloat16: zoo with training.compute="bfloat16", PyTorch with torch.autocast. PyTorch
-runs eagerly.
+runs eagerly, and compiled but for its layers of LSTM, which `torch.compile` leaves as they are.
 
     pip install torch==2.13.0
     python -m benchmarks.training_step
@@ -93,20 +93,25 @@ class TorchModel(torch.nn.Module):
         return self.head(hidden), carry
 
 
-def torch_side(params, size, words, targets, autocast=False):
-    """Returns a function that does one step and returns the loss per token."""
+def torch_side(params, size, words, targets, autocast=False, through=lambda function: function):
+    """Returns a function that does one step and returns the loss per token; `through` compiles."""
     model = TorchModel(params, size)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
     words, targets = pytorch.tensor(words), pytorch.tensor(targets)
     carry = tuple(torch.zeros(LAYERS, BATCH, size) for _ in range(2))
 
+    @through
+    def forward(words, targets, carry):
+        logits, carry = model(words, carry)
+        logits = logits.view(-1, VOCABULARY)
+        return torch.nn.functional.cross_entropy(logits, targets.view(-1)), carry
+
     def step():
         nonlocal carry
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(words.device.type, dtype=torch.bfloat16, enabled=autocast):
-            logits, new_carry = model(words, carry)
-            loss = torch.nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
+            loss, new_carry = forward(words, targets, carry)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, CLIP)
         optimizer.step()
@@ -133,9 +138,12 @@ def main():
     params = model.init(jax.random.key(0), lexicon)
     random = np.random.default_rng(0)
     words, targets = random.integers(VOCABULARY, size=(2, BATCH, LENGTH)).astype(np.int32)
+    given = params, size, words, targets
     sides = {
-        "PyTorch": torch_side(params, size, words, targets),
-        "PyTorch, autocast": torch_side(params, size, words, targets, autocast=True),
+        "PyTorch": torch_side(*given),
+        "PyTorch, compiled": torch_side(*given, through=torch.compile),
+        "PyTorch, autocast": torch_side(*given, autocast=True),
+        "PyTorch, autocast, compiled": torch_side(*given, autocast=True, through=torch.compile),
         "zoo": zoo_side(model, params, words, targets),
         "zoo, bfloat16": zoo_side(model, params, words, targets, "bfloat16"),
     }
@@ -148,7 +156,7 @@ def main():
         "PyTorch",
     )
     for name, values in losses.items():
-        print(f"  loss of the first steps, {name:17}: " + " ".join(f"{v:.5f}" for v in values))
+        print(f"  loss of the first steps, {name:27}: " + " ".join(f"{v:.5f}" for v in values))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ import jax.numpy as jnp
 
 from zoo.losses.importance import check_slots
 
+# The logarithm of a product of this many numbers, each from 1 to 2, is taken once.
+FACTORS = 32
+
 
 def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
     """Computes -log sigmoid(o_x - log E_x) - sum_k log sigmoid(log E_k - o_k).
@@ -48,5 +51,18 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
     """
     of_draws = {"kept": kept} if jnp.ndim(kept) else {}
     check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, **of_draws)
-    of_noise = jax.nn.softplus(noise_logits - log_expected_noise)
-    return jax.nn.softplus(log_expected_true - true_logits) + jnp.where(kept, of_noise, 0).sum(-1)
+    of_noise = jnp.where(kept, noise_logits - log_expected_noise, jnp.finfo(noise_logits.dtype).min)
+    return jax.nn.softplus(log_expected_true - true_logits) + _softplus_sum(of_noise)
+
+
+@jax.custom_jvp
+def _softplus_sum(x):
+    """Computes sum_k log(1 + exp(x_k)) of x [..., K]."""
+    factors = 1 + jnp.exp(-jnp.abs(x))
+    padding = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % FACTORS)]
+    groups = jnp.pad(factors, padding, constant_values=1)
+    groups = groups.reshape(*x.shape[:-1], -1, FACTORS).prod(axis=-1)
+    return jnp.maximum(x, 0).sum(axis=-1) + jnp.log(groups).sum(axis=-1)
+
+
+_softplus_sum.defjvps(lambda slope, _, x: (jax.nn.sigmoid(x) * slope).sum(axis=-1))
