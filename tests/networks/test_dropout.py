@@ -67,3 +67,17 @@ def test_the_mask_of_a_matrix_does_not_depend_on_the_blocks_in_which_it_is_drawn
     np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
     assert abs(dropped.mean() - 1) < 5 * np.sqrt(rate / (1 - rate) / weights.size)
     assert (dropped[0] != dropped[1]).any() and (dropped[:, 0] != dropped[:, 1]).any()
+
+
+# Drawn from 1, 2, 4, 8 and 16 bits.
+@pytest.mark.parametrize("rate", [0.5, 0.25, 0.9375, 0.0078125, 0.3])
+def test_each_entry_of_a_matrix_is_dropped_by_itself(rate):
+    """Also where many share a random word: of any two columns the products have both means."""
+    rows, columns = 20_000, 39
+    mask = dropout.weight_mask(jnp.ones((rows, columns)), rate, jax.random.key(0))
+    dropped = 1 - np.asarray(mask.kept, np.float64)
+    variance = rate * (1 - rate)
+    assert np.abs(dropped.mean(axis=0) - rate).max() < 5 * np.sqrt(variance / rows)
+    centred = (dropped - rate) / np.sqrt(variance)
+    products = centred.T @ centred / rows - np.eye(columns)
+    assert np.abs(products[~np.eye(columns, dtype=bool)]).max() < 7 / np.sqrt(rows)

@@ -11,8 +11,8 @@ from zoo.errors import UserError, field_name
 
 # Rates are rounded to multiples of 1 / _STEPS, to be compared with random numbers of 16 bits.
 _STEPS = 65536
-# Entries of a matrix whose mask is drawn at once. The generator takes 16 bytes an entry, of which
-# XLA may keep eight, not the mask, until the backward pass. Of a loop it keeps only the results.
+# Entries of a matrix whose mask is drawn at once. The generator takes up to 16 bytes an entry, of
+# which XLA may keep eight, not the mask, until the backward pass. Of a loop it keeps the results.
 DRAWN = 1 << 20
 
 
@@ -43,6 +43,17 @@ def _kept(keys, shape, rate):
     return bits >= _threshold(rate)
 
 
+def _kept_by_few_bits(keys, count, rate):
+    """Draws which entries of rows are kept, bool [B, count], with as many random bits as the rate
+    needs, from one for 1/2 to 16: of a large matrix, the generator is most of a mask's time."""
+    threshold = _threshold(rate)
+    bits = next(bits for bits in (1, 2, 4, 8, 16) if threshold % (_STEPS >> bits) == 0)
+    words = -(-count * bits // 32)
+    drawn = jax.vmap(lambda key: jax.random.bits(key, (words,), jnp.uint32))(keys)[:, None]
+    parts = drawn >> jnp.arange(0, 32, bits, dtype=jnp.uint32)[None, :, None] & (2**bits - 1)
+    return (parts >= threshold >> (16 - bits)).reshape(len(keys), -1)[:, :count]
+
+
 def _factor(rate):
     """Returns 1 / (1 - rate), of the rounded rate."""
     return _STEPS / (_STEPS - _threshold(rate))
@@ -71,7 +82,7 @@ def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
 
     def of_rows(arrays):
         keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(arrays[0])
-        return _kept(keys, (columns,), rate)
+        return _kept_by_few_bits(keys, columns, rate)
 
     block = row_blocks.even(rows, max(1, DRAWN // columns))
     kept = row_blocks.map_rows(of_rows, (jnp.arange(rows),), block)
