@@ -135,7 +135,7 @@ def _kl_forward(block, p, q, shaping):
         of_p, of_q = carry
         scores, _ = softmax.logits_of_rows(cut, number, shaping, *p)
         others, _ = softmax.logits_of_rows(cut, number, shaping, *q)
-        return (of_p.plus(scores, scores - others), of_q.plus(others)), None
+        return (of_p.plus(scores, scores - others)[0], of_q.plus(others)[0]), None
 
     initial = Exponentials.none(p[0]), Exponentials.none(q[0])
     (of_p, of_q), _ = jax.lax.scan(step, initial, cut.numbers())

@@ -93,11 +93,10 @@ class Shaping(NamedTuple):
 
     def slopes(self, shaped, slopes):
         """Computes the slopes of o from slopes of the shaped scores: (1 - tanh^2(o / c)) / T."""
-        if self.temperature is not None:
-            slopes, shaped = slopes / self.temperature, shaped * self.temperature
+        temperature = 1 if self.temperature is None else self.temperature
         if self.soft_cap is not None:
-            slopes = slopes * (1 - (shaped / self.soft_cap) ** 2)
-        return slopes
+            slopes = slopes * (1 - (shaped * temperature / self.soft_cap) ** 2)
+        return slopes / temperature
 
 
 UNSHAPED = Shaping()
@@ -205,7 +204,8 @@ class Exponentials(NamedTuple):
         return cls(least, zeros, zeros)
 
     def plus(self, logits, numbers=None):
-        """Returns the sum with the exponentials of further logits, and their numbers, added."""
+        """Returns the sum with the exponentials of further logits, and their numbers, added, and
+        these exponentials, exp(logit - largest)."""
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         scale = jnp.exp(self.largest - largest)
         exponentials = jnp.exp(logits - largest[:, None])
@@ -213,7 +213,8 @@ class Exponentials(NamedTuple):
         if numbers is not None:
             added = jnp.where(exponentials > 0, exponentials * numbers, 0)
             weighted = weighted * scale + added.sum(axis=-1)
-        return Exponentials(largest, self.total * scale + exponentials.sum(axis=-1), weighted)
+        total = self.total * scale + exponentials.sum(axis=-1)
+        return Exponentials(largest, total, weighted), exponentials
 
     def moved(self, below, new):
         """Returns the sum of exp(o - m) (o - m), with the largest logit m of `new`."""
@@ -247,7 +248,8 @@ def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPE
 def walk(wanted, cut, hidden, weights, bias, targets, shaping, measure=None, kept=False):
     """Computes the terms by blocks of words, and of one block also with a measure, log m [N, V].
 
-    Gives (terms, the running sum, the logits [blocks, N, size] if they are to be kept).
+    Gives (terms, the running sum, and if they are to be kept what each block has for gradients: the
+    exponentials [blocks, N, size], the largest logit so far [blocks, N], and capped logits).
     """
     of_target = target_logits(hidden, weights, bias, targets, shaping)
 
@@ -259,14 +261,15 @@ def walk(wanted, cut, hidden, weights, bias, targets, shaping, measure=None, kep
         if wanted.statistics:
             is_target = cut.row_numbers(number)[None] == targets[:, None]
             rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, block_logits).max(axis=-1))
-        new = sums.plus(measured(block_logits, measure))
+        new, exponentials = sums.plus(measured(block_logits, measure))
         if wanted.statistics:
             below = sums.moved(below, new) + _below(block_logits, new.largest).sum(axis=-1)
-        return (new, total, rival, below), block_logits if kept else None
+        capped = None if shaping.soft_cap is None else block_logits
+        return (new, total, rival, below), (exponentials, new.largest, capped) if kept else None
 
     zeros = sharded_functions.zeros(hidden.shape[0], accumulator(hidden), hidden)
     initial = Exponentials.none(hidden), zeros, zeros - jnp.inf, zeros
-    (sums, total, rival, below), scores = jax.lax.scan(step, initial, cut.numbers())
+    (sums, total, rival, below), of_blocks = jax.lax.scan(step, initial, cut.numbers())
     log_z, smoothed = sums.log(), of_target
     if wanted.smoothing:
         smoothed += wanted.smoothing * (total / cut.rows - of_target)
@@ -274,7 +277,7 @@ def walk(wanted, cut, hidden, weights, bias, targets, shaping, measure=None, kep
     if wanted.statistics:
         entropy = jnp.log(sums.total) - below / sums.total
         terms = Terms(*terms[:2], entropy, of_target > rival)
-    return terms, sums, scores
+    return terms, sums, of_blocks
 
 
 def measured(scores, measure):

@@ -48,7 +48,7 @@ def blocked_pass(hidden, weights, bias, block, shaping=UNSHAPED, *, k=0, key=Non
         sums, highest_words, highest, sample = carry
         block_logits, _ = logits_of_rows(cut, number, shaping, hidden, weights, bias)
         block_words = cut.row_numbers(number).astype(jnp.int32)
-        sums = sums.plus(block_logits)
+        sums, _ = sums.plus(block_logits)
         if k:
             values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
             words = cut.masked(number, block_words, cut.rows)  # behind all words

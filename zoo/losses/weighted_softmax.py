@@ -16,7 +16,7 @@ from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator, as_wide
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.softmax import Shaping, Wanted, flat_contexts, measured
+from zoo.losses.softmax import Shaping, Wanted, flat_contexts
 from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
@@ -43,9 +43,10 @@ class Held(NamedTuple):
     """What a block of tokens holds between its two passes over the words."""
 
     cut: row_blocks.Cut
-    scores: jax.Array  # o, [blocks of words, n, size], nats
-    measure: jax.Array | None  # log m, [n, V], nats; then there is one block of words
-    exponentials: softmax.Exponentials
+    sums: softmax.Exponentials
+    # exp(o + log m - largest), [blocks of words, n, size]; the largest so far, [blocks, n]; and
+    # with a soft cap the scores o, [blocks, n, size].
+    of_blocks: tuple[jax.Array, jax.Array, jax.Array | None]
 
     @classmethod
     def of(cls, wanted, hidden, weights, bias, targets, shaping, measure=None):
@@ -56,8 +57,8 @@ class Held(NamedTuple):
             words = max(softmax.LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
         cut = row_blocks.Cut.of(len(weights), min(words, len(weights)), adjacent=True)
         arguments = wanted, cut, hidden, weights, bias, targets, shaping, measure
-        terms, exponentials, scores = softmax.walk(*arguments, kept=True)
-        return terms, cls(cut, scores, measure, exponentials)
+        terms, *held = softmax.walk(*arguments, kept=True)
+        return terms, cls(cut, *held)
 
     def gradients(self, sums, hidden, weights, targets, shaping, of_log_z, of_target, of_all=None):
         """Adds the gradients of (weights, bias) to their sums, and computes those of hidden.
@@ -68,9 +69,9 @@ class Held(NamedTuple):
 
         def step(carry, inputs):
             (of_weights, of_bias), of_hidden = carry
-            number, scores = inputs
-            share = jnp.exp(measured(scores, self.measure) - self.exponentials.largest[:, None])
-            expected = share * (of_log_z / self.exponentials.total)[:, None]
+            number, (exponentials, largest, scores) = inputs
+            factor = jnp.exp(largest - self.sums.largest) * (of_log_z / self.sums.total)
+            expected = exponentials * factor[:, None]
             slopes = softmax.difference(expected, targets, of_target, self.cut.row_numbers(number))
             if of_all is not None:
                 slopes -= of_all[:, None]
@@ -83,7 +84,7 @@ class Held(NamedTuple):
             return ((of_weights, of_bias), of_hidden + of_block), None
 
         zeros = sharded_functions.zeros(hidden.shape, accumulator(hidden), hidden)
-        return jax.lax.scan(step, (sums, zeros), (self.cut.numbers(), self.scores))[0]
+        return jax.lax.scan(step, (sums, zeros), (self.cut.numbers(), self.of_blocks))[0]
 
 
 def _block_of_tokens(penalty, smoothing, shared, fixed, h, data, u):
@@ -142,7 +143,8 @@ def weighted_softmax_loss(
 
     Returns:
       A scalar, nats. Memory beside arguments and results is some 12 MiB or, if that is more, V
-      logits of each token of a block: by default of 280 tokens, or as many as W has columns.
+      logits of each token of a block, twice with a soft cap: by default of 280 tokens, or as many
+      as W has columns.
 
     Raises:
       ValueError: shapes do not agree, or a number is out of range. TypeError: targets are not whole
