@@ -374,7 +374,6 @@ def conditions(passport: dict) -> list[str]:
         lines.append(f"learns from this text by {' and '.join(ways)}")
     if constraint := passport.get("constraint"):
         lines.append(f"only as the grammar {constraint['grammar']} allows")
-    if "impossible" in passport["figures"]:
-        of_words = passport["figures"]["impossible"]
+    if of_words := passport["figures"].get("impossible"):
         lines.append(Impossible(of_words["tokens"], of_words["first"], of_words["others"]).sentence)
     return lines
