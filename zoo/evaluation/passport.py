@@ -91,9 +91,7 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
 
 
 def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
-    """Describes a text by path, size and a hash of its words as read, which the path does not
-    change.
-    """
+    """Describes a text by path, size and a hash of its words as read, whatever the path."""
     digest, words = seen_texts.digest_of(sentences)
     return {"path": path, "sha256": digest, "sentences": len(sentences), "words": words}
 

@@ -56,7 +56,8 @@ _PERPLEXITY = {
 }
 _GROUP = {"right": int | None, "pairs": int | None}
 _GROUPS = {"cases": ({...: (_GROUP, float)}, NoneType), "groups": ({...: {...: _GROUP}}, NoneType)}
-_ANSWERS = {"accuracy": float, "right": int, "skipped": int | None, **_GROUPS}
+_RIGHT = {"accuracy": float, "right": int, "skipped": int | None, **_GROUPS}
+_ANSWERS = {**_OF_MODEL, "figures": _RIGHT}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")
@@ -70,7 +71,7 @@ _NAMES = (UNKNOWN, *BAND_NAMES)
 _SHAPES: dict[str, dict] = {
     "perplexity": _PERPLEXITY,
     "translation": _TRANSLATION,
-    **dict.fromkeys(ANSWERS, {**_OF_MODEL, "figures": _ANSWERS}),
+    **dict.fromkeys(ANSWERS, _ANSWERS),
 }
 
 
