@@ -137,6 +137,8 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
             if on_disk and not os.path.isdir(folder):  # takes a name that is too long
                 what = "is not a folder" if os.path.exists(folder) else "does not exist"
                 raise UserError(f"{folder} {what}: give the folder of an evaluated run.")
+            if on_disk and not Workdir(folder).exists():
+                raise UserError(f"{folder} is not a run: give a run's folder or FILE.jsonl:RUN.")
             raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
     return {folder: _in_columns(folder, of_run) for folder, of_run in found.items()}
 
