@@ -112,8 +112,8 @@ def front_page() -> str:
     return (
         f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong and "
         "records/ptb_steps.json. Perplexity: the Penn Treebank's test, means of three seeds, "
-        "twelve epochs on an NVIDIA H200, importance sampling on a CPU ([rates, intervals, commands]"
-        "(docs/results/penn_treebank.md#heads-on-the-core-of-ptb_awd_small)); after forty, the "
+        "twelve epochs on an NVIDIA H200, importance sampling on a CPU "
+        "([rates, intervals, commands](docs/results/penn_treebank.md#heads-on-the-core-of-ptb_awd_small)); after forty, the "
         f"mixture is level with the softmax ({_forty()}). Time and memory: a "
         f"step of 700 tokens on {_cores(steps['cores'])} of an {steps['device']}, CPU time and "
         f"temporary memory, {steps['date']}."

@@ -20,21 +20,32 @@ ANSWERS = ("minimal pairs", "exact match", "slot errors")
 # Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _SIZES = {"sentences": int | None, "words": int | None}
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str, **_SIZES}}
+_COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
+_FOUND = {"all": _COUNTS, "long": _COUNTS}
+# Fields that are null, or not there, where there is nothing to tell.
+_NULLABLE: dict[str, Any] = {
+    "constraint": ({"grammar": str, "digest": str}, NoneType),
+    "learns_from_text": ([str], NoneType),
+    "source": ({"path": str, "sha256": str, "words": int, "out_of_vocabulary": int}, NoneType),
+    "trained_on": ([{"by": str, "text": str, "digest": str, "sentences": int}], NoneType),
+    "not_known": ([str], NoneType),
+    "knowledge": ([{"text": str, "digest": str, "gave": [str]}], NoneType),
+    "overlap": ({"trained_on": _FOUND, "selected_on": _FOUND}, NoneType),
+    "training": ({"recipe_but_seed": str | None, "seed": int | None}, NoneType),
+}
 _OF_MODEL = {
     **_ANY,
     "counts": str,
     "lexicon": {"words": str, "of_training": ({"words": str}, NoneType)},
-    "constraint": ({"grammar": str, "digest": str}, NoneType),
+    "constraint": _NULLABLE["constraint"],
     "renormalised": bool,
     "spread_unknown": bool,
     "spread_letters": int | None,
-    "learns_from_text": ([str], NoneType),
     "scores": str | None,
 }
-_COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
-_FOUND = {"all": _COUNTS, "long": _COUNTS}
 _PERPLEXITY = {
     **_OF_MODEL,
+    **_NULLABLE,
     "figures": {
         "log_perplexity": float,
         "perplexity": float,
@@ -45,13 +56,7 @@ _PERPLEXITY = {
     "parameters": int,
     "normalised_over": str,
     "policies": {"state": str, "boundary": str},
-    "source": ({"path": str, "sha256": str, "words": int, "out_of_vocabulary": int}, NoneType),
     "priors_saw_this_text": [str],
-    "trained_on": ([{"by": str, "text": str, "digest": str, "sentences": int}], NoneType),
-    "not_known": ([str], NoneType),
-    "knowledge": ([{"text": str, "digest": str, "gave": [str]}], NoneType),
-    "overlap": ({"trained_on": _FOUND, "selected_on": _FOUND}, NoneType),
-    "training": ({"recipe_but_seed": str | None, "seed": int | None}, NoneType),
     "checkpoint": int | None,
 }
 _GROUP = {"right": int | None, "pairs": int | None}
@@ -181,7 +186,7 @@ def _check(passport):
     strict_json.check(passport, {"kind": str})
     if (kind := passport["kind"]) not in _SHAPES:
         return
-    strict_json.check(passport, _SHAPES[kind])
+    strict_json.check(passport, _NULLABLE | _SHAPES[kind])
     for name in _SHAPES[kind]:
         if name not in passport and name not in _OPTIONAL:
             raise ValueError(f"it has no {name}")
