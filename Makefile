@@ -11,6 +11,7 @@ QUICKSTART := runs/quickstart
 # The stamp is newer than these files as soon as everything in them is installed, and zoo itself:
 # editable, so that a script in any folder imports this checkout.
 $(VENV)/installed: requirements.txt pyproject.toml setup.py
+	@echo "installing Zoo and what it needs into $(VENV), about two minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements.txt -e .
@@ -25,6 +26,8 @@ quickstart: $(VENV)/installed
 	$(BIN)/python train.py --config micro_softmax $(QUICKSTART)/softmax
 	$(BIN)/python train.py --config micro_log_linear $(QUICKSTART)/log_linear
 	$(BIN)/python -m zoo compare --micro $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
+	@echo "look at $(QUICKSTART)/agreement.png; then: source $(BIN)/activate, and"
+	@echo "python -m zoo text FILE (a model of your own text), or python train.py --list (all recipes)"
 
 # The models of models/, from new runs; their texts are in $ZOO_DATA (docs/data.md).
 MODELS := runs/models

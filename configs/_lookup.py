@@ -42,16 +42,15 @@ def summary(name: str) -> str:
     return _docstring(paths()[name]).partition("\n")[0]
 
 
-def cost(name: str) -> str:
-    """Returns what a config's docstring tells of its size and its time; "" for nothing."""
+def cost(name: str) -> tuple[str, str]:
+    """Returns the size and the time that a config's docstring tells; "" for nothing."""
     text = " ".join(_docstring(paths()[name]).split())
-    parts = []
-    if size := _PARAMETERS.search(text):
+    size, time = _PARAMETERS.search(text), _MINUTES.search(text)
+    told = ""
+    if size:
         billions, number = size.groups()
-        parts.append(f"{billions}B" if billions else f"{int(number.replace(',', '')) / 1e6:.0f}M")
-    if time := _MINUTES.search(text):
-        parts.append(f"{time[1]} min")
-    return ", ".join(parts)
+        told = f"{billions}B" if billions else f"{int(number.replace(',', '')) / 1e6:.0f}M"
+    return told, f"{time[1]} min" if time else ""
 
 
 def table() -> list[str]:
@@ -61,16 +60,18 @@ def table() -> list[str]:
         families.setdefault(path.parent.name, []).append(name)
     order = sorted(families, key=lambda family: (families[family][0] not in START, family))
     lines = [
-        "Size (parameters) and time (on one or two CPU cores) where the config tells them; * needs "
-        "no corpus: start here."
+        "Parameters (M, B: millions, billions) and minutes (on one or two CPU cores) where the "
+        "config tells them; * needs no corpus: start here."
     ]
     for family in order:
         lines += ["", f"{family}/ {_docstring(FOLDER / family / '__init__.py')}"]
-        width = max(map(len, families[family]))
-        lines += [
-            f"{'*' if name in START else ' '} {name:{width}} {cost(name):>7} {summary(name)}"
-            for name in families[family]
-        ]
+        members = families[family]
+        width = max(map(len, members))
+        costs = [cells for cells in zip(*map(cost, members), strict=True) if any(cells)]
+        aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in costs]
+        for name, *told in zip(members, *aligned, strict=True):
+            begin = "*" if name in START else " "
+            lines.append(" ".join([begin, name.ljust(width), *told, summary(name)]))
     return lines
 
 
@@ -100,6 +101,12 @@ def load(name: str) -> "Experiment":
     elif path is None:
         if os.path.isfile(f"{name}.py"):
             raise UserError(f"{name!r} is not a config, but a file: give --config {name}.py.")
+        if ".json" in name:
+            raise UserError(
+                f"{shortened(name)} is not a config: results of benchmarks.ingredients, as in "
+                "records/ptb_strong, are trained again by python -m benchmarks.ingredients --like "
+                "FILE.json again.json."
+            )
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
         raise UserError(
             f"the config {shortened(name)!r} does not exist; the nearest are {', '.join(close)} "

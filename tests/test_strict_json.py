@@ -44,14 +44,22 @@ def test_what_is_not_finite_is_written_as_text_that_is_read_again():
     strict_json.check(strict_json.loads(text), {"a": float, "b": [float]})
 
 
-SHAPE = {"count": int, "loss": float, "name": str | None, "texts": [{"by": str}], "rest": dict}
-RIGHT = {"count": 3, "loss": "nan", "texts": [{"by": "a"}], "rest": {"x": 1}, "more": []}
+SHAPE = {
+    **{"count": int, "loss": float, "name": str | None, "texts": [{"by": str}], "rest": dict},
+    **{"source": ({"path": str}, type(None)), "groups": {...: {"right": int}}},
+}
+RIGHT = {
+    **{"count": 3, "loss": "nan", "texts": [{"by": "a"}], "rest": {"x": 1}, "more": []},
+    **{"source": None, "groups": {"verb": {"right": 1}}},
+}
 OTHERS = {
     "count": (True, 2.0, 2**63, "3", None),
     "loss": ("low", False, [1.0], None),
     "name": (3, []),
     "texts": ({}, [3], [{"by": 1}], None),
     "rest": ([], "x"),
+    "source": ({}, {"path": 3}, [], "x"),
+    "groups": ([], {"verb": {}}, {"noun": {"right": 2}, "verb": 3}),
 }
 
 

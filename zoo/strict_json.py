@@ -85,7 +85,9 @@ def of_bytes(array: Any) -> Any:
 
 
 def check(value: Any, shape: Any, name: str = "it") -> None:
-    """Checks the types of a value that was read from JSON.
+    """Checks the types of a value that was read from JSON; {...: shape} is a shape of all values.
+
+    (shape, type) is a shape of values that are not of the type, such as types.NoneType for null.
 
     Example:
       >>> strict_json.check({"data": {"sha256": 3}}, {"data": {"sha256": str}})
@@ -94,12 +96,16 @@ def check(value: Any, shape: Any, name: str = "it") -> None:
     """
     if isinstance(shape, dict):
         _expect(isinstance(value, dict), value, dict, name)
-        for key, inner in shape.items():
-            check(value.get(key), inner, key if name == "it" else f"{name}.{key}")
+        for named, inner in shape.items():
+            for key in value if named is ... else [named]:
+                check(value.get(key), inner, key if name == "it" else f"{name}.{key}")
     elif isinstance(shape, list):
         _expect(isinstance(value, list), value, list, name)
         for number, item in enumerate(value):
             check(item, shape[0], f"{name}.{number}")
+    elif isinstance(shape, tuple):
+        if not any(_is(value, kind) for kind in shape[1:]):
+            check(value, shape[0], name)
     else:
         kinds = getattr(shape, "__args__", (shape,))
         _expect(any(_is(value, kind) for kind in kinds), value, kinds[0], name)

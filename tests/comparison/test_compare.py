@@ -490,8 +490,8 @@ def test_what_a_result_has_beside_its_figures_is_told(tmp_path):
         (JUDGED, {"figures.cases": []}, r"figures\.cases is a list"),
         (JUDGED, {"figures.cases": {"all": {"right": "1"}}}, r"figures\.cases\.all\.right is"),
         (JUDGED, {"figures.cases": {"all": {"right": -1}}}, r"cases\.all has -1 right of 0"),
-        (JUDGED, {"figures.groups": {"verb": None}}, r"figures\.verb is missing or null"),
-        (JUDGED, {"figures.groups": {"verb": {"sings": 1}}}, r"figures\.verb\.sings is 1"),
+        (JUDGED, {"figures.groups": {"verb": None}}, r"figures\.groups\.verb is missing or null"),
+        (JUDGED, {"figures.groups": {"verb": {"sings": 1}}}, r"figures\.groups\.verb\.sings is 1"),
     ],
 )
 def test_a_damaged_part_of_a_result_is_named(tmp_path, whole, change, message):

@@ -213,6 +213,14 @@ def test_a_config_is_at_most_one_step_from_a_whole_one():
         assert not any(bases[base] for base in names), f"{name} is from {names}"
 
 
+def test_the_list_has_parameters_and_minutes_in_columns_of_their_own():
+    of = {line[2:].split()[0]: line for line in configs.table() if line[2:].strip()}
+    softmax, lstm = of["ptb_softmax"], of["ptb_awd_lstm"]
+    assert lstm[: lstm.index("24M") + 3].split() == ["ptb_awd_lstm", "24M"]
+    assert softmax.index(" min") > lstm.index("24M") + 3
+    assert softmax.index("A softmax") == lstm.index("The AWD-LSTM")
+
+
 def test_a_config_is_found_without_its_family():
     assert importlib.import_module("configs.ptb_nce").get_config() == configs.load("ptb_nce")
     assert {path.parent.name for path in configs.paths().values()} == set(configs.FAMILIES)

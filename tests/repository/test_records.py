@@ -149,7 +149,7 @@ PASSPORT = {
     "command": ["/usr/bin/evaluate.py", "runs/a"],
     "tokens": 3,
     "counts": "words",
-    "policies": {"state": "carried"},
+    "policies": {"state": "carried", "boundary": "none"},
     "lexicon": {"words": "w", "of_training": None},
     "normalised_over": "words",
     "head": "Softmax()",

@@ -49,8 +49,7 @@ def parse(
 
 
 def _thread_failed(failure):
-    """Hides the traceback of TensorBoard's writing thread on a full disk: the main thread reports
-    it."""
+    """Hides the traceback of TensorBoard's thread on a full disk: the main thread reports it."""
     if not (
         isinstance(failure.exc_value, OSError) and failure.exc_value.errno in temporary_files.FULL
     ):
@@ -271,8 +270,7 @@ def _processor() -> str:
 
 
 def keep_compiled() -> pathlib.Path | None:
-    """Makes JAX keep compiled programs from now on; returns the folder, or None where none are
-    kept.
+    """Makes JAX keep compiled programs from now on; returns the folder, None where none are kept.
 
     It changes nothing where the user has configured JAX's cache. Nothing is kept where the folder
     cannot be written to, or without filelock, which JAX needs as well. A program that cannot be
@@ -306,8 +304,7 @@ def keep_compiled() -> pathlib.Path | None:
 
 
 def _remove_unfinished(there: pathlib.Path):
-    """Removes entries that a killed process left half written, and empty entries, which a power
-    failure may leave."""
+    """Removes entries left half written by a kill, and empty ones, left by a power failure."""
     names = {path.name for path in there.iterdir()}
     for name in names:
         key = name.removesuffix(_ENTRY)

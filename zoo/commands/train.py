@@ -89,8 +89,7 @@ def run_train(arguments: argparse.Namespace):
 
 @contextlib.contextmanager
 def _choices_told():
-    """Prints within its context what Zoo chooses automatically, such as how a head computes
-    scores."""
+    """Prints within its context what Zoo chooses automatically, as how a head computes scores."""
     logger, handler = logging.getLogger("zoo"), logging.StreamHandler(sys.stdout)
     before = logger.level, logger.propagate
     logger.setLevel(logging.INFO)
@@ -193,8 +192,7 @@ _LOST = (
 
 
 def _ending_with_parent():
-    """Returns a function by which Linux kills the child when its parent is killed; None
-    elsewhere."""
+    """Returns a function by which Linux kills the child with its parent; None elsewhere."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl  # found before the fork, after which little is safe

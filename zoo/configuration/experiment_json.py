@@ -140,8 +140,7 @@ def brief(value: Any) -> str:
 
 
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
-    """Returns 'field: old against new' for the first field in which two JSON recipes differ, or
-    None.
+    """Returns 'field: old against new' of the first difference of two JSON recipes, or None.
 
     Example:
       >>> other = configuration.changed(model, {"head.samples": 6})

@@ -193,8 +193,7 @@ def changed_fields(component: Any) -> list[str]:
 
 
 def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Yields (dotted path, name of the field, value) of everything within a recipe, from the top
-    down.
+    """Yields (dotted path, name of the field, value) of all within a recipe, from the top down.
 
     A tuple is yielded whole, and then item by item, numbered from 0 in the path, under the name of
     its field. A component is yielded before its fields.

@@ -379,8 +379,7 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
     keys = jax.vmap(lambda one: jax.random.split(one, each))(of_sentence).reshape(-1)
 
     def drawn(row, key, time):
-        """Returns (a word of q [V], not the boundary before its time; whether any word is
-        possible)."""
+        """Returns (a word of q [V], not the boundary too early; whether any word is possible)."""
         early = (time + 1 < settings.shortest) & (jnp.arange(len(row)) == boundary)
         row = jnp.where(early, -jnp.inf, row)
         word = draw(

@@ -113,9 +113,7 @@ def rows(
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
-    """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for each of `DISTANCES` and for
-    all.
-    """
+    """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for all and by `DISTANCES`."""
     cases = {}
     for name in map(str.lower, PHENOMENA):
         for label, (least, most) in {**DISTANCES, "all": (1, math.inf)}.items():
@@ -183,8 +181,7 @@ def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
 
 
 def twin(token: dict, name: str, forms: Paradigms) -> str | None:
-    """Returns the most frequent form of the token's lemma that differs in the value of `name`
-    alone."""
+    """Returns the most frequent form of the token's lemma that differs in `name`'s value alone."""
     features = _features(token)
     analyses = forms.get((token["lemma"], token["upos"]), {})
     rest = {pair for pair in features if pair[0] != name}
@@ -201,9 +198,7 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
 
 
 def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
-    """Returns (controller, controlled) positions of words that may agree, the controller to the
-    left.
-    """
+    """Returns positions (controller, controlled) of words that may agree, the controller first."""
     position = {token["id"]: number for number, token in enumerate(sentence)}
     pairs = set()
     for number, token in enumerate(sentence):
@@ -225,8 +220,7 @@ def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
 def pairs_of(
     sentences: Iterable[list[dict]], forms: Paradigms, lower_case: bool
 ) -> list[tuple[list[str], list[str], dict]]:
-    """Returns (good words, bad words, facts) of each agreement that shows, a fact for each of
-    `FACTS`.
+    """Returns (good words, bad words, facts: one for each of `FACTS`) of each agreement that shows.
 
     An agreement shows if the controlled word is a verb or an adjective, and if gender and number,
     as far as both words have them, each have a single value, the same in both: a participle that

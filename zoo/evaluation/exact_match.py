@@ -127,8 +127,7 @@ def questions(corpus: Corpus) -> Corpus:
 
 
 def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Judgement:
-    """Judges a run's answers to the questions of a text, right if they are the text's word for
-    word."""
+    """Judges a run's answers to a text's questions, right if they are the text's word for word."""
     corpus = questions(asked)
     answers = answer(run, corpus)
     prefixes = corpus.prefixes or [0] * len(corpus.sentences)

@@ -183,8 +183,7 @@ def is_seen(counts: dict) -> bool:
 
 
 def reason(passport: dict) -> str | None:
-    """Explains why a figure is not one of unseen text; None if it is, or if overlap was not
-    recorded.
+    """Explains why a figure is not one of unseen text; None if it is, or if nothing was recorded.
 
     A figure on a validation split counts as unseen although the split chose the checkpoint: that is
     its purpose.

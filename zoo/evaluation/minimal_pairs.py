@@ -144,8 +144,7 @@ class PairScores:
         return frozenset(self.equal)
 
     def answers(self) -> item_scores.Arrays:
-        """Returns which pairs have the good sentence more probable, to be kept beside a
-        passport."""
+        """Returns which pairs have the good sentence more probable, to keep beside a passport."""
         return item_scores.of_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
@@ -216,8 +215,7 @@ def _json_rows(lines, path):
 
 
 def _rows_without_header(lines, path):
-    """Yields rows whose last two cells are the sentences, after the phenomenon and perhaps its
-    kind."""
+    """Yields rows that end with the sentences, after the phenomenon and perhaps its kind."""
     rows = [(number, table_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
     count = len(rows[0][1])
     for number, values in rows:

@@ -64,9 +64,7 @@ def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
 
 
 def unseen_words(lexicon: Lexicon) -> int:
-    """Counts the words of a lexicon without training text; boundary and unknown word are not among
-    them.
-    """
+    """Counts a lexicon's words without training text, but for boundary and unknown word."""
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     return int((np.delete(lexicon.counts, marks) == 0).sum())
 

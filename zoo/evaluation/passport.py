@@ -91,9 +91,7 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
 
 
 def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
-    """Describes a text by path, size and a hash of its words as read, which the path does not
-    change.
-    """
+    """Describes a text by path, size and a hash of its words as read, whatever the path."""
     digest, words = seen_texts.digest_of(sentences)
     return {"path": path, "sha256": digest, "sentences": len(sentences), "words": words}
 
@@ -374,7 +372,6 @@ def conditions(passport: dict) -> list[str]:
         lines.append(f"learns from this text by {' and '.join(ways)}")
     if constraint := passport.get("constraint"):
         lines.append(f"only as the grammar {constraint['grammar']} allows")
-    if "impossible" in passport["figures"]:
-        of_words = passport["figures"]["impossible"]
+    if of_words := passport["figures"].get("impossible"):
         lines.append(Impossible(of_words["tokens"], of_words["first"], of_words["others"]).sentence)
     return lines

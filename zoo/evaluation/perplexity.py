@@ -82,9 +82,13 @@ class Scores:
         The band `UNKNOWN` stands before them, whatever its number: all words that the model reads
         as <unk> are one class to it.
         """
+        unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
+        masks = {UNKNOWN: unknown}
+        for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
+            masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
         rows = []
-        for name, chosen in band_masks(occurrences, unknown).items():
-            chosen = self.counted & chosen
+        for name, mask in masks.items():
+            chosen = self.counted & mask
             if chosen.any():
                 mean = -float(self.log_prob[chosen].mean(dtype=np.float64))
                 rows.append(
@@ -96,15 +100,6 @@ class Scores:
                     }
                 )
         return rows
-
-
-def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """Returns {band: bool [n], whether each word is of the band}; see `Scores.bands`."""
-    unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
-    masks = {UNKNOWN: unknown}
-    for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
-        masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
-    return masks
 
 
 def in_words(
@@ -195,9 +190,7 @@ def compiled_score_step(model, mesh: Mesh | None = None, pairs: bool = False):
 
 
 def over_rows(step, mesh: Mesh, whole: int):
-    """Shares the batch rows of a scoring step out over the devices of the data axis, without
-    communication.
-    """
+    """Shares a scoring step's batch rows over the data axis's devices, without communication."""
 
     def shared_out(*arguments):
         batch_rows = (BY_ROWS,) * (len(arguments) - whole)
@@ -215,16 +208,12 @@ def over_rows(step, mesh: Mesh, whole: int):
 
 
 def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
-    """Returns the mesh if its data axis divides the batch rows; else None, and every device has
-    all.
-    """
+    """Returns the mesh if its data axis divides the batch rows; else None: nothing is shared."""
     return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
 
 
 def of_all_devices(batch_rows: int) -> Mesh | None:
-    """Makes a mesh of this process's devices, if there are several and they divide the batch rows;
-    else None.
-    """
+    """Makes a mesh of this process's devices; None of a single one, or if rows do not divide."""
     devices = np.array(jax.local_devices())
     if len(devices) == 1:
         return None
@@ -237,9 +226,7 @@ def on_all(tree, mesh: Mesh | None):
 
 
 def placed(tree, mesh: Mesh | None):
-    """Shards host arrays [batch rows, ...] along the data axis; without a mesh they stay as they
-    are.
-    """
+    """Shards host arrays [batch rows, ...] along the data axis; keeps them without a mesh."""
     if mesh is None:
         return tree
     layout = NamedSharding(mesh, BY_ROWS)
@@ -330,9 +317,7 @@ def score_pairs(
     batch: int,
     mesh: Mesh | None = None,
 ) -> Scores:
-    """Computes the log-probabilities of all translations, in the order of their text, none left
-    out.
-    """
+    """Computes the log-probabilities of all translations of a text, in its order."""
     mesh = sharing(mesh, batch)
 
     def scored(step, one):

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 from collections.abc import Container, Iterable, Iterator
+from types import NoneType
 from typing import Any, NamedTuple
 
 from zoo import strict_json
@@ -19,36 +20,49 @@ ANSWERS = ("minimal pairs", "exact match", "slot errors")
 # Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _SIZES = {"sentences": int | None, "words": int | None}
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str, **_SIZES}}
+_COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
+_FOUND = {"all": _COUNTS, "long": _COUNTS}
+# Fields that are null, or not there, where there is nothing to tell.
+_NULLABLE: dict[str, Any] = {
+    "constraint": ({"grammar": str, "digest": str}, NoneType),
+    "learns_from_text": ([str], NoneType),
+    "source": ({"path": str, "sha256": str, "words": int, "out_of_vocabulary": int}, NoneType),
+    "trained_on": ([{"by": str, "text": str, "digest": str, "sentences": int}], NoneType),
+    "not_known": ([str], NoneType),
+    "knowledge": ([{"text": str, "digest": str, "gave": [str]}], NoneType),
+    "overlap": ({"trained_on": _FOUND, "selected_on": _FOUND}, NoneType),
+    "training": ({"recipe_but_seed": str | None, "seed": int | None}, NoneType),
+}
 _OF_MODEL = {
     **_ANY,
-    "lexicon": {"words": str, "of_training": dict | None},
-    "constraint": dict | None,
+    "counts": str,
+    "lexicon": {"words": str, "of_training": ({"words": str}, NoneType)},
+    "constraint": _NULLABLE["constraint"],
     "renormalised": bool,
     "spread_unknown": bool,
     "spread_letters": int | None,
-    "learns_from_text": list | None,
     "scores": str | None,
 }
 _PERPLEXITY = {
     **_OF_MODEL,
-    "figures": {"log_perplexity": float, "perplexity": float},
-    "counts": str,
+    **_NULLABLE,
+    "figures": {
+        "log_perplexity": float,
+        "perplexity": float,
+        "impossible": ({"tokens": int, "first": str, "others": float}, NoneType),
+        "mixture": ({"weight": float, "words": int, "log_perplexity": float}, NoneType),
+    },
     "head": str,
     "parameters": int,
     "normalised_over": str,
     "policies": {"state": str, "boundary": str},
-    "source": dict | None,
-    "priors_saw_this_text": list,
-    "trained_on": list | None,
-    "not_known": list | None,
-    "knowledge": list | None,
-    "overlap": dict | None,
-    "training": dict | None,
+    "priors_saw_this_text": [str],
     "checkpoint": int | None,
 }
 _GROUP = {"right": int | None, "pairs": int | None}
-_GROUPS = {"skipped": int | None, "cases": dict | None, "groups": dict | None}
-_ANSWERS = {**_OF_MODEL, "counts": str, "figures": {"accuracy": float, "right": int, **_GROUPS}}
+_GROUPS = {"cases": ({...: (_GROUP, float)}, NoneType), "groups": ({...: {...: _GROUP}}, NoneType)}
+_RIGHT = {"accuracy": float, "right": int, "skipped": int | None, **_GROUPS}
+_ANSWERS = {**_OF_MODEL, "figures": _RIGHT}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")
@@ -58,23 +72,7 @@ _OUTSIDE = {
     **{"types": int, "unknown_tokens": int, "out_of_vocabulary_rate": float},
 }
 _BANDS = [{"band": str, "tokens": int, "log_perplexity": float}]
-_IMPOSSIBLE = {"tokens": int, "first": str, "others": float}
 _NAMES = (UNKNOWN, *BAND_NAMES)
-_MIXTURE = {"weight": float, "words": int, "log_perplexity": float}
-_COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
-_FOUND = {"all": _COUNTS, "long": _COUNTS}
-# Types within fields that may be null.
-_WITHIN = {
-    "constraint": {"grammar": str, "digest": str},
-    "source": {"path": str, "sha256": str, "words": int, "out_of_vocabulary": int},
-    "priors_saw_this_text": [str],
-    "trained_on": [{"by": str, "text": str, "digest": str, "sentences": int}],
-    "not_known": [str],
-    "learns_from_text": [str],
-    "knowledge": [{"text": str, "digest": str, "gave": [str]}],
-    "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
-    "training": {"recipe_but_seed": str | None, "seed": int | None},
-}
 _SHAPES: dict[str, dict] = {
     "perplexity": _PERPLEXITY,
     "translation": _TRANSLATION,
@@ -144,6 +142,8 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
             if on_disk and not os.path.isdir(folder):  # takes a name that is too long
                 what = "is not a folder" if os.path.exists(folder) else "does not exist"
                 raise UserError(f"{folder} {what}: give the folder of an evaluated run.")
+            if on_disk and not Workdir(folder).exists():
+                raise UserError(f"{folder} is not a run: give a run's folder or FILE.jsonl:RUN.")
             raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
     return {folder: _in_columns(folder, of_run) for folder, of_run in found.items()}
 
@@ -182,72 +182,54 @@ def read_passport(path: pathlib.Path) -> dict:
 
 
 def _check(passport):
-    """Raises ValueError unless a passport has the fields of its kind."""
+    """Raises ValueError unless a passport has the fields of its kind, with possible values."""
     strict_json.check(passport, {"kind": str})
-    if passport["kind"] not in _SHAPES:
+    if (kind := passport["kind"]) not in _SHAPES:
         return
-    shape = _SHAPES[passport["kind"]]
-    strict_json.check(passport, shape)
-    for name in shape:
+    strict_json.check(passport, _NULLABLE | _SHAPES[kind])
+    for name in _SHAPES[kind]:
         if name not in passport and name not in _OPTIONAL:
             raise ValueError(f"it has no {name}")
-    _check_counts(passport)
-    for name, within in _WITHIN.items():
-        if passport.get(name) is not None:
-            strict_json.check(passport[name], within, name)
-    if "lexicon" in shape and (trained := passport["lexicon"].get("of_training")) is not None:
-        strict_json.check(trained, {"words": str}, "lexicon.of_training")
-    if passport["kind"] == "perplexity":
-        if (state := passport["policies"]["state"]) not in POLICIES:
-            raise ValueError(f"policies.state is {state!r}, not {' or '.join(POLICIES)}")
-        _check_parts(passport["figures"])
-        if (outside := passport.get("out_of_vocabulary")) is not None:
-            strict_json.check(passport, _OUTSIDE)
-            if outside and passport["types"] < 1:
-                raise ValueError(f"{outside} words of {passport['types']} types are unknown")
-
-
-def _check_parts(figures):
-    """Raises ValueError for bands, a mixture and impossible words that a text cannot have."""
-    strict_json.check(figures.get("bands", []), _BANDS, "figures.bands")
-    for row in figures.get("bands", []):
-        if row["band"] not in _NAMES:
-            raise ValueError(f"figures.bands has {row['band']!r}, not {' or '.join(_NAMES)}")
-    if "impossible" in figures:
-        strict_json.check(figures["impossible"], _IMPOSSIBLE, "figures.impossible")
-    if (mixture := figures.get("mixture")) is not None:
-        strict_json.check(mixture, _MIXTURE, "figures.mixture")
-        if not (0 <= float(mixture["weight"]) < 1 and mixture["words"] > 0):
-            raise ValueError("figures.mixture has a weight below 0 or not below 1, or no words")
-
-
-def _check_counts(passport):
-    """Raises ValueError for counts that a text or questions cannot have."""
     tokens, figures = passport["tokens"], passport["figures"]
-    if tokens < (least := int(passport["kind"] == "perplexity")):
+    if tokens < (least := int(kind == "perplexity")):
         raise ValueError(f"tokens is {tokens}, where at least {least} should be")
-    if passport["kind"] in ANSWERS and not 0 <= figures["right"] <= tokens:
-        raise ValueError(f"{figures['right']} answers of {tokens} are right")
-    if not 0 <= float(figures.get("accuracy", 0)) <= 1:
-        raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
     if (interval := figures.get("interval")) is not None:
         strict_json.check(interval, [float], "figures.interval")
         if len(interval) != 2:
             raise ValueError(f"figures.interval has {len(interval)} numbers, not 2")
-    if passport["kind"] in ANSWERS:
-        cases = {"cases": figures.get("cases") or {}}
-        for name, groups in (cases | (figures.get("groups") or {})).items():
-            strict_json.check(groups, {}, f"figures.{name}")
-            for group, counts in groups.items():
-                if groups is not cases["cases"] or isinstance(counts, dict):  # or one number
-                    _check_group(counts, f"figures.{name}.{group}")
+    if kind == "perplexity":
+        _check_perplexity(passport, figures)
+    if kind in ANSWERS:
+        _check_answers(figures, tokens)
 
 
-def _check_group(counts, name):
-    strict_json.check(counts, _GROUP, name)
-    right, pairs = counts.get("right") or 0, counts.get("pairs") or 0
-    if not 0 <= right <= pairs:
-        raise ValueError(f"{name} has {right} right of {pairs}")
+def _check_perplexity(passport, figures):
+    if (state := passport["policies"]["state"]) not in POLICIES:
+        raise ValueError(f"policies.state is {state!r}, not {' or '.join(POLICIES)}")
+    if (outside := passport.get("out_of_vocabulary")) is not None:
+        strict_json.check(passport, _OUTSIDE)
+        if outside and passport["types"] < 1:
+            raise ValueError(f"{outside} words of {passport['types']} types are unknown")
+    strict_json.check(bands := figures.get("bands", []), _BANDS, "figures.bands")
+    for row in bands:
+        if row["band"] not in _NAMES:
+            raise ValueError(f"figures.bands has {row['band']!r}, not {' or '.join(_NAMES)}")
+    mixture = figures.get("mixture")
+    if mixture and not (0 <= float(mixture["weight"]) < 1 and mixture["words"] > 0):
+        raise ValueError("figures.mixture has a weight below 0 or not below 1, or no words")
+
+
+def _check_answers(figures, tokens):
+    if not 0 <= figures["right"] <= tokens:
+        raise ValueError(f"{figures['right']} answers of {tokens} are right")
+    if not 0 <= float(figures["accuracy"]) <= 1:
+        raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
+    for name, groups in {"cases": figures.get("cases"), **(figures.get("groups") or {})}.items():
+        for group, counts in (groups or {}).items():
+            if isinstance(counts, dict):
+                right, pairs = counts.get("right") or 0, counts.get("pairs") or 0
+                if not 0 <= right <= pairs:
+                    raise ValueError(f"figures.{name}.{group} has {right} right of {pairs}")
 
 
 def of_kinds(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:

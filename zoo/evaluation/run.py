@@ -87,8 +87,7 @@ class Run:
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
     ) -> Self:
-        """Returns the run judged on the words of a file, one a line, instead of the words of
-        training."""
+        """Returns the run judged on a file's words, one a line, not on the words of training."""
         if path is None:
             return self
         if self.experiment.vocabulary.open_classes:
@@ -149,9 +148,7 @@ class Run:
         return run._changed("cache", model=model)
 
     def with_dynamic(self, settings: DynamicEvaluation) -> Self:
-        """Returns the run that reads a text in one batch row, and is trained on segments of it once
-        they are scored.
-        """
+        """Returns the run that reads one batch row, and is trained on segments once scored."""
         self._language_model("--dynamic")
         if self.constraint:
             raise UserError(
@@ -177,8 +174,7 @@ class Run:
 
     @property
     def learns_from_text(self) -> list[str]:
-        """The ways in which the run learns from the very text that it is judged on; [] if it does
-        not."""
+        """The ways in which the run learns from the very text that it is judged on, if any."""
         dynamic = [] if self.dynamic is None else [self.dynamic.told]
         head = self.experiment.head
         return dynamic + ([head.told] if isinstance(head, WithCache) else [])
@@ -222,8 +218,7 @@ class Run:
 
     @property
     def constraint(self) -> dict | None:
-        """The grammar that forbids the model words, in training or when judged only; None without
-        one.
+        """The grammar that forbids the model words, in training or when judged only, if any.
 
         {"grammar": its path, "digest": a hash of the words that it allows}.
         """

@@ -37,8 +37,7 @@ def bootstrap_interval(
 def paired_test(
     one: np.ndarray, other: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
 ) -> float:
-    """Computes the probability of as large a difference if the systems were alike, by
-    randomisation.
+    """Computes the probability of as large a difference of equal systems, by randomisation.
 
     Each sample exchanges the two systems' sentences with probability 1/2 each (Riezler and Maxwell
     2005); p = (1 + samples with as large a difference) / (1 + samples).
@@ -80,8 +79,7 @@ def percent(interval: tuple[float, float]) -> str:
 
 
 def mcnemar_test(only_one: int, only_other: int) -> float:
-    """Computes the probability of as uneven a split if two systems were alike, exactly (McNemar
-    1947).
+    """Computes the probability of as uneven a split of two equal systems, exactly (McNemar 1947).
 
     If they are alike, each question that one of them alone has right belongs to either with
     probability 1/2: p = min(1, 2 P(X <= min(only_one, only_other))), X binomial of their number and

@@ -102,9 +102,7 @@ class Translator:
         ratio: float = LONGEST_RATIO,
         first_number: int = 0,
     ) -> list[list[Hypothesis]]:
-        """Returns the best or the drawn hypotheses of each source, in order; none for an empty
-        source.
-        """
+        """Returns the best or the drawn hypotheses of each source, none for an empty source."""
         numbers = [number for number, words in enumerate(sentences) if words]
         sources = self._encoded([sentences[number] for number in numbers], name)
         hypotheses_of: list[list[Hypothesis]] = [[] for _ in sentences]

@@ -108,8 +108,8 @@ class LogLinear(Head):
         if not lexicon.feature_names:
             raise UserError(
                 "the log-linear head needs words with features, and this lexicon has none: "
-                "give the config's vocabulary some, such as "
-                "features=(priors.TopWords(2500), priors.Morphology())."
+                "give the config's vocabulary some, such as features=(priors.TopWords(2500), "
+                "priors.Morphology()), or a lexicon of your own by zoo.data.with_priors."
             )
         shape = (len(lexicon.of_kinds(self.kinds).feature_names), hidden_size)
         params = {"bias": jnp.zeros(shape[0])}

@@ -147,8 +147,7 @@ class FeatureSets(Sequence):
 
 
 def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
-    """Returns (the number of each word's feature set, int32 [V]; the sets, in the order of their
-    first words)."""
+    """Returns (the number of each word's feature set, int32 [V]; the sets by their first words)."""
     bits = words.values.view(f"i{words.values.itemsize}")
     entries = np.stack([words.ids, bits], axis=1)
     as_bytes, starts = entries.tobytes(), words.offsets * entries.dtype.itemsize * 2

@@ -180,8 +180,7 @@ class LanguageModel(OverWords):
         return {**params, "embedding": embedding, "head": head}
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
-        """Returns paths of the parameters of which a loss only reads rows: [("embedding",
-        "table")]."""
+        """Returns paths of parameters of which a loss only reads rows: [("embedding", "table")]."""
         of_embedding, of_head = self.embedding.row_tables, self.head.row_tables
         if self.head.tied and "weights" not in of_head:
             of_embedding = ()  # the head reads all of the shared table

@@ -59,8 +59,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
 
 
 def opened(path: str | os.PathLike[str]) -> str:
-    """Downloads "hub:OWNER/NAME" into the hub's own cache; returns the folder there, or else a path
-    as it is."""
+    """Downloads "hub:OWNER/NAME" to the hub's cache; returns the folder, or a path as it is."""
     repository = os.fspath(path)
     if not repository.startswith("hub:"):
         return repository

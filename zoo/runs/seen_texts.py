@@ -13,6 +13,7 @@ import json
 import pathlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ _ABOUT = {
     "not_known": [str],
     "data": str,
     "made_with": dict,
+    "knowledge": ([_GIVEN], NoneType),
 }
 
 
@@ -154,9 +156,6 @@ class SeenTexts:
             arrays = array_files.unpacked(path, (*ROLES, "about").__contains__)
             about = strict_json.of_bytes(arrays.pop("about"))
             strict_json.check(about, _ABOUT)
-            knowledge = about.get("knowledge")
-            if knowledge is not None:
-                strict_json.check(knowledge, [_GIVEN], "knowledge")
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)
             rest: dict[str, Any] = {name: about.get(name) for name in _REST}

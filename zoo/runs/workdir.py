@@ -265,8 +265,7 @@ class Workdir:
         return step, jax.tree.map(jnp.asarray, params)
 
     def finished(self) -> bool | None:
-        """Whether the training has come to its end; None of an export, and where only its best
-        checkpoint is left."""
+        """Whether training is complete; None of an export, and where only its best is left."""
         if is_exported(self.path):
             return None
         with self._kept("last") as kept:

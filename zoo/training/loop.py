@@ -169,8 +169,7 @@ class Trainer:
             yield metrics, bar
 
     def _begin(self, checkpoints: Checkpoints) -> Progress:
-        """Puts the last checkpoint's state, or the state before step 1, on the devices; of a
-        finished run none."""
+        """Puts the last checkpoint's state, or a new state, on the devices; none if finished."""
         shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:

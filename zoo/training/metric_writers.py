@@ -120,8 +120,7 @@ class Metrics:
             os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
-        """Writes a line every `EVERY` steps: the step's loss and penalty, nats per token, and
-        gradient norm."""
+        """Writes the loss and penalty, nats per token, and gradient norm of each `EVERY`th step."""
         if step % EVERY == 0:
             values = {
                 "epoch": progress.epoch,
@@ -133,8 +132,7 @@ class Metrics:
             self._write(step, values)
 
     def validation(self, step, progress, figures):
-        """Writes the line of a validation: its figures, and the mean loss and penalty since the
-        epoch's start."""
+        """Writes a validation's figures, and the mean loss and penalty since the epoch began."""
         tokens = max(progress.tokens, 1)
         values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
         if progress.penalty:
@@ -166,8 +164,7 @@ def _until(step, text, path, log):
 
 
 class ProgressBar:
-    """Steps, tokens per second, loss and time left: a bar on a terminal or in a notebook, else a
-    line a minute."""
+    """A bar of steps, speed, loss and time left on a terminal or in a notebook, else log lines."""
 
     def __init__(
         self,
@@ -234,8 +231,7 @@ class ProgressBar:
             self._bar.last_print_t += seconds
 
     def _step_of_log(self, step, share, progress, now):
-        """Logs the tokens per second since the last line, and the time left by all steps but the
-        first, without compilation."""
+        """Logs the tokens per second since the last line, and the time left but for compilation."""
         if self._first is None:
             self._first = step, now
             self._tokens, self._since = 0.0, now
@@ -266,7 +262,6 @@ class ProgressBar:
 
 
 def _check_unread(error):
-    """Raises an error again, unless standard output was closed, as behind "| head": a run
-    continues."""
+    """Raises an error again, unless standard output was closed, as by "| head"."""
     if error.errno not in (errno.EPIPE, errno.EIO):
         raise error

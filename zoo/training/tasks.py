@@ -148,8 +148,7 @@ class Task(abc.ABC):
         return None
 
     def start(self, path: str, frozen: tuple[str, ...]) -> warm_start.Start:
-        """Reads start values from another run: the parts that fit this task's; those in `frozen`
-        must be taken."""
+        """Reads start values from another run: the fitting parts, among them all in `frozen`."""
         raise UserError(
             f"init_from={path}: a {type(self).__name__} cannot start from another run: leave it "
             "out."

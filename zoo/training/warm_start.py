@@ -97,8 +97,7 @@ def _other_rows(theirs, ours) -> str | None:
 
 
 def _rows(component) -> list[str]:
-    """Lists the kinds of features that a component, or components in it, have rows for; [] if all
-    rows are words."""
+    """Lists the kinds of features that a component's parts have rows for; [] if all are words."""
     inner = (value for _, _, value in fields.values(component))
     return [
         " ".join(("features", *part.kinds))
