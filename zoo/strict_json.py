@@ -85,13 +85,7 @@ def of_bytes(array: Any) -> Any:
 
 
 def check(value: Any, shape: Any, name: str = "it") -> None:
-    """Checks the types of a value that was read from JSON.
-
-    Example:
-      >>> strict_json.check({"data": {"sha256": 3}}, {"data": {"sha256": str}})
-      Traceback (most recent call last):
-      ValueError: data.sha256 is 3, where text should be
-    """
+    """Checks the types of a value that was read from JSON."""
     if isinstance(shape, dict):
         _expect(isinstance(value, dict), value, dict, name)
         for key, inner in shape.items():
