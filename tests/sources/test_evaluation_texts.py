@@ -223,6 +223,14 @@ def test_a_csv_file_of_items_is_read_with_the_mark_between_its_cells(read, delim
     assert text.sentences[1].extra == ("2",)
 
 
+def test_a_csv_file_with_a_column_of_text_or_nothing_is_read_as_in_training(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, items in (("\n\n", False), ("\nitem;text\n", False), ("\nitem;word\n", True)):
+        path.write_text(text)
+        assert evaluation_texts.is_one(str(path)) == items
+    assert not evaluation_texts.is_one(str(path), column="word")
+
+
 def test_a_table_of_other_names_tells_which_there_are(read):
     with pytest.raises(UserError, match=r"nor 'sentence', .*, but 'Item', 'Sentence': rename"):
         read("Item;Sentence\n1;le chat\n", "items.csv")

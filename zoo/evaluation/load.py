@@ -146,9 +146,8 @@ class LoadedModel(Loaded):
             letters = [[*piece] for piece in texts.pieces(lines)]
             given = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
-            given = evaluation_texts.of_string(
-                text, pathlib.Path("the text"), "the text", self.reading
-            )
+            name = "the text"
+            given = evaluation_texts.of_string(text, pathlib.Path(name), name, self.reading)
         run = self.for_text(given, state, lines=True)
         rows = word_surprisal.rows(given, *run.score_corpus(given.corpus), run.lexicon)
         return [word_surprisal.Row(*row[: len(word_surprisal.COLUMNS)]) for row in rows]

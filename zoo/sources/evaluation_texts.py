@@ -172,7 +172,7 @@ def is_one(path: str, column: str = "text") -> bool:
         return False
     if files.kind(file) != ".csv":
         return files.kind(file) not in {*table_rows.READERS} - {*_TABLES}
-    first = next((line for _, line in files.read_lines(str(file))), "")
+    first = next((line for _, line in files.read_lines(str(file)) if line.strip()), column)
     return column not in table_rows.header(first, table_rows.delimiter_of(file, first))
 
 

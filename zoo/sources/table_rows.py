@@ -63,7 +63,8 @@ def header(text: str, delimiter: str = "\t") -> list[str]:
 def delimiter_of(file: pathlib.Path, text: str) -> str:
     """Returns the mark between the cells of a table: a tab; in a .csv file the commonest of its
     first line, for spreadsheets write semicolons where the comma is the decimal point."""
-    return max(_MARKS, key=text.partition("\n")[0].count) if files.kind(file) == ".csv" else "\t"
+    first = text.lstrip("\n").partition("\n")[0]
+    return max(_MARKS, key=first.count) if files.kind(file) == ".csv" else "\t"
 
 
 def lines(text: str, path: pathlib.Path | str) -> Iterator[tuple[int, list[str]]]:
