@@ -131,12 +131,7 @@ class OwnRecipe:
 def of_text(
     paths: Sequence[str], letters: bool = False, languages: Sequence[str] = ()
 ) -> OwnRecipe:
-    """Makes a recipe for one's own text, or for pairs of sentences in two files.
-
-    The last sentences are held out: first the test, before it the validation text, each a twentieth
-    of the words (of a short text up to a tenth, at most 100,000 words). So the recipe depends on
-    the content of the text alone.
-    """
+    """Makes a recipe for one's own text, or for pairs of sentences in two files."""
     if letters and (len(paths) == 2 or languages):
         other = "--language finds words" if languages else "two files are pairs of sentences"
         raise UserError(f"--letters reads single letters, and {other}: leave one of them out.")
@@ -162,7 +157,8 @@ def _of_words(path, language=None):
     counts = [len(sentence.split()) for sentence in written]
     first, second = _cut(counts, "words", path)
     training = sum(counts[:first])
-    known = _known(written[:first])
+    words_of_training = collections.Counter(_bare_words(written[:first]))
+    known = {word for word, count in words_of_training.items() if count > 1}
     settings = {
         **_parts([path], first, second),
         "data.language": language,
@@ -247,12 +243,6 @@ def _held(first, second, count, noun):
         f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
         f"on the last {count - second:,}."
     )
-
-
-def _known(sentences):
-    """Returns the words that occur twice, without the marks around them."""
-    counts = collections.Counter(_bare_words(sentences))
-    return {word for word, count in counts.items() if count > 1}
 
 
 def _bare_words(sentences):

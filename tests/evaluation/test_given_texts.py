@@ -250,7 +250,40 @@ def test_the_region_of_a_sentence_is_one_place_of_it(workdir, call, tmp_path):
     for region, times in (("chat", 0), ("le", 2)):
         table.write_text(f"good\tbad\tcritical\nle lac le\tle lac\t{region}\n")
         code, _, errors = call(commands, "score", workdir, table, "--words")
-        assert code == 2 and f"line 2: the critical region '{region}' is {times} times in" in errors
+        copied = "copy it from there, or " * (not times)  # what is there more than once was copied
+        assert code == 2 and errors.endswith(
+            f"line 2: the critical region '{region}' is {times} times in its sentence: {copied}"
+            "write a table with a word or region a row.\n"
+        )
+
+
+def test_unknown_words_of_critical_regions_are_counted(workdir, call, tmp_path):
+    table = tmp_path / "items.csv"
+    table.write_text("good,bad,critical_good,critical_bad\nle lac xx,le lac NA,lac xx,lac NA\n")
+    code, _, errors = call(commands, "score", workdir, table, "--words")
+    assert code == 0 and "critical regions with unknown words: 1 of 2 ('xx'): leave" in errors
+    table.write_text("good,bad,critical\nle lac xx,du lac,lac\n")
+    code, _, errors = call(commands, "score", workdir, table, "--words")
+    assert code == 0 and "critical regions" not in errors
+
+
+def test_rows_of_a_treebank_have_the_ids_of_its_tokens(workdir, call, tmp_path):
+    bank, output = tmp_path / "b.conllu", tmp_path / "words.tsv"
+    bank.write_text(treebank(), encoding="utf-8")
+    assert call(commands, "score", workdir, bank, "--words", "--output", output)[0] == 0
+    rows = [(row["word"], row["token"]) for row in tables.by_r(output, missing="")]
+    assert rows[3:6] == [("</s>", None), ("du", "1-2"), ("lac", "3")]
+
+
+def test_a_table_at_a_terminal_is_aligned(workdir, call, tmp_path, monkeypatch):
+    text = tmp_path / "t.txt"
+    text.write_text("le lac\n")
+    exact = call(commands, "score", workdir, text, "--words")[1]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    shown = call(commands, "score", workdir, text, "--words")[1].splitlines()
+    nats = [row.split("\t")[10] for row in exact.splitlines()]
+    place = shown[0].index("surprisal_nats")
+    assert [line[place : place + 7] for line in shown[1:]] == [f"{float(x):7.2f}" for x in nats[1:]]
 
 
 def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):

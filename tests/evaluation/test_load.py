@@ -57,6 +57,14 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
         loaded.score("le chat")
 
 
+def test_surprisal_reads_the_text_of_a_treebank_as_one(loaded):
+    tokens = "".join(f"{n}\t{word}" + "\t_" * 8 + "\n" for n, word in enumerate(("le", "chat"), 1))
+    found = loaded.surprisal(f"# global.columns = ID FORM\n# sent_id = a\n{tokens}\n")
+    plain = loaded.surprisal("le chat\n")
+    assert [(row.id, row.word) for row in found][:2] == [("a", "le"), ("a", "chat")]
+    assert [row.surprisal_nats for row in found] == [row.surprisal_nats for row in plain]
+
+
 def test_scores_after_prefixes_are_sums_of_steps(loaded, tmp_path):
     """log p(sentence | prefix), without the boundary, by one step after another; and the same of a
     table of regions at the command line."""

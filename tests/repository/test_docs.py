@@ -109,13 +109,41 @@ def test_critical_regions_of_the_page_are_put_side_by_side(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     command_table.main([folder if part == "models/french" else part for part in line])
     names = {}
-    (snippet,) = snippets("scoring.md")
+    snippet, _ = snippets("scoring.md")
     exec(snippet, names)
     model = zoo.load(folder)
     for condition, verb in (("match", "jouent"), ("mismatch", "joue")):
         words = model.surprisal(f"les enfants du village {verb} dans la rue .")
         (found,) = names["side_by_side"][condition]
         assert found == pytest.approx(words[4].surprisal_bits, abs=1e-4)
+
+
+def test_reading_times_of_subjects_get_the_surprisal_of_their_words(tmp_path, monkeypatch):
+    page = (DOCS / "scoring.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    python -m zoo (score \S+ stimuli\.tsv .*)$", page, re.MULTILINE)
+    read = [
+        (subject, "1", condition, str(place), word, str(300 + place))
+        for subject in ("s1", "s2")
+        for condition, verb in (("match", "jouent"), ("mismatch", "joue"))
+        for place, word in enumerate(("les", "enfants", verb, "."), 1)
+    ]
+    read.sort(key=lambda row: row[3])  # by region, subjects and conditions mixed
+    names = ("subject", "item", "condition", "region", "word", "rt")
+    stimuli = sorted({row[1:5] for row in read})
+    for file, rows in (("times.tsv", [names, *read]), ("stimuli.tsv", [names[1:5], *stimuli])):
+        (tmp_path / file).write_text("".join("\t".join(row) + "\n" for row in rows))
+    folder = str(ROOT / "models" / "french")
+    monkeypatch.chdir(tmp_path)
+    command_table.main(command.replace("models/french", folder).split())
+    merged = {}
+    exec(snippets("scoring.md")[1], merged)
+    times, model = merged["times"], zoo.load(folder)
+    assert [*map(str, times.rt)] == [row[5] for row in read] and times.known.all()
+    for verb, condition in (("jouent", "match"), ("joue", "mismatch")):
+        bits = [row.surprisal_bits for row in model.surprisal(f"les enfants {verb} .")][:4]
+        for subject in ("s1", "s2"):
+            own = times[(times.subject == subject) & (times.condition == condition)]
+            assert own.surprisal_bits.tolist() == pytest.approx(bits, abs=1e-4)
 
 
 def test_the_page_of_runs_trains_beside_wandb(monkeypatch):

@@ -162,6 +162,88 @@ def test_a_table_that_cannot_be_read_is_named(read, text, message):
         read(text, "items.tsv")
 
 
+SUBJECTS = [  # two subjects read one item in two conditions
+    ("s1", "1", "a", "1", "le"),
+    ("s1", "1", "a", "2", "chat"),
+    ("s1", "1", "b", "1", "le"),
+    ("s1", "1", "b", "2", "lac"),
+    ("s2", "1", "a", "1", "le"),
+    ("s2", "1", "a", "2", "chat"),
+]
+
+
+def reading_times(*names, order=None):
+    """A table of the rows of `SUBJECTS` in an order, under other names of its columns."""
+    rows = sorted(SUBJECTS, key=order) if order else SUBJECTS
+    return "".join("\t".join(row) + "\n" for row in ((*names, "word"), *rows))
+
+
+@pytest.mark.parametrize("subject", ["subject", "subj", "participant"])
+@pytest.mark.parametrize("condition", ["condition", "cond"])
+@pytest.mark.parametrize("order", [None, lambda row: row[1:3] + row[:1]])
+def test_subjects_and_conditions_are_told_apart(read, subject, condition, order):
+    text = read(reading_times(subject, "item", condition, "region", order=order))
+    sentences = sorted((*one.extra[:2], " ".join(one.words)) for one in text.sentences)
+    assert text.columns == (subject, condition, "region")
+    assert sentences == [("s1", "a", "le chat"), ("s1", "b", "le lac"), ("s2", "a", "le chat")]
+    assert {sentence.id for sentence in text.sentences} == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("names", "order", "message"),
+    [
+        # Sorted by region, and by item and condition alone; then under names that tell nothing.
+        (("subject", "item", "condition", "region"), lambda row: row[3], "sort the rows by item"),
+        (("who", "item", "condition", "region"), None, "stand apart"),
+        (("who", "item", "condition", "region"), lambda row: row[2], "'region' goes from 2 to 1"),
+        (("who", "item", "kind", "position"), lambda row: row[3], "'position' goes from 1 to 1"),
+        (("who", "item", "condition", "x"), lambda row: row[2], "each word is there 2 times"),
+        (("who", "item", "condition", "x"), lambda row: row[2:4], "each word is there 2 times"),
+    ],
+)
+def test_sentences_that_cannot_be_told_apart_are_refused(read, names, order, message):
+    with pytest.raises(UserError, match=message):
+        read(reading_times(*names, order=order))
+
+
+def test_a_region_may_have_several_rows_and_words_may_come_again(read):
+    words = ["no", "no", ",", "the", "the", "cat", "the", "cat"]
+    rows = "".join(f"1\t{1 + n // 2}\t{word}\n" for n, word in enumerate(words))
+    assert read("item\tregion\tword\n" + rows).corpus.sentences == [words]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_csv_file_of_items_is_read_with_the_mark_between_its_cells(read, delimiter):
+    table = 'item|sentence|rt\n7|"le chat| dort"|1\n8|le lac|"2"\n'.replace("|", delimiter)
+    table = table.replace(f"chat{delimiter}", "chat\u00b7" if delimiter == "\t" else "chat,")
+    text = read(table, "items.csv")
+    assert (text.columns, text.items) == (("rt",), True)
+    assert [sentence.id for sentence in text.sentences] == ["7", "8"]
+    assert [token.start for token in text.sentences[0].tokens] == [0, 3, 9]
+    assert text.sentences[1].extra == ("2",)
+
+
+def test_a_csv_file_with_a_column_of_text_or_nothing_is_read_as_in_training(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, items in (("\n\n", False), ("\nitem;text\n", False), ("\nitem;word\n", True)):
+        path.write_text(text)
+        assert evaluation_texts.is_one(str(path)) == items
+    assert not evaluation_texts.is_one(str(path), column="word")
+
+
+def test_a_table_of_other_names_tells_which_there_are(read):
+    with pytest.raises(UserError, match=r"nor 'sentence', .*, but 'Item', 'Sentence': rename"):
+        read("Item;Sentence\n1;le chat\n", "items.csv")
+
+
+def test_tokens_of_a_treebank_have_their_ids(read):
+    text = read(TREEBANK, "b.conllu")
+    assert (text.columns, text.token_columns) == ((), ("token",))
+    ids = [[token.extra for token in sentence.tokens] for sentence in text.sentences]
+    assert ids[0] == [(name,) for name in ("1", "2", "3-4", "5", "6", "7", "8")]
+    assert ids[1] == [("1",), ("2",), ("3",)]
+
+
 TABLE = 'n\ttext\n1\t"a ""b"" c"\n2\td "e\n"3"\t"f, g"\n4\t"h\ti"\n5\t""""\n'
 
 

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import math
+import sys
 from collections.abc import Iterator
 
 from zoo.commands import options
@@ -147,10 +148,13 @@ def _score_words(run, arguments):
     splits = [arguments.split] if arguments.split else []
     (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
     of = arguments.file or arguments.split
-    options.print_notes([*scored.notes, run.share(scored.corpus.sentences, of)])
+    share = run.share(scored.corpus.sentences, of)
+    options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.given)])
     columns = surprisal.columns(scored.given)
     rows = surprisal.rows(scored.given, scored.text, scored.scores, run.lexicon)
-    lines = map(output_files.line, itertools.chain([columns], rows))
+    lines: Iterator[str] = map(output_files.line, itertools.chain([columns], rows))
+    if arguments.output is None and sys.stdout.isatty():
+        lines = output_files.for_reading(columns, [*rows])
     options.write(lines, arguments.output, "the table")
 
 

@@ -90,7 +90,9 @@ TRANSLATE = (
 
 def run_translate(arguments: argparse.Namespace):
     """Prints or writes the translations in the order of the lines; an empty line stays empty."""
-    folders, file = _folders_and_file(arguments.paths)
+    folders, file = arguments.paths, None
+    if len(folders) > 1 and not os.path.isdir(folders[-1]):
+        *folders, file = folders
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
     arguments.typed = not arguments.split and file in (None, "-") and sys.stdin.isatty()
@@ -147,13 +149,6 @@ def _check_files(folder, arguments):
         from zoo.comparison import plot_style
 
         plot_style.check_file(file)
-
-
-def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
-    """Returns (the folders of runs, the file after them or None)."""
-    if len(paths) > 1 and not os.path.isdir(paths[-1]):
-        return paths[:-1], paths[-1]
-    return paths, None
 
 
 def _translations(restoring, search, sources, arguments) -> Iterator[list]:

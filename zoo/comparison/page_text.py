@@ -43,7 +43,7 @@ def section(shown: list[Shown], left_out: dict[str, str]) -> str:
     """Shows the text under each run, and the differences of the first from each other run."""
     panels = [(one.run, panel(one)) for one in shown]
     for other in shown[1:]:
-        if is_same_text(shown[0], other):
+        if [*map(_token, shown[0].rows)] == [*map(_token, other.rows)]:
             name = f"{shown[0].run} against {other.run}"
             panels.append((name, difference_panel(shown[0], other)))
     parts = [switches(panels)] if panels else []
@@ -271,11 +271,6 @@ def _features(run, encoded, states):
 
 # Levels of a difference, nats: below the first, the runs are alike.
 DIFFERENCE_LEVELS = (0.5, 2, 4)
-
-
-def is_same_text(one: Shown, other: Shown) -> bool:
-    """Whether two runs were shown the same tokens and count the same ones."""
-    return [_token(row) for row in one.rows] == [_token(row) for row in other.rows]
 
 
 def _token(row):

@@ -290,7 +290,8 @@ def given_recipe(
     path = given[0]
     if len(given) == 1:
         bank, folder = path.endswith(".conllu"), _is_there(f"{path}/train.conllu")
-        config = path.endswith(".py") or not _is_path(path)
+        is_path = any(mark in path for mark in "./*") or _is_there(path)
+        config = path.endswith(".py") or not is_path
         if (letters or languages) and (bank or folder or config):
             option = "--letters" if letters else "--language"
             kind = "config" if config else "treebank"
@@ -303,11 +304,6 @@ def given_recipe(
             return user_modules.configs().load(path), ()
     own = own_text.of_text(given, letters, languages)
     return own.experiment(), own.told
-
-
-def _is_path(text):
-    """Whether a text names a file, rather than a config."""
-    return any(mark in text for mark in "./*") or _is_there(text)
 
 
 def _is_there(path):

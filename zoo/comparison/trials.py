@@ -62,7 +62,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Sum
         if name in failed:
             continue
         folder = trials.folder / "runs" / f"{name}_{seed}"
-        new = not is_judged(folder, split)
+        new = not any((folder / "results").glob(f"{split}.*.json"))
         if new:
             log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
             recipe = final_recipe(of_heads[name], plan.heads[name], seed, words.validation)
@@ -175,7 +175,3 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
     (scored,) = scored_texts.score(run, [split])
     (file,) = scored.judgement().keep()
     return file
-
-
-def is_judged(folder: pathlib.Path, split: str) -> bool:
-    return any((folder / "results").glob(f"{split}.*.json"))

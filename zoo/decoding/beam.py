@@ -314,9 +314,10 @@ def _longer(state, step, limits, settings, boundary, rows):
     bound = best / settings.norm(limits)[:, None]
     missed = jnp.maximum(state.missed, bound[:, -1])
     best, bound, chosen = (array[:, :beam] for array in (best, bound, chosen))
+    continued = jax.lax.broadcasted_iota(jnp.int32, grown.longer.shape, 1)
     parents, last, last_log_probs = (
         jnp.take_along_axis(array.reshape(sentences, -1), chosen, axis=1)
-        for array in (_numbers(grown.longer), grown.longer_words, grown.longer_log_probs)
+        for array in (continued, grown.longer_words, grown.longer_log_probs)
     )
     ends = jnp.where(length >= settings.shortest, state.log_prob + grown.end_log_probs, -jnp.inf)
     if not settings.every_end:
@@ -351,11 +352,6 @@ def _longer(state, step, limits, settings, boundary, rows):
         grown.carry,
         _rows(grown.slots, parents),
     )
-
-
-def _numbers(longer):
-    """Returns the hypothesis k that each of [B, K, n] continues, int32 of the same shape."""
-    return jax.lax.broadcasted_iota(jnp.int32, longer.shape, 1)
 
 
 @functools.partial(jax.jit, static_argnames=("settings", "boundary"))

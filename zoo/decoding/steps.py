@@ -263,7 +263,8 @@ class States:
 
     def __getitem__(self, rows) -> "States":
         """Selects the rows at these numbers: an int, a slice, or a sequence of ints."""
-        chosen = np.atleast_1d(np.arange(self.size)[_index(rows)])
+        index = rows if isinstance(rows, int | slice | np.integer) else np.asarray(rows)
+        chosen = np.atleast_1d(np.arange(self.size)[index])
         if chosen.ndim != 1 or not len(chosen):
             raise IndexError(f"{rows!r} chooses no rows of {self.size} states: give some of them")
         return States(_taken(self.carry, _padded(chosen)), len(chosen))
@@ -298,10 +299,6 @@ class States:
         filled[: self.size] = words
         log_probs, carry = _stepped(step, filled, self.carry)
         return log_probs[: self.size], States(carry, self.size)
-
-
-def _index(rows):
-    return rows if isinstance(rows, int | slice | np.integer) else np.asarray(rows)
 
 
 def _slots(rows):

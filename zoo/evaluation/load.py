@@ -6,6 +6,7 @@ named tuples of which pandas.DataFrame makes a table.
 
 import functools
 import os
+import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -145,10 +146,11 @@ class LoadedModel(Loaded):
             letters = [[*piece] for piece in texts.pieces(lines)]
             given = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
-            given = evaluation_texts.of_text(text, "the text", self.reading)
+            name = "the text"
+            given = evaluation_texts.of_string(text, pathlib.Path(name), name, self.reading)
         run = self.for_text(given, state, lines=True)
         rows = word_surprisal.rows(given, *run.score_corpus(given.corpus), run.lexicon)
-        return [word_surprisal.Row(*row) for row in rows]
+        return [word_surprisal.Row(*row[: len(word_surprisal.COLUMNS)]) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the

@@ -1,20 +1,8 @@
 """Minimal pairs: does the model prefer the good sentence to its ungrammatical twin?
 
 Linzen et al., "Assessing the ability of LSTMs to learn syntax-sensitive dependencies" (2016). Files
-have the format of CLAMS (Mueller et al. 2020), a sentence a line,
-
-    True <tab> les auteurs sont vieux
-    False <tab> les auteurs est vieux
-
-where a False line is a twin of the last True line before it, or of BLiMP (Warstadt et al. 2020),
-JSON with a pair a line:
-
-    {"sentence_good": "...", "sentence_bad": "...", "UID": "...", "field": "..."}
-
-or are tables, with tabs or commas and such a header (or good and bad), or with tabs and without a
-header as the pairs of Marvin and Linzen (2018), https://github.com/yoavg/bert-syntax:
-
-    simple_agrmt <tab> sing_MS_sing_V <tab> the author laughs <tab> the author laugh
+have the format of CLAMS (Mueller et al. 2020), of BLiMP (Warstadt et al. 2020), of Marvin and
+Linzen (2018), or are tables with a header: docs/scoring.md describes each.
 """
 
 import collections
@@ -171,11 +159,17 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     first = lines[0][1]
     if first.lstrip().startswith("{"):
         return _of_rows(_json_rows(lines, file), file, reading)
-    for delimiter in "\t,":
-        header = {*table_rows.header(first, delimiter)}
-        if any({*sides} <= header for sides in _SIDES):
+    for delimiter in "\t,;":
+        header = table_rows.header(first, delimiter)
+        if any({*sides} <= {*header} for sides in _SIDES):
             rows = table_rows.rows(text, file, delimiter, full=True)[1]
             return _of_rows(rows, file, reading)
+        names = {name.lower().partition("_")[0] for name in header}
+        if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
+            raise UserError(
+                f"{file}, line {lines[0][0]}: a table with the columns {named(header)}: call the "
+                "two sentences of a pair good and bad."
+            )
     cells = table_rows.header(first)
     if len(cells) > 2 and not {"", *_LABELS} & {*cells}:
         return _of_rows(_rows_without_header(lines, file), file, reading)
@@ -266,13 +260,7 @@ def differing_words(good: list[str], bad: list[str]) -> set[str]:
 
 
 def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
-    """Scores each sentence of each pair by a run, from an empty state.
-
-    A sentence's score is sum_t log p(w_t | w_<t) over its words, the boundary left out; words
-    outside the lexicon are scored as <unk>. A pair is skipped if a word in which its sentences
-    differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
-    A pair of equal sentences, which no model can tell apart, is left out.
-    """
+    """Scores each sentence of each pair by a run, from an empty state, without the boundary."""
     equal = tuple(number for number, pair in enumerate(pairs) if [*pair[0]] == [*pair[1]])
     vocabulary = run.experiment.vocabulary
     missing = tuple(missing_words(pair, run.lexicon, vocabulary) for pair in pairs)
@@ -288,7 +276,8 @@ def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
 
 
 def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Returns the unknown words because of which a pair is skipped; see `score_pairs`."""
+    """Returns the unknown words because of which a pair is skipped: those in which its sentences
+    differ, or any where the vocabulary refuses unknown words."""
     if [*pair[0]] == [*pair[1]]:
         return ()
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])

@@ -99,12 +99,6 @@ def read(file: pathlib.Path) -> list[Record]:
     return [*records.values()]
 
 
-def _line(record):
-    """Returns a record as JSON, without a learning curve that was not kept."""
-    fields = record._asdict()
-    return fields if record.validations else {name: fields[name] for name in _LINE}
-
-
 def scores_file(file: pathlib.Path) -> pathlib.Path:
     """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl."""
     return file.with_suffix(".npz")
@@ -119,10 +113,11 @@ def write(
     new = {record.run for record in records}
     others = [record for record in read(file) if record.run not in new] if file.exists() else []
     every = sorted([*others, *records], key=lambda record: record.run)
-    text = "".join(
-        strict_json.dumps(_line(record), ensure_ascii=False, separators=(",", ":")) + "\n"
-        for record in every
-    )
+    text = ""
+    for record in every:  # without a learning curve that was not kept
+        names = Record._fields if record.validations else _LINE
+        line = {name: getattr(record, name) for name in names}
+        text += strict_json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
     arrays = {}
     if scores_file(file).exists():
         with np.load(scores_file(file)) as kept:

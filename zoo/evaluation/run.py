@@ -270,7 +270,7 @@ class Run:
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
             source = Pairs.of_file(path)
         if source.form.plain:
-            if texts.is_one(path):
+            if texts.is_one(path, source.form.column):
                 return self._read(path, source)
             corpus = texts.table(path, source).read("test")
             return texts.of_corpus(corpus, reading=self._reading(source))
@@ -280,7 +280,7 @@ class Run:
         """Reads a split as its file gives it, if it has plain sentences; else as its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
-        if source.form.plain and not raw and texts.is_one(corpus.name):
+        if source.form.plain and not raw and texts.is_one(corpus.name, source.form.column):
             text = self._read(source.path_of(split), source)
             if text.corpus.sentences == corpus.sentences:
                 return text

@@ -29,7 +29,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
-    elif not evaluation_texts.is_one(path):
+    elif not evaluation_texts.is_one(path, run.experiment.data.form.column):
         yield Sentences.of(run.given(path))
     else:
         yield from _of_text(run, path)

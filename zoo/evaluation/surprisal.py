@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data.encoded_text import EncodedText
+from zoo.errors import named
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
@@ -35,7 +36,24 @@ COLUMNS = Row._fields
 
 def columns(given: GivenText) -> tuple[str, ...]:
     """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
-    return (*COLUMNS, *output_files.beside(COLUMNS, given.columns))
+    return (*COLUMNS, *output_files.beside(COLUMNS, (*given.columns, *given.token_columns)))
+
+
+def critical_note(run, given: GivenText) -> str | None:
+    """Returns a note on critical regions with unknown words; None without any."""
+    if "critical" not in given.columns:
+        return None
+    place = given.columns.index("critical")
+    tokens = (token for sentence in given.judged for token in sentence.tokens)
+    regions = [[*token.words] for token in tokens if token.text == token.extra[place]]
+    missing = run.experiment.vocabulary.missing(regions, run.lexicon)
+    unknown = sum(not missing.keys().isdisjoint(region) for region in regions)
+    if not unknown:
+        return None
+    return (
+        f"critical regions with unknown words: {unknown:,} of {len(regions):,} "
+        f"({named([*missing], 3)}): leave them out (known is FALSE), or give --add-words FILE"
+    )
 
 
 def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
@@ -70,4 +88,5 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
         for boundary in range(begin, end):
             position += 1
             about = (number, name, position, length, length, lexicon.boundary)
-            yield (*about, *row(boundary, boundary + 1), *sentence.extra)
+            of_tokens = [""] * len(given.token_columns)
+            yield (*about, *row(boundary, boundary + 1), *sentence.extra, *of_tokens)

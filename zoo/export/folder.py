@@ -165,13 +165,15 @@ def card(
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
     pairs = isinstance(model, SequenceToSequence)
+    fields = (getattr(model, field.name) for field in dataclasses.fields(model))
+    parts = ", ".join(type(part).__name__ for part in fields if dataclasses.is_dataclass(part))
     units = "characters" if lexicon.of_characters else "words"
     return "\n".join(
         [
             _HEADER.format(**(_OF_PAIRS if pairs else _OF_TEXT)),
             f"# {name}",
             "",
-            f"A {type(model).__name__} of {size:,} parameters ({_parts(model)}) over "
+            f"A {type(model).__name__} of {size:,} parameters ({parts}) over "
             f"{len(lexicon):,} {units}; probabilities are normalised over "
             f"{head.normalised_over(lexicon) if head is not None else 'them'}.",
             "",
@@ -205,12 +207,6 @@ def known_licence(run: Run) -> str:
     if run.experiment.data.within().generated:
         return "none is needed: Zoo generates the text"
     return "not known to the exporter; ask whoever made the text"
-
-
-def _parts(model) -> str:
-    """Names the components of a model, such as "Lookup, LSTM, Softmax"."""
-    values = (getattr(model, field.name) for field in dataclasses.fields(model))
-    return ", ".join(type(value).__name__ for value in values if dataclasses.is_dataclass(value))
 
 
 def _data(run: Run) -> list[str]:

@@ -130,7 +130,9 @@ class WithExpert(HeadAround):
             log_probs = flat.reshape(words.shape)
         else:
             log_probs = scores.reshape(words.shape) - log_z[..., None]
-        return log_expert_mass(_log_sum(log_probs, _distinct(named)), weight)
+        same = named[..., :, None] == named[..., None, :]
+        distinct = (named >= 0) & ~jnp.tril(same, -1).any(axis=-1)  # no entry before names the word
+        return log_expert_mass(_log_sum(log_probs, distinct), weight)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]
@@ -153,12 +155,6 @@ class WithExpert(HeadAround):
 def _several(context: jax.Array, like: jax.Array):
     """Returns the words that an expert names as [..., M], given as [...] or [..., M]."""
     return context if context.ndim > like.ndim else context[..., None]
-
-
-def _distinct(named):
-    """Returns which entries name a word that no entry before them names, bool [..., M]."""
-    same = named[..., :, None] == named[..., None, :]
-    return (named >= 0) & ~jnp.tril(same, -1).any(axis=-1)
 
 
 def _log_sum(log_probs, chosen):

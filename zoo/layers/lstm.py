@@ -34,10 +34,6 @@ def activated(projection, hidden, recurrent):
     return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
 
 
-def _project(hidden, projection):
-    return hidden if projection is None else products.matmul(hidden, projection)
-
-
 def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
     """Computes a layer's (hidden of all positions [T, B, R], (last hidden, last cell)) from its
     projected inputs; `keep`: [T, B, 1], 0 where the carry is zeroed before the position, else 1,
@@ -59,7 +55,9 @@ def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask)
         previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
         gates = activated(inputs_product, previous_hidden, masked)
         new_hidden, new_cell = cell(gates, previous_cell)
-        carry = _project(new_hidden, projection), new_cell
+        if projection is not None:
+            new_hidden = products.matmul(new_hidden, projection)
+        carry = new_hidden, new_cell
         return carry, (*carry, gates)
 
     carry, (hiddens, cells, gates) = jax.lax.scan(step, (hidden, cell_state), (projections, keep))

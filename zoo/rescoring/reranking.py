@@ -162,17 +162,14 @@ def merge_lists(
         known = {hypothesis.text for hypothesis in one.hypotheses}
         new: dict[str, Hypothesis] = {}
         for other in more:
-            for hypothesis in _best(other.hypotheses, best):
+            found = other.hypotheses
+            if all(hypothesis.score is not None for hypothesis in found):
+                found = sorted(found, key=lambda hypothesis: -hypothesis.score)
+            for hypothesis in found[:best]:
                 if hypothesis.text not in known:
                     new.setdefault(hypothesis.text, hypothesis)
         hypotheses = _completed(one.hypotheses, [*new.values()], sparse)
         yield dataclasses.replace(one, hypotheses=hypotheses)
-
-
-def _best(hypotheses, count):
-    if any(hypothesis.score is None for hypothesis in hypotheses):
-        return hypotheses[:count]
-    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:count]
 
 
 def _completed(own, new, sparse):

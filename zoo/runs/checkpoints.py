@@ -90,7 +90,9 @@ class Checkpoints:
         try:
             manager.save(step, args=arguments, force=True)
         except Exception as error:
-            number = _full(error)
+            # By its text: orbax and tensorstore wrap the system's error.
+            text, full = str(error).lower(), temporary_files.FULL
+            number = next((n for n in full if os.strerror(n).lower() in text), None)
             if number is None:
                 raise
             what, remedy = temporary_files.FULL[number]
@@ -180,13 +182,6 @@ class Checkpoints:
     def close(self):
         for manager in self._managers.values():
             manager.close()
-
-
-def _full(error: Exception) -> int | None:
-    """Returns the number of an error if it is one of `temporary_files.FULL`, else None, by its
-    text: orbax and tensorstore wrap the system's error."""
-    text = str(error).lower()
-    return next((n for n in temporary_files.FULL if os.strerror(n).lower() in text), None)
 
 
 def _remove_leftovers(folder: Any):

@@ -262,6 +262,19 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2)
         yield "  ".join(padded)
 
 
+def for_reading(columns: Sequence[str], rows: Sequence[tuple]) -> Iterator[str]:
+    """Yields the lines of a table for a terminal: aligned, and numbers with two decimals."""
+    shown = [[_short(value) for value in row] for row in rows]
+    yield from (f"{line.rstrip()}\n" for line in aligned(columns, shown, left=len(columns)))
+
+
+def _short(value):
+    if isinstance(value, str):
+        return printable(value.replace("\n", "\\n"))
+    finite = isinstance(value, float) and math.isfinite(value)
+    return f"{value:7.2f}" if finite else _cell(value)
+
+
 def tables_beside(blocks: Sequence[Block], left: int = 2) -> Iterator[list[str]]:
     """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`."""
     (first, *_), rows = blocks[0]

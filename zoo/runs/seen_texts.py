@@ -246,7 +246,9 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
             sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
             return {"text": name, "digest": digest_of(sorted_entries)[0], **_UNNUMBERED}
         if kind == "file":
-            return _of_file(name)
+            with files.find(name).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return {"text": name, "digest": digest, **_UNNUMBERED}
         if kind == "split":
             return _described(corpora[name].name, corpora[name].sentences)
         return _described(name, sentences_of(name, experiment.vocabulary))
@@ -260,12 +262,6 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
 def sentences_of(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
     """Reads the sentences of a treebank, in the vocabulary's case."""
     return vocabulary.read(Conllu(train=path, validation=path), "train").sentences
-
-
-def _of_file(path: str) -> dict:
-    with files.find(path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"text": path, "digest": digest, **_UNNUMBERED}
 
 
 # ---- the texts that a run's model has seen, itself or through the runs that it is built on

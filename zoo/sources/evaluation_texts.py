@@ -7,12 +7,13 @@ it: French "du" is "de" "le" for a model of a treebank's syntactic words.
 
 import bisect
 import dataclasses
+import itertools
 import pathlib
 import re
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 from zoo.sources import conllu, files, moses, table_rows
 from zoo.sources.source import Corpus, Source, ranged
 from zoo.sources.text import Text
@@ -20,8 +21,12 @@ from zoo.sources.text import Text
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Suffixes of files in CoNLL-U.
 _TREEBANKS = (".conllu", ".conll")
-# Columns of a table that identify an item.
-_KEYS = ("item", "id", "sentence", "condition", "sent_id")
+_TABLES = (".tsv", ".csv")
+# Columns of a table that name an item, and that tell sentences of one item apart.
+_ITEMS = ("item", "id", "sentence", "sent_id")
+_KEYS = (*_ITEMS, "condition", "cond", "subject", "subj", "participant")
+# Columns that number the words or regions of a sentence.
+_PLACES = ("position", "region")
 
 
 class Token(NamedTuple):
@@ -56,7 +61,8 @@ class GivenText:
 
     name: str
     sentences: list[Sentence]
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # of each sentence and token
+    token_columns: tuple[str, ...] = ()  # of each token alone, after `columns`
     items: bool = False  # whether its sentences have nothing to do with each other
     source: Corpus | None = None
     blank_lines: str = "skipped"
@@ -113,20 +119,13 @@ def read(
 
 
 def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
-    """Returns "treebank", "table" or "plain", the form of a file that begins with `head`.
-
-    A treebank has the suffix .conllu or .conll, or begins as CoNLL-U. A table of items has tabs and
-    a header with the column "word" (a word a row; rows that agree in the columns item, id, sentence
-    and condition, where present, form a sentence), "sentence" or `column` (a sentence a row), or
-    those of `_conditions` (an item a row). Any other file is plain text, a sentence a line, words
-    between white space.
-    """
+    """Returns the form of a file that begins with `head`: "treebank", "table" or "plain"."""
     suffix = files.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(head):
         return "treebank"
     names = table_rows.header(head)
-    has_header = len(names) > 1 and bool({"word", "sentence", column} & {*names})
-    return "table" if suffix == ".tsv" or has_header or _conditions(names) else "plain"
+    is_table = suffix in _TABLES or (len(names) > 1 and {"word", "sentence", column} & {*names})
+    return "table" if is_table or _conditions(names) else "plain"
 
 
 def _conditions(header: list[str]) -> dict[str, str]:
@@ -147,28 +146,34 @@ def of_content(
 ) -> GivenText:
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
-    file = files.find(part.path)
-    form = form_of(file, content, column)
-    if form == "treebank":
-        given = _of_treebank(content, file, part.path, reading)
-    elif form == "table":
-        given = _of_table(content, file, part.path, reading, column)
-    else:
-        given = of_text(content, part.path, reading)
+    given = of_string(content, files.find(part.path), part.path, reading, column)
     given = dataclasses.replace(given, blank_lines=blank_lines)
     if part.range == slice(None):
         return given
     return dataclasses.replace(given, sentences=ranged(part, given.judged))
 
 
-def is_one(path: str) -> bool:
-    """Whether `read` can read the file at a path; `Text` reads all others."""
+def of_string(
+    content: str, file: pathlib.Path, name: str, reading: Reading, column: str = "text"
+) -> GivenText:
+    """Parses text of any form; messages name `file`, whose suffix may tell the form."""
+    form = form_of(file, content, column)
+    if form == "treebank":
+        return _of_treebank(content, file, name, reading)
+    if form == "table":
+        return _of_table(content, file, name, reading, column)
+    return of_text(content, name, reading)
+
+
+def is_one(path: str, column: str = "text") -> bool:
+    """Whether `read` can read the file at a path: `Text` reads others, and .csv with its column."""
     file = files.found(files.Part.parse(path).path)
-    return (
-        file is not None
-        and not file.is_dir()
-        and files.kind(file) not in {*table_rows.READERS} - {".tsv"}
-    )
+    if file is None or file.is_dir():
+        return False
+    if files.kind(file) != ".csv":
+        return files.kind(file) not in {*table_rows.READERS} - {*_TABLES}
+    first = next((line for _, line in files.read_lines(str(file)) if line.strip()), column)
+    return column not in table_rows.header(first, table_rows.delimiter_of(file, first))
 
 
 def table(path: str, source: Source) -> Source:
@@ -219,7 +224,8 @@ def _of_treebank(text, path, name, reading):
     sentences = []
     for number, parsed in enumerate(conllu.parse(text.split("\n"), path), 1):
         pairs, spaces = [], []
-        for token in conllu.surface(parsed.tokens):
+        surface = conllu.surface(parsed.tokens)
+        for token in surface:
             parts = [part["form"] for part in token.get("parts", (token,))]
             pairs.append((token["form"], reading.words_of(token["form"], parts)))
             spaces.append("" if conllu.pairs(token["misc"]).get("SpaceAfter") == "No" else " ")
@@ -228,9 +234,12 @@ def _of_treebank(text, path, name, reading):
         tokens = _found_in(line, pairs)
         length = None if tokens is None else len(line)
         tokens = _placed(pairs, spaces) if tokens is None else tokens
+        ids = (token["id"] for token in surface)  # 3, or (59, "-", 60) of a fused form
+        names = ("".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in ids)
+        tokens = [t._replace(extra=(one,)) for t, one in zip(tokens, names, strict=True)]
         label = comments.get("sent_id") or comments.get("sentid") or str(number)
         sentences.append(_sentence(parsed.line, label, tokens, length))
-    return GivenText(name, sentences)
+    return GivenText(name, sentences, token_columns=("token",))
 
 
 def _found_in(line, pairs):
@@ -255,7 +264,8 @@ def _placed(pairs, spaces):
 
 
 def _of_table(text, path, name, reading, column):
-    header, rows = table_rows.rows(text, path, "\t", full=True)
+    delimiter = table_rows.delimiter_of(path, text)
+    header, rows = table_rows.rows(text, path, delimiter, full=True)
     rows = [one for one in rows if "".join(one[1].values()).strip()]
     if "word" in header:
         return _of_words(rows, path, name, reading, header)
@@ -269,7 +279,8 @@ def _of_table(text, path, name, reading, column):
         return dataclasses.replace(given, items=True)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
-        "sentence_B of two conditions: name some so, or call the file .txt if it is plain text."
+        f"sentence_B of two conditions, but {named(header)}: rename some, in lower case and with "
+        "tabs, commas or semicolons between all, or call the file .txt if it is plain text."
     )
 
 
@@ -313,9 +324,10 @@ def _joined(tokens, critical, reading, where):
     texts = [token.text for token in tokens]
     starts = [at for at in range(len(texts)) if region and texts[at : at + end] == region]
     if len(starts) != bool(region):
+        mend = "write a table with a word or region a row"
         raise UserError(
             f"{where}: the critical region {critical!r} is {len(starts)} times in its sentence: "
-            "copy it from there, or write a table with a word or region a row."
+            f"{mend if starts else f'copy it from there, or {mend}'}."
         )
     for at in starts:
         joined = tokens[at : at + end]
@@ -327,7 +339,7 @@ def _joined(tokens, critical, reading, where):
 
 def _of_words(rows, path, name, reading, header):
     keys = [key for key in _KEYS if key in header]
-    if not keys:
+    if not {*_ITEMS} & {*keys}:
         raise UserError(
             f"{path}, line 1: a table with a word a row needs a column 'item': name the sentence "
             "of each word there."
@@ -340,12 +352,13 @@ def _of_words(rows, path, name, reading, header):
         if key != previous and key in items:
             raise UserError(
                 f"{path}, line {number}: words of {' '.join(key)!r} stand apart from those before: "
-                "put the rows of an item together, or tell two items apart in 'condition'."
+                f"sort the rows by {', '.join(keys)}, then by their place in the sentence, or tell "
+                "two sentences apart in 'condition' or 'subject'."
             )
         items.setdefault(key, []).append((number, row))
         previous = key
     sentences = []
-    for item in items.values():
+    for key, item in items.items():
         number, row = item[0]
         extras = [tuple(row[key] for key in columns) for _, row in item]
         shared = tuple(
@@ -354,6 +367,12 @@ def _of_words(rows, path, name, reading, header):
         if item[-1][1]["word"] == reading.boundary:  # as the table of surprisal has it
             item.pop()
             shared = extras.pop()
+        if several := _several([row for _, row in item]):
+            raise UserError(
+                f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
+                f"({several}): name the column that tells sentences apart 'condition' or "
+                "'subject', and sort by it and then by place."
+            )
         tokens = []
         regions = _regions([row["word"] for _, row in item], reading)
         for (at, _), token, extra in zip(item, regions, extras, strict=True):
@@ -364,6 +383,24 @@ def _of_words(rows, path, name, reading, header):
             tokens.append(token._replace(extra=extra))
         sentences.append(_sentence(number, row[keys[0]], tokens, extra=shared))
     return GivenText(name, sentences, columns, items=True)
+
+
+def _several(rows):
+    """Tells why rows of one name look like several sentences; None if they do not."""
+    for name in _PLACES:
+        places = [row.get(name, "") for row in rows]
+        if all(place.isdecimal() and len(place) < 10 for place in places):
+            least = name == "position"  # a region may have several rows
+            for before, place in itertools.pairwise(map(int, places)):
+                if place < before + least:
+                    return f"{name!r} goes from {before} to {place}"
+    words = [row["word"] for row in rows]
+    counts = (n for n in range(2, len(words) // 2 + 1) if not len(words) % n)
+    for count in counts if len({*words}) > 1 else ():
+        twice = [word for word in words[::count] for _ in range(count)]
+        if words in (words[: len(words) // count] * count, twice):
+            return f"each word is there {count} times"
+    return None
 
 
 def _regions(regions, reading):

@@ -134,7 +134,9 @@ class Mixed(Source):
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
             corpora = [self.read(part) for part in self.parts(split)]
-            return _joined(corpora, self._mixture(corpora) if split == "train" else None)
+            sizes = tuple(len(corpus.sentences) for corpus in corpora)
+            mixture = Mixture(sizes, self.weights or sizes, self.sentences or sum(sizes))
+            return _joined(corpora, mixture if split == "train" else None)
         name, _, of_corpus = split.partition(".")
         check_split(split, (*self.splits(), *self.parts("train"), *self.parts("validation")))
         return self.corpora[self.names.index(name)].read(of_corpus)
@@ -145,10 +147,6 @@ class Mixed(Source):
             for word, features in corpus.lexicon_entries().items():
                 entries[word] += features
         return dict(entries)
-
-    def _mixture(self, corpora):
-        sizes = tuple(len(corpus.sentences) for corpus in corpora)
-        return Mixture(sizes, self.weights or sizes, self.sentences or sum(sizes))
 
 
 def _joined(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:

@@ -2,14 +2,13 @@
 
 A format is read here alone; a new one is a reader, and a line of `READERS`.
 
-CSV and TSV are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and
-quotation marks within such a cell are doubled. A quotation mark inside any other cell is text, and
-so is one alone between tabs, as in a treebank with a word a row. A cell between tabs ends on its
-line.
+CSV (with commas or semicolons) and TSV are read by RFC 4180, as pandas and R write them: cells may
+be in quotation marks, and quotation marks within such a cell are doubled. A quotation mark inside
+any other cell is text, and so is one alone between tabs, as in a treebank with a word a row. A cell
+between tabs ends on its line.
 """
 
 import csv
-import functools
 import glob
 import io
 import json
@@ -24,6 +23,13 @@ from zoo.sources import files
 
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
 _CELL = re.compile(r'("|"((?:[^"]|"")*+)"|[^\t]*)\t')
+
+# {mark between the cells of a table: how to mend a row of too many cells}
+_MARKS = {
+    ",": "quote cells that have commas",
+    ";": "quote cells that have semicolons",
+    "\t": "leave tabs out of cells",
+}
 
 
 def cells(line: str, where: str) -> list[str]:
@@ -48,9 +54,17 @@ def header(text: str, delimiter: str = "\t") -> list[str]:
     """Returns the cells of a text's first line, or [] if they cannot be read."""
     first = text.partition("\n")[0]
     try:
-        return cells(first, "line 1") if delimiter == "\t" else next(_of_csv(first, ""))[1]
+        found = lines(first, "") if delimiter == "\t" else _of_csv(first, "", delimiter)
+        return next(found)[1]
     except (StopIteration, UserError):
         return []
+
+
+def delimiter_of(file: pathlib.Path, text: str) -> str:
+    """Returns the mark between the cells of a table: a tab; in a .csv file the commonest of its
+    first line, for spreadsheets write semicolons where the comma is the decimal point."""
+    first = text.lstrip("\n").partition("\n")[0]
+    return max(_MARKS, key=first.count) if files.kind(file) == ".csv" else "\t"
 
 
 def lines(text: str, path: pathlib.Path | str) -> Iterator[tuple[int, list[str]]]:
@@ -68,7 +82,8 @@ def rows(
     """
     names: list[str] = []
     records = []
-    for number, found in lines(text, path) if delimiter == "\t" else _of_csv(text, path):
+    found_rows = lines(text, path) if delimiter == "\t" else _of_csv(text, path, delimiter)
+    for number, found in found_rows:
         if len(found) < 2 and not "".join(found).strip():
             continue
         where = f"{path}, line {number}"
@@ -77,7 +92,7 @@ def rows(
             if len({*names}) < len(names):
                 raise UserError(f"{where}: two columns have the same name: rename one.")
         elif len(found) > len(names) or (full and len(found) < len(names)):
-            mend = "quote cells that have commas" if delimiter == "," else "leave tabs out of cells"
+            mend = _MARKS[delimiter]
             mend = mend if len(found) > len(names) else "give each cell"
             raise UserError(
                 f"{where}: {len(found)} cells in a table of {len(names)}: {mend}, or name all "
@@ -88,18 +103,19 @@ def rows(
     return names, records
 
 
-def _of_csv(text, path) -> Iterator[tuple[int, list[str]]]:
-    """Yields (the number of its last line, cells) of each row between commas."""
+def _of_csv(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
+    """Yields (the number of its last line, cells) of each row between commas or semicolons."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     # Strict: otherwise an unclosed quotation mark turns all further rows into one cell.
-    read = csv.reader(io.StringIO(text, newline=""), strict=True)
+    read = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         for found in read:
             yield read.line_num, found
     except csv.Error as error:
         raise UserError(
             f"{path}, line {read.line_num}: a quotation mark that is never closed, or not "
-            f"followed by ',' ({error}): quote the cell and double the quotation marks in it."
+            f"followed by {delimiter!r} ({error}): quote the cell and double the quotation marks "
+            "in it."
         ) from error
 
 
@@ -169,8 +185,9 @@ def _json(file: pathlib.Path) -> Table:
     return json_rows(files.read_text(file), file)
 
 
-def _delimited(delimiter: str, file: pathlib.Path) -> Table:
-    names, records = rows(files.read_text(file), file, delimiter)
+def _delimited(file: pathlib.Path) -> Table:
+    text = files.read_text(file)
+    names, records = rows(text, file, delimiter_of(file, text))
     return names, [row for _, row in records]
 
 
@@ -184,8 +201,8 @@ READERS: dict[str, Callable[[pathlib.Path], Table]] = {
     ".json": _json,
     ".jsonl": _json,
     ".parquet": _parquet,
-    ".csv": functools.partial(_delimited, ","),
-    ".tsv": functools.partial(_delimited, "\t"),
+    ".csv": _delimited,
+    ".tsv": _delimited,
 }
 
 
@@ -277,8 +294,6 @@ def _text(row, column, path, number, setting, known) -> str | list[str] | None:
 def _missing(path, column, setting, names):
     some = "two" if setting == "data.columns" else "one"
     there = f"set {setting} to {some} of {named([*names])}" if names else "nor any other"
-    if {"word", "sentence", "good", "sentence_good"} & {*names}:
-        there += "; or, to score a table of items, separate its columns by tabs"
     return UserError(f"{path} has no column {column!r}: {there}.")
 
 

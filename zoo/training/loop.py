@@ -123,7 +123,8 @@ class Trainer:
         """Describes the data, the number of parameters and the devices, in one line."""
         frozen = self.recipe.frozen
         shapes = self._shapes, average.split(self._shapes, frozen)[0]
-        count, trained = map(_size, shapes)
+        leaves = map(jax.tree.leaves, shapes)
+        count, trained = (sum(math.prod(leaf.shape) for leaf in some) for some in leaves)
         of_them = f" ({trained:,} of them trained)" if frozen else ""
         return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
 
@@ -393,11 +394,6 @@ class Trainer:
 @jax.jit
 def _finite(leaf):
     return jnp.isfinite(leaf).all()
-
-
-def _size(tree) -> int:
-    """Counts the numbers in a pytree of arrays or shapes."""
-    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
 
 
 # ---- handlers of SIGTERM, SIGHUP and Ctrl-C, by which a run saves its state before it ends

@@ -48,7 +48,8 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
     for name, part in wanted.items():
         if not jax.tree.leaves(part):
             continue
-        difference = _difference(arrays.get(name, {}), part)
+        theirs_differ = checksums.first_difference(_leaves(arrays.get(name, {})), _leaves(part))
+        difference = theirs_differ and "{} is {} there, {} here".format(*theirs_differ)
         if difference is None:
             component = model.component(name)
             difference = _other_rows(experiment.model.component(name), component)
@@ -80,12 +81,6 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
         "init_from": source.start(),
     }
     return Start(taken, record, lines)
-
-
-def _difference(theirs, ours) -> str | None:
-    """Describes the first parameter whose shape or dtype differs between two parts, or None."""
-    difference = checksums.first_difference(_leaves(theirs), _leaves(ours))
-    return difference and "{} is {} there, {} here".format(*difference)
 
 
 def _other_rows(theirs, ours) -> str | None:

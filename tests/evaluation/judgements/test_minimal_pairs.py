@@ -11,6 +11,7 @@ from tests import examples
 from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
+from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs
 from zoo.evaluation.minimal_pairs import PairScores, score_pairs
 from zoo.lexicon import Lexicon
@@ -150,6 +151,30 @@ def test_a_table_as_pandas_writes_it(tmp_path):
     first, second = minimal_pairs.read(str(path))
     assert first == (["a,", "b"], ["a", "c"], ("a, b", "a c"), ("syntax", ""))
     assert second == (["a", '"b"'], ["b", "a"], ('a "b"', "b a"), ())
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ",", ";"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("item", "condition", "sentence", "critical"),
+        ("item", "sentence_match", "sentence_mismatch"),
+        ("Sentence_good", "Sentence_bad"),
+        ("item", "Good", "Bad"),
+    ],
+)
+def test_a_table_of_items_is_not_taken_for_pairs_or_labels(tmp_path, header, delimiter):
+    path = tmp_path / "items.tsv"
+    path.write_text(f"{delimiter.join(header)}\n{delimiter.join('abcd'[: len(header)])}\n")
+    with pytest.raises(UserError, match=r"items\.tsv, line 1: .*sentences of a pair good and bad"):
+        minimal_pairs.read(str(path))
+
+
+def test_a_table_with_semicolons_is_read(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text('good;bad\n"il, dort";il dorment\n')
+    (pair,) = minimal_pairs.read(str(path))
+    assert pair.texts == ("il, dort", "il dorment")
 
 
 def test_words_of_which_one_sentence_has_more_differ():
