@@ -243,6 +243,34 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
     assert parser_of(name).parse_args(command.example.split())
 
 
+@pytest.mark.parametrize(
+    ("line", "usage"),
+    [
+        ("generate run --promt x", "generate"),
+        ("rescore lattices run l.slf --arpa x", "rescore lattices"),
+        ("rescore tune --arpa x l r --metric wer --words w", "rescore tune"),
+    ],
+)
+def test_an_unknown_option_is_told_under_the_usage_of_its_command(line, usage, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_table.main(line.split())
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and told.startswith(f"usage: {program.called()} {usage} [-h] ")
+    assert f"{usage}: error: unrecognized arguments: --" in told
+
+
+def test_without_a_command_the_commands_are_listed():
+    with pytest.raises(UserError, match=r"^no command is given: the commands are data, .*, pull; "):
+        command_table.main([])
+
+
+def test_where_no_terminal_has_a_bar_lines_tell_of_the_progress(monkeypatch, capsys):
+    monkeypatch.setattr(options, "TOLD_SECONDS", 30)
+    monkeypatch.setattr(options.time, "monotonic", iter([0, 10, 29, 31, 31, 60, 62, 62]).__next__)
+    assert [*options.progress("lattices", "abcde")] == [*"abcde"]
+    assert capsys.readouterr().err == "2 lattices so far\n4 lattices so far\n"
+
+
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as ended:
         command_table.main(["--version"])

@@ -152,6 +152,11 @@ def main(line: Sequence[str] | None = None):
     line = completed or line
     if line and not line[0].startswith("-") and line[0] not in COMMANDS and completed is None:
         raise UserError(_unknown(line[0]))
+    if not line and completed is None:
+        raise UserError(
+            f"no command is given: the commands are {', '.join(COMMANDS)}; {program.called()} "
+            "--help describes them."
+        )
     if [*line[:1]] == ["--help"] or [*line[:1]] == ["-h"]:
         print(_help())
         return

@@ -22,7 +22,7 @@ from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation,
 from zoo.rescoring.bleu_chrf_wer import METRICS
 from zoo.rescoring.lattice_rescoring import LatticeSearch
 from zoo.rescoring.lattices import read_lattices, read_symbols
-from zoo.rescoring.model_features import Columns, LatticeFolder, check_names
+from zoo.rescoring.model_features import MANY, Columns, LatticeFolder, check_names
 from zoo.rescoring.reranking import Weights, merge_lists
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.tune import METHODS
@@ -124,7 +124,9 @@ def _tune(arguments):
         for name, part in parts.items()
     }
     weights = Weights(weights.weights, columns.names, _made(arguments, metric, figures))
-    options.print_notes([*columns.notes, *tune.notes(figures["tuned on"], metric, tuned)])
+    options.print_notes(
+        [*columns.notes, *tune.notes(parts["tuned on"], figures["tuned on"], metric, tuned)]
+    )
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     output_files.show(*tune.table(figures.items(), metric), *lines)
@@ -134,7 +136,9 @@ def _tune(arguments):
 def _tuned(lists, metric, arguments, start):
     """Returns (the tuned weights, lines that report whether they are kept)."""
     given = lists, metric, arguments.method, arguments.seed
+    tell = _tell if len(lists.features) >= MANY else str
     if arguments.folds is None:
+        tell(f"tuning on {len(lists.ids):,} lists")
         return tune.tune(*given, start), []
     if not 2 <= arguments.folds <= len(lists.ids):
         raise UserError(
@@ -142,7 +146,8 @@ def _tuned(lists, metric, arguments, start):
             f"{len(lists.ids)}."
         )
     begin = tune.first_start(lists, metric) if start is None else start
-    validated, before = tune.cross_validate(*given, begin, arguments.folds)
+    validated, before = tune.cross_validate(*given, begin, arguments.folds, tell)
+    tell(f"tuning on {len(lists.ids):,} lists")
     better = metric.sign * (validated - before) > 0
     kept = "the tuned weights are kept" if better else "the weights at the start are kept"
     line = f"cross-validated: {validated:.2f}, at the start {before:.2f}: {kept}"
@@ -170,7 +175,11 @@ def _columns(arguments):
     names = short_names(arguments.arpa)
     ngrams = dict(zip(names, map(SentenceScorer, arguments.arpa), strict=True))
     folder = arguments.lattices and LatticeFolder(arguments.lattices)
-    return Columns(_runs(arguments), *counts, mean, folder, ngrams)
+    return Columns(_runs(arguments), *counts, mean, folder, ngrams, tell=_tell)
+
+
+def _tell(what):
+    options.print_notes([f"{what} ..."])
 
 
 def _runs(arguments):
@@ -198,10 +207,10 @@ def _errors(arguments):
             wrong.update(_edits(aligned))
     statistics = np.array(rows)
     substituted, inserted, deleted, words = statistics.sum(0)
-    low, high = significance.bootstrap_interval(statistics, metric.figure)
+    interval = significance.bounds(*significance.bootstrap_interval(statistics, metric.figure))
     most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
     output_files.show(
-        f"WER {metric.figure(statistics.sum(0)):.2f} % [{low:.2f}, {high:.2f}]: {substituted:,.0f} "
+        f"WER {metric.figure(statistics.sum(0)):.2f} %{interval}: {substituted:,.0f} "
         f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} "
         "words",
         f"without errors: {sum(not row[:3].any() for row in rows):,} of {len(rows):,}",
@@ -267,7 +276,7 @@ def _read(path, costs, arguments):
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
     _, unscored = _read(path, costs, arguments)
-    lists = [*columns.add(options.progress("lists", unscored))]
+    lists = [*columns.add(unscored)]
     if references:
         ids = [one.id for one in lists]
         columns_of = [read_references(file, ids) for file in references]
@@ -304,7 +313,7 @@ def _apply(arguments):
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     columns = _columns(arguments)
     weights.check_added(columns.names, arguments.weights)
-    added = columns.add(options.progress("lists", lists))
+    added = columns.add(lists)
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = reranking.lines(reordered, form, arguments.best)
     options.write(lines, arguments.output, "the lists")
@@ -320,6 +329,8 @@ FEATURES = {
     "posterior": "posterior_weight",
     "words": "word_penalty",
 }
+# Links of a lattice whose search without --history takes minutes.
+LARGE = 20_000
 _LATTICES = (
     options.RUN,
     Option("lattices LATTICE ...", "HTK's SLF or Kaldi's text format, also .gz"),
@@ -407,11 +418,11 @@ def _rescore_lattices(arguments):
     words: set[str] = set()
     lines = _lattice_lines(search, runs, columns, arguments, words)
     options.write(lines, arguments.output, "the paths")
-    shares = [
-        one.share([[*words]], f"the lattices, each counted once, by {name},")
-        for name, one in zip(names, runs, strict=True)
-    ]
-    options.print_notes(shares)
+    for name, one in zip(names, runs, strict=True):
+        of = f"the lattices, each counted once, by {name},"
+        unknown = [*one.experiment.vocabulary.missing([sorted(words)], one.lexicon)]
+        note = sentence_scores.share(len(words), len(unknown), of)
+        options.print_notes([note and f"{note}: {named(unknown)}"])
 
 
 def _search_weights(arguments, columns):
@@ -463,6 +474,13 @@ def _read_lattices(arguments, search, words):
                 )
             seen[lattice.id] = path
             words.update(lattice.words)
+            if len(lattice.links) >= LARGE and search.history is None:
+                note = (
+                    f"note: {lattice.id} has {lattice.nodes:,} nodes and {len(lattice.links):,} "
+                    "links, whose search may take minutes: --history 2, --beam 30 and --look-ahead "
+                    "30 make it shorter"
+                )
+                options.print_notes([note])
             if not noted and lattice.language_in_posteriors:
                 noted = True
                 note = (

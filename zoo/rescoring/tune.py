@@ -1,12 +1,12 @@
 """Feature weights tuned on lists with references, and figures before and after tuning."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 from zoo.evaluation import significance
 from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.model_features import RANK, Lists, first_weights, unit
@@ -47,16 +47,29 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
             "DIR or --word-count."
         )
     begin = first_start(lists, metric) if start is None else start
-    return METHODS[method]().tune(lists, metric, begin, seed)
+    # A feature that is constant within lists changes no choice: its weight stays exactly 0.
+    varies = lists.deviations() > 0
+    weights = np.zeros(len(lists.names))
+    if varies.any():
+        some = lists.with_features(tuple(np.array(lists.names)[varies].tolist()))
+        weights[varies] = METHODS[method]().tune(some, metric, begin[varies], seed)
+    return weights
 
 
 def cross_validate(
-    lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
+    lists: Lists,
+    metric: Metric,
+    method: str,
+    seed: int,
+    start: np.ndarray,
+    folds: int,
+    tell: Callable[[str], object] = str,
 ) -> tuple[float, float]:
     """Evaluates tuning on lists that it has not seen: each N-th by weights tuned on the others."""
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
     numbers = np.arange(len(lists.ids))
     for fold in range(folds):
+        tell(f"tuning without part {fold + 1} of {folds}")
         judged = numbers % folds == fold
         weights = tune(lists.some(numbers[~judged]), metric, method, seed, start)
         part = lists.some(numbers[judged])
@@ -113,8 +126,28 @@ class Figures:
         return cls(len(lists.ids), untuned, tuned, best, p)
 
 
-def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
-    """Returns a warning if tuned weights choose worse than the lists' own order, or keep it."""
+def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
+    """Returns notes on the lists, and a warning if tuned weights choose worse than the lists' own
+    order, or keep it."""
+    notes = []
+    if lists.first is not None:
+        rows = lists.best(lists.first)
+        if other := np.count_nonzero(rows != lists.untuned()):
+            by_score = metric.figure(lists.statistics[rows].sum(0))
+            notes.append(
+                f"note: in {other:,} of {len(rows):,} lists the first hypothesis does not have the "
+                f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
+            )
+    if constant := [n for n, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
+        verb, theirs = (
+            ("is", "its weight changes") if len(constant) == 1 else ("are", "their weights change")
+        )
+        notes.append(
+            f"note: {named(constant)} {verb} the same in all hypotheses of each list: {theirs} "
+            "no choice"
+        )
+    if len(lists.ids) == 1:
+        notes.append("note: one list has no interval: give several lists")
     what = "the lists' first hypotheses are better than any choice by these features that was found"
     if not weights.any():
         what = (
@@ -122,15 +155,15 @@ def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
             "are 0"
         )
     elif metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
-        return []
-    return [f"note: {what}: --rank adds their order as a feature."]
+        return notes
+    return [*notes, f"note: {what}: --rank adds their order as a feature."]
 
 
 def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     """Returns the figures of parts side by side, as lines of text."""
 
     def cell(figure):
-        return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+        return f"{figure.value:.2f}{significance.bounds(figure.low, figure.high)}"
 
     rows = [(metric.name + metric.unit, "lists", "untuned", "tuned", "oracle", "p")]
     for name, figures in parts:

@@ -237,7 +237,9 @@ def _of_kaldi(lines, path, costs):
                     "give both files in one order, a line each."
                 )
             features[name] = -number_of(values[0], where, f"the cost of {key}")
-        yield match[1], match[1], [Hypothesis(number, " ".join(words), features)], None
+        # Without a total score, each cost counts once, as where Kaldi's lattices are searched.
+        score = math.fsum(features.values()) if features else None
+        yield match[1], match[1], [Hypothesis(number, " ".join(words), features, score)], None
     for name, file in others.items():
         for at, cost_line in file:
             raise UserError(
