@@ -332,7 +332,9 @@ def test_large_lattices_and_unknown_words_are_told(trained, tmp_path, call, monk
     monkeypatch.setattr(rescore, "LARGE", 2)
     (tmp_path / "l.txt").write_text("u\n0 1 le 1,2\n1 2 xyzzy 1,2\n2\n\n", encoding="utf-8")
     errors = call("lattices", trained, "l.txt")[2]
-    told = "note: u has 4 nodes and 3 links, whose search may take minutes: --history 2, --beam 30"
+    told = (
+        "note: the search of u, 4 nodes and 3 links, may take minutes: give --history 2 --beam 30"
+    )
     assert told in errors and "are unknown to the run (50.00%): 'xyzzy'\n" in errors
     assert "may take minutes" not in call("lattices", trained, "l.txt", "--history", 1)[2]
 

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import math
 import sys
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,8 +14,6 @@ from zoo.errors import UserError, printable, shortened
 # Longer n-grams of letters tell nothing more of a word, and take memory.
 _MOST_LETTERS = 20
 
-# Seconds between two lines of progress where stderr is not a terminal.
-TOLD_SECONDS = 30
 # Options whose texts name no file.
 _NO_FILES = (
     *("label", "method", "metric", "rules", "split", "state", "sweep", "symmetrise", "tokenize"),
@@ -365,23 +362,13 @@ def write(lines: Iterable[str], file: str | None, what: str):
 
 
 def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
-    """Returns a progress bar of a terminal, around an iterable or to be moved by hand; elsewhere an
-    iterable tells every half minute how many came."""
-    if of is not None and not hidden and not sys.stderr.isatty():
-        return _counted(unit, of)
+    """Returns a progress bar, around an iterable or to be moved by hand; outside a terminal it is
+    written twice a minute."""
     with lazy.extra():
         from tqdm import tqdm
 
-    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden or None)
-
-
-def _counted(unit: str, of: Iterable) -> Iterator:
-    told = time.monotonic()
-    for count, one in enumerate(of):
-        if time.monotonic() - told >= TOLD_SECONDS:
-            told = time.monotonic()
-            print_notes([f"{count:,} {unit} so far"])
-        yield one
+    rarely = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}
+    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden, **rarely)
 
 
 def print_notes(notes: Iterable[str | None]):

@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import itertools
 import pathlib
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,7 +19,7 @@ from zoo.evaluation.run import short_names
 from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
-from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.lattice_rescoring import FULL_NODES, LatticeSearch
 from zoo.rescoring.lattices import read_lattices, read_symbols
 from zoo.rescoring.model_features import MANY, Columns, LatticeFolder, check_names
 from zoo.rescoring.reranking import Weights, merge_lists
@@ -136,9 +135,9 @@ def _tune(arguments):
 def _tuned(lists, metric, arguments, start):
     """Returns (the tuned weights, lines that report whether they are kept)."""
     given = lists, metric, arguments.method, arguments.seed
-    tell = _tell if len(lists.features) >= MANY else str
+    if len(lists.features) >= MANY:
+        _tell(f"tuning on {len(lists.ids):,} lists, once and in {arguments.folds or 0} parts")
     if arguments.folds is None:
-        tell(f"tuning on {len(lists.ids):,} lists")
         return tune.tune(*given, start), []
     if not 2 <= arguments.folds <= len(lists.ids):
         raise UserError(
@@ -146,8 +145,7 @@ def _tuned(lists, metric, arguments, start):
             f"{len(lists.ids)}."
         )
     begin = tune.first_start(lists, metric) if start is None else start
-    validated, before = tune.cross_validate(*given, begin, arguments.folds, tell)
-    tell(f"tuning on {len(lists.ids):,} lists")
+    validated, before = tune.cross_validate(*given, begin, arguments.folds)
     better = metric.sign * (validated - before) > 0
     kept = "the tuned weights are kept" if better else "the weights at the start are kept"
     line = f"cross-validated: {validated:.2f}, at the start {before:.2f}: {kept}"
@@ -446,7 +444,12 @@ def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
     )
     for one in options.progress("lattices", searched):
         if one.dropped:
-            _warn(one, search.most)
+            note = (
+                f"note: {one.id}: {one.dropped:,} hypotheses beyond {search.most:,} of a node, or "
+                f"{FULL_NODES * search.most:,} of nodes computed together, were dropped: the best "
+                "path may be among them; --history N merges more, --most N keeps more."
+            )
+            options.print_notes([note])
         if arguments.slf:
             _write_slf(one, arguments)
         if arguments.kaldi:
@@ -476,9 +479,8 @@ def _read_lattices(arguments, search, words):
             words.update(lattice.words)
             if len(lattice.links) >= LARGE and search.history is None:
                 note = (
-                    f"note: {lattice.id} has {lattice.nodes:,} nodes and {len(lattice.links):,} "
-                    "links, whose search may take minutes: --history 2, --beam 30 and --look-ahead "
-                    "30 make it shorter"
+                    f"note: the search of {lattice.id}, {lattice.nodes:,} nodes and "
+                    f"{len(lattice.links):,} links, may take minutes: give --history 2 --beam 30"
                 )
                 options.print_notes([note])
             if not noted and lattice.language_in_posteriors:
@@ -492,14 +494,6 @@ def _read_lattices(arguments, search, words):
             # A file of weights has the whole weight of a word.
             penalty = 0.0 if arguments.weights else lattice.word_penalty
             yield dataclasses.replace(lattice, word_penalty=penalty)
-
-
-def _warn(one, most):
-    print(
-        f"note: {one.id}: {one.dropped:,} hypotheses were dropped at nodes that had more than "
-        f"{most:,}: the best path may be among them; --history N merges more, --most N keeps more.",
-        file=sys.stderr,
-    )
 
 
 def _write_slf(one, arguments):

@@ -394,7 +394,7 @@ class _Front:
             ends: tuple
             if link is None:
                 ends = (last, key), "end"
-                values = (None, 0.0, weighted, 0)
+                values: tuple = (None, 0.0, weighted, 0)
             else:
                 after = key if number < 0 else self._key((*key, number))
                 ends = (link.start, key), (link.end, after)

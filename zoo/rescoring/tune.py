@@ -1,7 +1,7 @@
 """Feature weights tuned on lists with references, and figures before and after tuning."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,19 +57,12 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
 
 
 def cross_validate(
-    lists: Lists,
-    metric: Metric,
-    method: str,
-    seed: int,
-    start: np.ndarray,
-    folds: int,
-    tell: Callable[[str], object] = str,
+    lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
 ) -> tuple[float, float]:
     """Evaluates tuning on lists that it has not seen: each N-th by weights tuned on the others."""
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
     numbers = np.arange(len(lists.ids))
     for fold in range(folds):
-        tell(f"tuning without part {fold + 1} of {folds}")
         judged = numbers % folds == fold
         weights = tune(lists.some(numbers[~judged]), metric, method, seed, start)
         part = lists.some(numbers[judged])
@@ -129,7 +122,7 @@ class Figures:
 def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
     """Returns notes on the lists, and a warning if tuned weights choose worse than the lists' own
     order, or keep it."""
-    notes = []
+    notes: list[str] = []
     if lists.first is not None:
         rows = lists.best(lists.first)
         if other := np.count_nonzero(rows != lists.untuned()):
@@ -138,14 +131,8 @@ def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -
                 f"note: in {other:,} of {len(rows):,} lists the first hypothesis does not have the "
                 f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
             )
-    if constant := [n for n, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
-        verb, theirs = (
-            ("is", "its weight changes") if len(constant) == 1 else ("are", "their weights change")
-        )
-        notes.append(
-            f"note: {named(constant)} {verb} the same in all hypotheses of each list: {theirs} "
-            "no choice"
-        )
+    if constant := [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
+        notes.append(f"note: no choice depends on what is constant within lists: {named(constant)}")
     if len(lists.ids) == 1:
         notes.append("note: one list has no interval: give several lists")
     what = "the lists' first hypotheses are better than any choice by these features that was found"
@@ -340,20 +327,8 @@ def _middles(bounds):
 
 
 # ----------------- batch k-best MIRA (Cherry and Foster 2012, section 2.2 and algorithm 1)
-# In a list, the hope is the hypothesis that is good both by the model and by the metric, the fear
-# is good by the model and bad by the metric:
-#
-#     hope = argmax_e w . h(e) + g(e),    fear = argmax_e w . h(e) - g(e)
-#
-# with features h and the gain g of the metric, whose background are decayed statistics of earlier
-# hopes. Weights move by the smallest step that separates the two by their difference in gain, at
-# most C:
-#
-#     w <- w + min(C, loss / |h(hope) - h(fear)|^2) (h(hope) - h(fear))
-#     loss = g(hope) - g(fear) - w . (h(hope) - h(fear)), where that is positive
-#
-# Features are divided by their standard deviation within lists before, so that C means the same for
-# all of them.
+# Hope, fear and the step of the weights: docs/rescoring.md has the equations. Features are divided
+# by their standard deviation within lists before, so that C means the same for all of them.
 #
 # C. Cherry, G. Foster: Batch Tuning Strategies for Statistical Machine Translation, NAACL 2012.
 

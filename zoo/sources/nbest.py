@@ -287,10 +287,8 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
 # ---------- N-best lists as lines of JSON, as written by ESPnet and in the HyPoradise data
 # A line is a list, {"id": ..., "hypotheses": [...], "reference": ...}, or one hypothesis, {"id":
 # ..., "text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts or
-# such objects. Other names that are read: "utt", "utt_id" and "name" for "id"; "nbest" and "input",
-# or a list as "output", for "hypotheses"; "output" and "ref" for "reference"; "hyp", "hypothesis"
-# and "rec_text" for "text". Lists of numbers of the same length as "hypotheses" are features, too.
-# The id of a list without one is its line number.
+# such objects. Lists of numbers of the same length as "hypotheses" are features, too. The id of a
+# list without one is its line number.
 
 IDS = ("id", "utt", "utt_id", "name")
 LISTS = ("hypotheses", "nbest", "input", "output")
