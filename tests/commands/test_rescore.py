@@ -269,7 +269,7 @@ def test_what_takes_a_while_is_told(call, tmp_path, monkeypatch):
     given = ("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "news.arpa")
     lines = call(*given, "--folds", 3)[2].splitlines()
     assert lines[0] == "scoring 7 hypotheses under news.arpa ..."
-    assert lines[1] == "tuning on 3 lists, once and in 3 parts ..."
+    assert lines[1] == "tuning on 3 lists, and on 3 parts of them ..."
 
 
 def test_a_binary_of_kenlm_is_named(call, tmp_path):

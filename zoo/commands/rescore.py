@@ -136,7 +136,8 @@ def _tuned(lists, metric, arguments, start):
     """Returns (the tuned weights, lines that report whether they are kept)."""
     given = lists, metric, arguments.method, arguments.seed
     if len(lists.features) >= MANY:
-        _tell(f"tuning on {len(lists.ids):,} lists, once and in {arguments.folds or 0} parts")
+        parts = f", and on {arguments.folds} parts of them" if arguments.folds else ""
+        _tell(f"tuning on {len(lists.ids):,} lists{parts}")
     if arguments.folds is None:
         return tune.tune(*given, start), []
     if not 2 <= arguments.folds <= len(lists.ids):
