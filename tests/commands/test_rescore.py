@@ -230,7 +230,7 @@ def test_a_constant_feature_has_weight_0(call, tmp_path, method):
     rows = [row.replace("bad=", f"still= {row[0]} bad=") for row in LISTS.splitlines()]
     (tmp_path / "l").write_text("".join(f"{row}\n" for row in rows))
     code, printed, errors = call("tune", "l", "dev.ref", "--metric", "wer", "--method", method)
-    note = "note: no choice depends on what is constant within lists: 'still'"
+    note = "note: features constant within lists change no choice: 'still'"
     assert (code, errors) == (0, f"{note}\n")
     assert "still= 0.0\n" in printed and "good= 0.0\n" not in printed
 

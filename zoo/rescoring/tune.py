@@ -132,7 +132,7 @@ def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -
                 f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
             )
     if constant := [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
-        notes.append(f"note: no choice depends on what is constant within lists: {named(constant)}")
+        notes.append(f"note: features constant within lists change no choice: {named(constant)}")
     if len(lists.ids) == 1:
         notes.append("note: one list has no interval: give several lists")
     what = "the lists' first hypotheses are better than any choice by these features that was found"
