@@ -154,8 +154,7 @@ def _tuned(lists, metric, arguments, start):
 
 
 def _parts(lists, hold_out):
-    """Splits the lists by --hold-out; returns {"tuned on": lists} and perhaps {"held out":
-    lists}."""
+    """Splits the lists by --hold-out: {"tuned on": lists} and perhaps {"held out": lists}."""
     if hold_out is None:
         return {"tuned on": lists}
     held = np.arange(len(lists.ids)) % max(1, hold_out) == hold_out - 1

@@ -29,12 +29,8 @@ _FIELDS = ("text", "score")
 
 
 # ---- acoustic and language scores of n-best hypotheses, read from the recogniser's lattices
-# A list often has one score that adds acoustics and language model in the recogniser's proportion.
-# Among a lattice's paths with a hypothesis's words the best by the recogniser's own score
-#
-#     sum (acoustic_scale * a + language_scale * l + word_penalty a word)
-#
-# separates the two again, so that they can be weighed anew beside other models.
+# They are separate on the best path with a hypothesis's words, by the recogniser's own score
+# sum (acoustic_scale * a + language_scale * l + word_penalty a word): each can be weighed anew.
 
 ACOUSTIC, LANGUAGE = "acoustic", "language"
 

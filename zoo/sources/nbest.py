@@ -427,10 +427,7 @@ def read_best(path: str) -> dict[str, str]:
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     """Reads the references of n-best lists as {id: words}."""
-    # Lines begin with the id of their list and a tab or, as in Kaldi, a blank. If all ids are whole
-    # numbers, lines may lack ids: line n + 1 belongs to list n, as in Moses and Joshua. Lines have
-    # ids if any of them has a tab, if all begin with ids, or if more than half begin with different
-    # ids. `_check_plain` refuses ambiguous files.
+    # docs/rescoring.md tells when lines have ids. `_check_plain` refuses ambiguous files.
     lines = list(files.read_lines(path, files.LONGEST_SENTENCE))
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # The lists' spelling of each number, such as 007: zeros before it may differ.
