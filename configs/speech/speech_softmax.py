@@ -9,7 +9,8 @@
 are the exact softmax's. The last 600 sentences are for validation. Sentences begin from an empty
 state, as hypotheses do.
 
-Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 342.2.
+Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 342.2, at most 3 minutes on
+one CPU core.
 """
 
 from zoo import Evaluation, Experiment, Training

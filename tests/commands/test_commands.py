@@ -243,6 +243,38 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
     assert parser_of(name).parse_args(command.example.split())
 
 
+@pytest.mark.parametrize(
+    ("line", "usage"),
+    [
+        ("generate run --promt x", "generate"),
+        ("rescore lattices run l.slf --arpa x", "rescore lattices"),
+        ("rescore tune --arpa x l r --metric wer --words w", "rescore tune"),
+    ],
+)
+def test_an_unknown_option_is_told_under_the_usage_of_its_command(line, usage, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_table.main(line.split())
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and told.startswith(f"usage: {program.called()} {usage} [-h] ")
+    assert f"{usage}: error: unrecognized arguments: --" in told
+
+
+def test_without_a_command_the_commands_are_listed(capsys):
+    command_table.main([])
+    told = capsys.readouterr().out
+    assert all(f"  {name} " in told for name in command_table.COMMANDS)
+
+
+def test_progress_is_told_twice_a_minute_outside_a_terminal(capsys):
+    """The first takes no time; the second begins 40 s ago."""
+    assert [*options.progress("lattices", "ab")] == ["a", "b"]
+    assert capsys.readouterr().err == ""
+    bar = options.progress("lattices", "ab")
+    bar.start_t = bar.last_print_t = bar.start_t - 40
+    assert [*bar] == ["a", "b"]
+    assert "1/2 [00:40<00:40" in capsys.readouterr().err
+
+
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as ended:
         command_table.main(["--version"])

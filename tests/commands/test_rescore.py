@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from zoo import __main__ as commands
-from zoo.commands import program
+from zoo.commands import program, rescore
 from zoo.errors import UserError
+from zoo.rescoring import model_features
 from zoo.rescoring.reranking import merge_lists
 from zoo.sources import nbest
 
@@ -21,6 +22,22 @@ LISTS = """0 ||| un chat dort . ||| good= 0 bad= 3 ||| 3
 2 ||| les chats dorment . ||| good= 1 bad= 1 ||| 1
 """
 REFERENCES = "le chat dort .\nle chien voit .\nles chats dorment .\n"
+
+ARPA = """\\data\\
+ngram 1=4
+ngram 2=1
+
+\\1-grams:
+-1 <unk>
+-99 <s> -0.5
+-0.7 le -0.3
+-0.6 </s>
+
+\\2-grams:
+-0.2 <s> le
+
+\\end\\
+"""
 
 
 @pytest.fixture
@@ -202,8 +219,64 @@ def test_an_order_that_no_weights_give_is_said(call, tmp_path):
     code, _, errors = call("tune", "l", "r", "--metric", "wer")
     assert code == 0 and "--rank adds their order as a feature" in errors
     code, printed, errors = call("tune", "l", "r", "--metric", "wer", "--rank")
-    assert (code, errors) == (0, "")
+    # By score the first list has one error, in three words of both references.
+    note = "note: in 1 of 2 lists the first hypothesis does not have the highest score: "
+    assert (code, errors) == (0, f"{note}untuned 0.00, by score 33.33\n")
     assert printed.splitlines()[1].count("0.00 [0.00, 0.00]") == 3
+
+
+@pytest.mark.parametrize("method", ["mira", "mert"])
+def test_a_constant_feature_has_weight_0(call, tmp_path, method):
+    rows = [row.replace("bad=", f"still= {row[0]} bad=") for row in LISTS.splitlines()]
+    (tmp_path / "l").write_text("".join(f"{row}\n" for row in rows))
+    code, printed, errors = call("tune", "l", "dev.ref", "--metric", "wer", "--method", method)
+    note = "note: features constant within lists change no choice: 'still'"
+    assert (code, errors) == (0, f"{note}\n")
+    assert "still= 0.0\n" in printed and "good= 0.0\n" not in printed
+
+
+def test_costs_of_kaldi_begin_with_weight_1_each(call, tmp_path):
+    """Each cost alone is wrong in a list; their sum is right in both, and the order in none."""
+    costs = {"am": (3, 1, 1, 2), "lm": (1, 2, 3, 1)}
+    names = ("u-1", "u-2", "v-1", "v-2")
+    for name, of in costs.items():
+        lines = (f"{hypothesis} {cost}\n" for hypothesis, cost in zip(names, of, strict=True))
+        (tmp_path / name).write_text("".join(lines))
+    (tmp_path / "l").write_text("u-1 a\nu-2 a b\nv-1 c d\nv-2 c\n")
+    (tmp_path / "r").write_text("u a b\nv c\n")
+    given = ("tune", "l", "r", "--metric", "wer", "--word-count", "--costs", "am=am")
+    code, printed, errors = call(*given, "--costs", "lm=lm", "--folds", 2)
+    assert code == 0 and "at the start 0.00" in printed
+    assert "the first hypothesis does not have the highest score: untuned 66.67" in errors
+    assert "all are 0" not in errors
+
+
+def test_one_list_has_no_interval(call, tmp_path):
+    (tmp_path / "l").write_text(LISTS[: LISTS.index("1 ||| le")])
+    (tmp_path / "r").write_text("le chat dort .\n")
+    code, printed, errors = call("tune", "l", "r", "--metric", "wer")
+    assert (code, errors) == (0, "note: one list has no interval: give several lists\n")
+    assert printed.splitlines()[1].split()[3:6] == ["25.00", "25.00", "0.00"]
+    (tmp_path / "b").write_text("0 un chat dort .\n")
+    (tmp_path / "r").write_text("0 le chat dort .\n")
+    assert "WER 25.00 %: 1 substitutions" in call("errors", "b", "r")[1]
+
+
+def test_what_takes_a_while_is_told(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_features, "MANY", 7)
+    monkeypatch.setattr(rescore, "MANY", 7)
+    (tmp_path / "news.arpa").write_text(ARPA)
+    given = ("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "news.arpa")
+    lines = call(*given, "--folds", 3)[2].splitlines()
+    assert lines[0] == "scoring 7 hypotheses under news.arpa ..."
+    assert lines[1] == "tuning on 3 lists, and on 3 parts of them ..."
+
+
+def test_a_binary_of_kenlm_is_named(call, tmp_path):
+    (tmp_path / "x.bin").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0\0")
+    code, _, errors = call("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "x.bin")
+    told = "error: x.bin is KenLM's binary: give the ARPA file from which build_binary made it.\n"
+    assert (code, errors) == (2, told)
 
 
 def test_weights_of_nothing_are_said(call, tmp_path):
@@ -289,9 +362,7 @@ def test_ids_stay_as_they_are(call, tmp_path):
 
 def test_an_arpa_model_is_a_feature(call, tmp_path):
     """log10 p by hand: a listed bigram, a back-off, an unknown word."""
-    unigrams = "-1 <unk>\n-99 <s> -0.5\n-0.7 le -0.3\n-0.6 </s>\n"
-    text = f"\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n{unigrams}\n\\2-grams:\n-0.2 <s> le\n"
-    (tmp_path / "news.arpa").write_text(f"{text}\n\\end\\\n")
+    (tmp_path / "news.arpa").write_text(ARPA)
     (tmp_path / "l").write_text("0 ||| le ||| x= 0 ||| 0\n0 ||| un ||| x= 0 ||| 0\n")
     (tmp_path / "w.json").write_text('{"weights": {"x": 0, "news.arpa": 1}}')
     line = ("apply", "l", "w.json", "--arpa", "news.arpa")
@@ -311,8 +382,8 @@ def test_an_arpa_model_is_a_feature(call, tmp_path):
         "--unknown-count counts the unknown words of models"
         in call(*line[:3], "--unknown-count")[2]
     )
-    (tmp_path / "words").write_text(f"{text}\n\\end\\\n")
+    (tmp_path / "words").write_text(ARPA)
     named = call(*line[:3], "--word-count", "--arpa", "words")
     assert named[0] == 2 and "the model 'words' has the name of another feature" in named[2]
-    (tmp_path / "news.arpa").write_text(f"{text}\n\\end\\\n".replace("</s>", "fin"))
+    (tmp_path / "news.arpa").write_text(ARPA.replace("</s>", "fin"))
     assert "news.arpa has no </s>, which ends sentences" in call(*line)[2]

@@ -17,6 +17,7 @@ import pytest
 import zoo
 from tests.examples import sentence_log_probs
 from tests.marks import slow
+from zoo.commands import rescore
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.rescoring import lattice_rescoring, lattices
@@ -295,6 +296,47 @@ def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
         max(x.acoustic + x.language for x in lattice.links if x.start == n) for n in range(10)
     )
     np.testing.assert_allclose(best.score, by_acoustics, rtol=1e-6)
+
+
+def test_a_level_of_many_nodes_is_bounded_too(trained, random):
+    """12 nodes side by side, of 4 paths each, after one level: 48 hypotheses would be extended."""
+    run = zoo.load(trained)
+    words = ["le", "les", "chat", "chats"]
+    links = [Link(0, n, word, *random.normal(size=2), 0) for n in range(1, 13) for word in words]
+    links += [Link(n, 13, "le", *random.normal(size=2), 0) for n in range(1, 13)]
+    lattice = Lattice("wide", 14, tuple(links))
+    (found,) = LatticeSearch((0.0,), most=2, nbest=9).search_all([run], [lattice])
+    # 2 of each node stay, then the best 20 of these 24; at the last node the best 2 of 4 texts.
+    assert found.dropped == 12 * 2 + 4 + 2
+    # By hand, without the model's weight: a path's score is the sum of its links'.
+    score = {id(link): link.acoustic + link.language for link in links}
+    onwards = {link.start: score[id(link)] for link in links if link.start}
+    best = max(score[id(link)] + onwards[link.end] for link in links if not link.start)
+    np.testing.assert_allclose(found.paths[0].score, best, rtol=1e-6)
+
+
+def test_transition_ids_stay_at_their_arcs(trained, tmp_path, call):
+    """Of one label behind the costs, of two labels the first; 0 is none."""
+    text = "u\n0 1 le 1,2,5_6\n1 2 9 chat 0.5,3\n2 3 0 <eps> 0,0\n3 0.25,0.5,7\n\n"
+    (tmp_path / "l.txt").write_text(text, encoding="utf-8")
+    code, out, _ = call("lattices", trained, "l.txt", "--kaldi", "--weight", 0)
+    assert code == 0 and out.splitlines()[1:5] == [
+        *("0 1 le 1.0,2.0,5_6", "1 2 chat 0.5,3.0,9", "2 3 <eps> 0.0,0.0,"),
+        "3 4 <eps> 0.25,0.5,7",
+    ]
+    (again,) = read(out, tmp_path)
+    assert [link.alignment for link in again.links][:4] == ["5_6", "9", "", "7"]
+
+
+def test_large_lattices_and_unknown_words_are_told(trained, tmp_path, call, monkeypatch):
+    monkeypatch.setattr(rescore, "LARGE", 2)
+    (tmp_path / "l.txt").write_text("u\n0 1 le 1,2\n1 2 xyzzy 1,2\n2\n\n", encoding="utf-8")
+    errors = call("lattices", trained, "l.txt")[2]
+    told = (
+        "note: the search of u, 4 nodes and 3 links, may take minutes: give --history 2 --beam 30"
+    )
+    assert told in errors and "are unknown to the run (50.00%): 'xyzzy'\n" in errors
+    assert "may take minutes" not in call("lattices", trained, "l.txt", "--history", 1)[2]
 
 
 def second_of(run):

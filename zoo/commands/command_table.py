@@ -152,7 +152,7 @@ def main(line: Sequence[str] | None = None):
     line = completed or line
     if line and not line[0].startswith("-") and line[0] not in COMMANDS and completed is None:
         raise UserError(_unknown(line[0]))
-    if [*line[:1]] == ["--help"] or [*line[:1]] == ["-h"]:
+    if completed is None and [*line[:1]] in ([], ["--help"], ["-h"]):
         print(_help())
         return
     parser = argparse.ArgumentParser(prog=program.called())

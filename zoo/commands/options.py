@@ -40,9 +40,12 @@ class Parser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._intermixes = True  # it calls this method for options and files in turn
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            arguments, left = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
+        if left:  # here, under the usage of this command
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return arguments, left
 
 
 def _settings(words: Iterable[str]) -> Iterator[str]:
@@ -359,11 +362,13 @@ def write(lines: Iterable[str], file: str | None, what: str):
 
 
 def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
-    """Returns a progress bar of a terminal, around an iterable or to be moved by hand."""
+    """Returns a progress bar, around an iterable or to be moved by hand; outside a terminal it is
+    written twice a minute."""
     with lazy.extra():
         from tqdm import tqdm
 
-    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden or None)
+    rarely = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}
+    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden, **rarely)
 
 
 def print_notes(notes: Iterable[str | None]):

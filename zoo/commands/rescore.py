@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import itertools
 import pathlib
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,9 +19,9 @@ from zoo.evaluation.run import short_names
 from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
-from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.lattice_rescoring import FULL_NODES, LatticeSearch
 from zoo.rescoring.lattices import read_lattices, read_symbols
-from zoo.rescoring.model_features import Columns, LatticeFolder, check_names
+from zoo.rescoring.model_features import MANY, Columns, LatticeFolder, check_names
 from zoo.rescoring.reranking import Weights, merge_lists
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.tune import METHODS
@@ -124,7 +123,9 @@ def _tune(arguments):
         for name, part in parts.items()
     }
     weights = Weights(weights.weights, columns.names, _made(arguments, metric, figures))
-    options.print_notes([*columns.notes, *tune.notes(figures["tuned on"], metric, tuned)])
+    options.print_notes(
+        [*columns.notes, *tune.notes(parts["tuned on"], figures["tuned on"], metric, tuned)]
+    )
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     output_files.show(*tune.table(figures.items(), metric), *lines)
@@ -134,6 +135,9 @@ def _tune(arguments):
 def _tuned(lists, metric, arguments, start):
     """Returns (the tuned weights, lines that report whether they are kept)."""
     given = lists, metric, arguments.method, arguments.seed
+    if len(lists.features) >= MANY:
+        parts = f", and on {arguments.folds} parts of them" if arguments.folds else ""
+        _tell(f"tuning on {len(lists.ids):,} lists{parts}")
     if arguments.folds is None:
         return tune.tune(*given, start), []
     if not 2 <= arguments.folds <= len(lists.ids):
@@ -169,7 +173,11 @@ def _columns(arguments):
     names = short_names(arguments.arpa)
     ngrams = dict(zip(names, map(SentenceScorer, arguments.arpa), strict=True))
     folder = arguments.lattices and LatticeFolder(arguments.lattices)
-    return Columns(_runs(arguments), *counts, mean, folder, ngrams)
+    return Columns(_runs(arguments), *counts, mean, folder, ngrams, tell=_tell)
+
+
+def _tell(what):
+    options.print_notes([f"{what} ..."])
 
 
 def _runs(arguments):
@@ -197,10 +205,10 @@ def _errors(arguments):
             wrong.update(_edits(aligned))
     statistics = np.array(rows)
     substituted, inserted, deleted, words = statistics.sum(0)
-    low, high = significance.bootstrap_interval(statistics, metric.figure)
+    interval = significance.bounds(*significance.bootstrap_interval(statistics, metric.figure))
     most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
     output_files.show(
-        f"WER {metric.figure(statistics.sum(0)):.2f} % [{low:.2f}, {high:.2f}]: {substituted:,.0f} "
+        f"WER {metric.figure(statistics.sum(0)):.2f} %{interval}: {substituted:,.0f} "
         f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} "
         "words",
         f"without errors: {sum(not row[:3].any() for row in rows):,} of {len(rows):,}",
@@ -266,7 +274,7 @@ def _read(path, costs, arguments):
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
     _, unscored = _read(path, costs, arguments)
-    lists = [*columns.add(options.progress("lists", unscored))]
+    lists = [*columns.add(unscored)]
     if references:
         ids = [one.id for one in lists]
         columns_of = [read_references(file, ids) for file in references]
@@ -303,7 +311,7 @@ def _apply(arguments):
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     columns = _columns(arguments)
     weights.check_added(columns.names, arguments.weights)
-    added = columns.add(options.progress("lists", lists))
+    added = columns.add(lists)
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = reranking.lines(reordered, form, arguments.best)
     options.write(lines, arguments.output, "the lists")
@@ -319,6 +327,8 @@ FEATURES = {
     "posterior": "posterior_weight",
     "words": "word_penalty",
 }
+# Links of a lattice whose search without --history takes minutes.
+LARGE = 20_000
 _LATTICES = (
     options.RUN,
     Option("lattices LATTICE ...", "HTK's SLF or Kaldi's text format, also .gz"),
@@ -406,11 +416,11 @@ def _rescore_lattices(arguments):
     words: set[str] = set()
     lines = _lattice_lines(search, runs, columns, arguments, words)
     options.write(lines, arguments.output, "the paths")
-    shares = [
-        one.share([[*words]], f"the lattices, each counted once, by {name},")
-        for name, one in zip(names, runs, strict=True)
-    ]
-    options.print_notes(shares)
+    for name, one in zip(names, runs, strict=True):
+        of = f"the lattices, each counted once, by {name},"
+        unknown = [*one.experiment.vocabulary.missing([sorted(words)], one.lexicon)]
+        note = sentence_scores.share(len(words), len(unknown), of)
+        options.print_notes([note and f"{note}: {named(unknown)}"])
 
 
 def _search_weights(arguments, columns):
@@ -434,7 +444,12 @@ def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
     )
     for one in options.progress("lattices", searched):
         if one.dropped:
-            _warn(one, search.most)
+            note = (
+                f"note: {one.id}: {one.dropped:,} hypotheses beyond {search.most:,} of a node, or "
+                f"{FULL_NODES * search.most:,} of nodes computed together, were dropped: the best "
+                "path may be among them; --history N merges more, --most N keeps more."
+            )
+            options.print_notes([note])
         if arguments.slf:
             _write_slf(one, arguments)
         if arguments.kaldi:
@@ -462,6 +477,12 @@ def _read_lattices(arguments, search, words):
                 )
             seen[lattice.id] = path
             words.update(lattice.words)
+            if len(lattice.links) >= LARGE and search.history is None:
+                note = (
+                    f"note: the search of {lattice.id}, {lattice.nodes:,} nodes and "
+                    f"{len(lattice.links):,} links, may take minutes: give --history 2 --beam 30"
+                )
+                options.print_notes([note])
             if not noted and lattice.language_in_posteriors:
                 noted = True
                 note = (
@@ -473,14 +494,6 @@ def _read_lattices(arguments, search, words):
             # A file of weights has the whole weight of a word.
             penalty = 0.0 if arguments.weights else lattice.word_penalty
             yield dataclasses.replace(lattice, word_penalty=penalty)
-
-
-def _warn(one, most):
-    print(
-        f"note: {one.id}: {one.dropped:,} hypotheses were dropped at nodes that had more than "
-        f"{most:,}: the best path may be among them; --history N merges more, --most N keeps more.",
-        file=sys.stderr,
-    )
 
 
 def _write_slf(one, arguments):

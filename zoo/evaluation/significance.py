@@ -34,6 +34,11 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def bounds(low: float, high: float) -> str:
+    """Formats an interval, to stand behind its figure; empty without one, as of one sentence."""
+    return "" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+
+
 def paired_test(
     one: np.ndarray, other: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
 ) -> float:

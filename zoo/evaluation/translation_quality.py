@@ -201,8 +201,8 @@ def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
             f"{row.least}-{row.greatest}",
             f"{row.sentences:,}",
             *(
-                f"{score:.2f} [{low:.2f}, {high:.2f}]"
-                for score, (low, high) in zip(row.scores, row.intervals, strict=True)
+                f"{score:.2f}{significance.bounds(*interval)}"
+                for score, interval in zip(row.scores, row.intervals, strict=True)
             ),
         ]
         for row in rows
@@ -258,9 +258,9 @@ def table(rows: list[dict[str, Any]], figures: dict) -> str:
         cells = []
         for metric, one in row.items():
             if metric != "run":
-                low, high = one["interval"]
+                interval = significance.bounds(*one["interval"])
                 p = " " * 13 if one["p"] is None else f" (p = {one['p']:.4f})"
-                cells.append(f"{metric} {one['score']:.2f} [{low:.2f}, {high:.2f}]{p}")
+                cells.append(f"{metric} {one['score']:.2f}{interval}{p}")
         lines.append(f"{row['run']:{width}}  {'  '.join(cells)}".rstrip())
     how = "in brackets 95 % by sentences drawn anew"
     if len(rows) > 1:

@@ -35,8 +35,9 @@ from zoo.evaluation.run import Run
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattices import Lattice, lattice_of
 
-# Default numbers of hypotheses of a node, and of lattices of a batch.
-MOST, TOGETHER = 1000, 16
+# Default numbers of hypotheses of a node, and of lattices of a batch. Nodes of a lattice that are
+# computed together keep at most FULL_NODES times as many hypotheses as one node.
+MOST, TOGETHER, FULL_NODES = 1000, 16, 10
 
 
 class Path(NamedTuple):
@@ -297,6 +298,12 @@ class _Front:
             node: self._merged(node, [h for h in some if h.score + self.ahead[node] >= least])
             for node, some in arrived.items()
         }
+        scores = [one.score + self.ahead[node] for node, some in self.kept.items() for one in some]
+        if (most := FULL_NODES * (self.settings.most or len(scores))) < len(scores):
+            least = heapq.nlargest(most, scores)[-1]
+            self.dropped += sum(score < least for score in scores)
+            for node, some in self.kept.items():
+                self.kept[node] = [one for one in some if one.score + self.ahead[node] >= least]
 
     def _merged(self, node, hypotheses):
         """Returns the best hypotheses of each history, within the beam and `most`."""
@@ -387,12 +394,12 @@ class _Front:
             ends: tuple
             if link is None:
                 ends = (last, key), "end"
-                values = (None, 0.0, weighted, 0)
+                values: tuple = (None, 0.0, weighted, 0)
             else:
                 after = key if number < 0 else self._key((*key, number))
                 ends = (link.start, key), (link.end, after)
                 language = self._language(link) + weighted
-                values = (link.word, link.acoustic, language, link.line)
+                values = (link.word, link.acoustic, language, link.line, 0.0, link.alignment)
             if math.isfinite(values[1]) and math.isfinite(values[2]):
                 # Hypotheses of one history go along a link once.
                 links[*ends, id(link)] = (*ends, *values)

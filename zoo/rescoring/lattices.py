@@ -40,6 +40,7 @@ class Link:
     # the log of the link's posterior probability, nats, the probability clamped to [1e-6, 1]; 0
     # where the file has none
     log_posterior: float = 0.0
+    alignment: str = ""  # transition ids of a lattice of Kaldi, as written: 1_2_3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,12 +278,12 @@ def _of_block(block, path, symbols):
         if wrong:
             raise UserError(f"{where}: {wrong}.")
         before = state
-        graph, acoustic = f"{costs},".split(",")[:2]
+        graph, acoustic, alignment = f"{costs},,".split(",")[:3]
         values = (
             -number_of(cost, where, f"the {kind} cost")
             for kind, cost in (("acoustic", acoustic), ("graph", graph))
         )
-        links.append((*ends, word, *values, line))
+        links.append((*ends, word, *values, line, 0.0, alignment))
     reached = {start, *(link[1] for link in links)}
     for state, where in final.items():
         if state not in reached:
@@ -307,7 +308,9 @@ def _arc(parts, where, symbols):
                 "the words.txt with which the lattice was decoded."
             )
         word = symbols[word]
-    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), parts[-1]
+    # Of two labels, the first is a transition id.
+    costs = f"{parts[-1]},{parts[2]}" if len(parts) == 5 and parts[2] != "0" else parts[-1]
+    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), costs
 
 
 def lattice_of(
@@ -431,10 +434,10 @@ def kaldi_lines(lattice: Lattice) -> Iterator[str]:
         graph = lattice.language_scale * link.language + penalty
         costs = f"{0.0 - graph},{0.0 - lattice.acoustic_scale * link.acoustic}"
         if final and link.end == lattice.nodes - 1:
-            yield f"{link.start} {costs}\n"
+            yield f"{link.start} {costs}{',' if link.alignment else ''}{link.alignment}\n"
         else:
             word = "<eps>" if link.word is None else link.word
-            yield f"{link.start} {link.end} {word} {costs},\n"
+            yield f"{link.start} {link.end} {word} {costs},{link.alignment}\n"
     yield "\n" if final else f"{lattice.nodes - 1}\n\n"
 
 

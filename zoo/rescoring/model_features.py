@@ -5,7 +5,7 @@ import dataclasses
 import glob
 import math
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,19 +22,15 @@ if TYPE_CHECKING:
     from zoo.evaluation.run import Run
 
 # Hypotheses that are scored together: enough to fill batches, few enough to hold.
-TOGETHER = 8192
+TOGETHER, MANY = 8192, 1000
 WORDS, UNKNOWN, RANK = "words", "unknown", "rank"
 # Fields of a hypothesis in JSON.
 _FIELDS = ("text", "score")
 
 
 # ---- acoustic and language scores of n-best hypotheses, read from the recogniser's lattices
-# A list often has one score that adds acoustics and language model in the recogniser's proportion.
-# Among a lattice's paths with a hypothesis's words the best by the recogniser's own score
-#
-#     sum (acoustic_scale * a + language_scale * l + word_penalty a word)
-#
-# separates the two again, so that they can be weighed anew beside other models.
+# They are separate on the best path with a hypothesis's words, by the recogniser's own score
+# sum (acoustic_scale * a + language_scale * l + word_penalty a word): each can be weighed anew.
 
 ACOUSTIC, LANGUAGE = "acoustic", "language"
 
@@ -156,6 +152,8 @@ class Columns:
     ngrams: dict[str, SentenceScorer] = dataclasses.field(default_factory=dict)
     # notes on the shares of unknown words in the lists that features were added to
     notes: list[str | None] = dataclasses.field(default_factory=list)
+    # is told what is computed of `MANY` hypotheses and more, which takes a while
+    tell: Callable[[str], object] = str
 
     def __post_init__(self):
         models = {**self.runs, **self.ngrams}
@@ -205,7 +203,9 @@ class Columns:
         """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
+        tell = self.tell if len(texts) >= MANY else str
         for name, model in {**self.runs, **self.ngrams}.items():
+            tell(f"scoring {len(texts):,} hypotheses under {name}")
             log_prob, words, unknown = _scores(model, texts)
             counts[name] += int(words.sum()), int(unknown.sum())
             columns[name] = log_prob.tolist()
@@ -214,6 +214,7 @@ class Columns:
         if self.interpolation is not None:
             columns[run_interpolation.NAME] = self._interpolated(texts)
         if self.lattices is not None:
+            tell(f"reading the lattices of {len(chunk):,} lists")
             parts = [self.lattices.features(one) for one in chunk]
             of_lattices += [] if of_lattices else [*parts[0]]
             for name in of_lattices:
@@ -341,12 +342,17 @@ class Lists:
         sums = np.add.reduceat(self.features, self.starts[:-1], axis=0)
         return self.features - np.repeat(sums / self.sizes[:, None], self.sizes, axis=0)
 
-    def scales(self) -> np.ndarray:
-        """Computes each feature's standard deviation within lists, [F]; 1 for a constant one."""
+    def deviations(self) -> np.ndarray:
+        """Computes each feature's standard deviation within lists, [F]; 0 for a constant one."""
         deviation = np.sqrt((self.centred() ** 2).mean(0))
         # The deviation of a constant feature is a rounding error.
         least = 1e-12 * np.maximum(1, np.abs(self.features).max(0, initial=0))
-        return np.where(deviation > least, deviation, 1.0)
+        return np.where(deviation > least, deviation, 0.0)
+
+    def scales(self) -> np.ndarray:
+        """Returns the deviations, with 1 for a constant feature."""
+        deviations = self.deviations()
+        return np.where(deviations > 0, deviations, 1.0)
 
     def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Returns values [N, ...] as [L, most of a list, ...], `fill` beyond a list's end."""
@@ -366,6 +372,7 @@ def first_weights(lists: Lists) -> np.ndarray:
     one = dataclasses.replace(lists, features=scores).centred()[:, 0]
     scales = lists.scales()
     weights = np.linalg.lstsq(lists.centred() / scales, one, rcond=1e-10)[0]
+    weights[np.abs(weights) < 1e-12 * np.abs(weights).max(initial=0.0)] = 0.0  # a rounding error
     return weights / scales
 
 

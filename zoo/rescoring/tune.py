@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 from zoo.evaluation import significance
 from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.model_features import RANK, Lists, first_weights, unit
@@ -47,7 +47,13 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
             "DIR or --word-count."
         )
     begin = first_start(lists, metric) if start is None else start
-    return METHODS[method]().tune(lists, metric, begin, seed)
+    # A feature that is constant within lists changes no choice: its weight stays exactly 0.
+    varies = lists.deviations() > 0
+    weights = np.zeros(len(lists.names))
+    if varies.any():
+        some = lists.with_features(tuple(np.array(lists.names)[varies].tolist()))
+        weights[varies] = METHODS[method]().tune(some, metric, begin[varies], seed)
+    return weights
 
 
 def cross_validate(
@@ -113,8 +119,22 @@ class Figures:
         return cls(len(lists.ids), untuned, tuned, best, p)
 
 
-def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
-    """Returns a warning if tuned weights choose worse than the lists' own order, or keep it."""
+def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
+    """Returns notes on the lists, and a warning if tuned weights choose worse than the lists' own
+    order, or keep it."""
+    notes: list[str] = []
+    if lists.first is not None:
+        rows = lists.best(lists.first)
+        if other := np.count_nonzero(rows != lists.untuned()):
+            by_score = metric.figure(lists.statistics[rows].sum(0))
+            notes.append(
+                f"note: in {other:,} of {len(rows):,} lists the first hypothesis does not have the "
+                f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
+            )
+    if constant := [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
+        notes.append(f"note: features constant within lists change no choice: {named(constant)}")
+    if len(lists.ids) == 1:
+        notes.append("note: one list has no interval: give several lists")
     what = "the lists' first hypotheses are better than any choice by these features that was found"
     if not weights.any():
         what = (
@@ -122,15 +142,15 @@ def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
             "are 0"
         )
     elif metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
-        return []
-    return [f"note: {what}: --rank adds their order as a feature."]
+        return notes
+    return [*notes, f"note: {what}: --rank adds their order as a feature."]
 
 
 def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     """Returns the figures of parts side by side, as lines of text."""
 
     def cell(figure):
-        return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+        return f"{figure.value:.2f}{significance.bounds(figure.low, figure.high)}"
 
     rows = [(metric.name + metric.unit, "lists", "untuned", "tuned", "oracle", "p")]
     for name, figures in parts:
@@ -307,20 +327,8 @@ def _middles(bounds):
 
 
 # ----------------- batch k-best MIRA (Cherry and Foster 2012, section 2.2 and algorithm 1)
-# In a list, the hope is the hypothesis that is good both by the model and by the metric, the fear
-# is good by the model and bad by the metric:
-#
-#     hope = argmax_e w . h(e) + g(e),    fear = argmax_e w . h(e) - g(e)
-#
-# with features h and the gain g of the metric, whose background are decayed statistics of earlier
-# hopes. Weights move by the smallest step that separates the two by their difference in gain, at
-# most C:
-#
-#     w <- w + min(C, loss / |h(hope) - h(fear)|^2) (h(hope) - h(fear))
-#     loss = g(hope) - g(fear) - w . (h(hope) - h(fear)), where that is positive
-#
-# Features are divided by their standard deviation within lists before, so that C means the same for
-# all of them.
+# Hope, fear and the step of the weights: docs/rescoring.md has the equations. Features are divided
+# by their standard deviation within lists before, so that C means the same for all of them.
 #
 # C. Cherry, G. Foster: Batch Tuning Strategies for Statistical Machine Translation, NAACL 2012.
 

@@ -43,11 +43,12 @@ _LIST = (b"[", b"\xef\xbb\xbf[")
 _PIECE = 1 << 18  # bytes that are decompressed at a time
 # Formats that are not read: their first bytes, and the remedy.
 OTHERS = (
-    (b"PK\x03\x04", "is a zip archive: unpack it"),
-    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it"),
-    (b"\xff\xfe\0\0", "is UTF-32: convert it with iconv -f utf-32 -t utf-8"),
-    (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
-    (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
+    (b"PK\x03\x04", "is a zip archive: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it first"),
+    (b"\xff\xfe\0\0", "is UTF-32: convert it with iconv -f utf-32 -t utf-8 first"),
+    (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8 first"),
+    (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8 first"),
+    (b"mmap lm http://", "is KenLM's binary: give the ARPA file from which build_binary made it"),
 )
 _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
 # At most sixteen digits: Python refuses to parse integers of several thousand digits.
@@ -242,7 +243,7 @@ def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
             opens = next((opens for magic, opens in _OPEN if magic.match(start)), None)
             for prefix, what in OTHERS:
                 if start.startswith(prefix):
-                    raise UserError(f"{path} {what} first.")
+                    raise UserError(f"{path} {what}.")
             yield raw if opens is None else opens(raw)
     # ValueError of a bzip2 file that is cut short.
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:

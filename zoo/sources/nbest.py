@@ -237,7 +237,9 @@ def _of_kaldi(lines, path, costs):
                     "give both files in one order, a line each."
                 )
             features[name] = -number_of(values[0], where, f"the cost of {key}")
-        yield match[1], match[1], [Hypothesis(number, " ".join(words), features)], None
+        # Without a total score, each cost counts once, as where Kaldi's lattices are searched.
+        score = math.fsum(features.values()) if features else None
+        yield match[1], match[1], [Hypothesis(number, " ".join(words), features, score)], None
     for name, file in others.items():
         for at, cost_line in file:
             raise UserError(
@@ -285,10 +287,8 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
 # ---------- N-best lists as lines of JSON, as written by ESPnet and in the HyPoradise data
 # A line is a list, {"id": ..., "hypotheses": [...], "reference": ...}, or one hypothesis, {"id":
 # ..., "text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts or
-# such objects. Other names that are read: "utt", "utt_id" and "name" for "id"; "nbest" and "input",
-# or a list as "output", for "hypotheses"; "output" and "ref" for "reference"; "hyp", "hypothesis"
-# and "rec_text" for "text". Lists of numbers of the same length as "hypotheses" are features, too.
-# The id of a list without one is its line number.
+# such objects. Lists of numbers of the same length as "hypotheses" are features, too. The id of a
+# list without one is its line number.
 
 IDS = ("id", "utt", "utt_id", "name")
 LISTS = ("hypotheses", "nbest", "input", "output")
@@ -427,10 +427,7 @@ def read_best(path: str) -> dict[str, str]:
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     """Reads the references of n-best lists as {id: words}."""
-    # Lines begin with the id of their list and a tab or, as in Kaldi, a blank. If all ids are whole
-    # numbers, lines may lack ids: line n + 1 belongs to list n, as in Moses and Joshua. Lines have
-    # ids if any of them has a tab, if all begin with ids, or if more than half begin with different
-    # ids. `_check_plain` refuses ambiguous files.
+    # docs/rescoring.md tells when lines have ids. `_check_plain` refuses ambiguous files.
     lines = list(files.read_lines(path, files.LONGEST_SENTENCE))
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # The lists' spelling of each number, such as 007: zeros before it may differ.
