@@ -369,6 +369,22 @@ def test_tags_of_a_treebank_with_the_judged_sentences_saw_them(data, treebank, e
     assert priors_that_saw(experiment, lexicon, "test", "test.conllu", sentences) == expected
 
 
+def test_a_missing_treebank_is_known_by_its_digest_alone(data):
+    prior = Morphology(("train",), guesser=SuffixGuesser(), treebanks=("gone.conllu",))
+    experiment = Experiment(data=data, vocabulary=Vocabulary(features=(prior,)))
+    lexicon, _ = Experiment(data=data, vocabulary=Vocabulary()).vocabulary.build(data)
+    sentences = data.read("test").sentences
+    digest = hashlib.sha256(json.dumps(sentences, ensure_ascii=False).encode()).hexdigest()
+    gave = ["features: Morphology", "features: another prior"]
+    known = [{"text": "gone.conllu", "digest": digest, "gave": gave}]
+
+    def saw(sentences):
+        return priors_that_saw(experiment, lexicon, "data:x", "x.conllu", sentences, known)
+
+    assert saw(sentences) == ["features: Morphology"]
+    assert saw([*sentences, ["non"]]) == []
+
+
 def test_splits_count_only_where_tags_are_guessed():
     prior = Morphology(("train",), treebanks=("tags.conllu",))
     (_, part) = seen_texts.of_experiment(

@@ -75,6 +75,13 @@ def of_source(run: Run, corpus: Corpus) -> dict:
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
 
+def of_priors(run: Run, split: str, corpus: Corpus) -> dict:
+    """Returns the names of the priors that were estimated on a text."""
+    text, known = (corpus.name, corpus.sentences), run.seen_texts and run.seen_texts.knowledge
+    saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, known)
+    return {"priors_saw_this_text": saw}
+
+
 def of_sentences(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of sentences that each start from an empty state."""
     apart = {**policies(run), "state": "sentences", "batch": None}
@@ -349,6 +356,10 @@ def _knowledge(passport):
     ]
 
 
+def priors_that_saw(passport: dict) -> str:
+    return f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"
+
+
 def conditions(passport: dict) -> list[str]:
     """Returns lines on the text, the words that count, and what the model knew of them."""
     data, character = passport["data"], passport["counts"].startswith("characters")
@@ -365,7 +376,7 @@ def conditions(passport: dict) -> list[str]:
         *_of_source(passport),
         *of_seen_texts(passport),
         *_knowledge(passport),
-        f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
+        priors_that_saw(passport),
     ]
     lines += [line.strip() for line in warnings(passport)]
     if note := unfinished(passport):

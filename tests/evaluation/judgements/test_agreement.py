@@ -110,6 +110,15 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):
     assert str(result) in said
 
 
+def test_it_says_which_priors_saw_the_treebank(source, tmp_path, capsys):
+    workdir = _trained(source, tmp_path / "run")
+    copy = shutil.copy(source.train, tmp_path / "copy.conllu")
+    command_table.main(["evaluate", str(workdir.path), "--agreement", "--data", str(copy)])
+    assert "\n  priors that saw this text: vocabulary\n" in capsys.readouterr().out
+    (result,) = workdir.path.glob("results/*copy*.json")
+    assert json.loads(result.read_text())["priors_saw_this_text"] == ["vocabulary"]
+
+
 def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
     judge(workdir.path)
@@ -187,7 +196,7 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     assert figures["pairs"] == 4 and figures["both_seen"]["pairs"] == 0
     counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
-    assert re.search(r"\n  training saw both +- +- +0$", judgement.told)
+    assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.told)
     whole = _trained(source, tmp_path / "whole")
     (judgement,) = agreement.judge(Run.load(whole.path), ["train"])
     record = judgement.passport
