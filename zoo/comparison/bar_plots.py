@@ -6,6 +6,7 @@ every bar, or in it where they differ between recipes, and bars of few items are
 
 import math
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -197,7 +198,7 @@ def bands(
             )
 
 
-def accuracy(bars: Bars, file: str | pathlib.Path):
+def accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
     """Draws accuracy on minimal pairs, a panel for each phenomenon, with a group for each case."""
     panels: dict[str, Bars] = {}
     kinds = plot_style.groups(bars)
@@ -223,12 +224,15 @@ def accuracy(bars: Bars, file: str | pathlib.Path):
         if few:
             _mark_few(every[-1], "pairs")
         every[0].set_ylim(0, 102)
+        every[0].figure.suptitle(title)
 
 
 # ---- the bands and the accuracies on agreement pairs that runs keep among their results
 
 _CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
+# Ends of the names of texts that a run was trained or selected on, and of texts but its tests.
+_MADE_WITH, _OTHER = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 
 
 def plot_bands(
@@ -269,33 +273,48 @@ def plot_bands(
     output_files.show(title, *table(bars, "occurrences", "tokens", interval, 4), file)
 
 
-def plot_agreement(workdirs: Sequence[str], file: str, labels: Sequence[str] = ()):
-    """Prints and draws the accuracies that `zoo evaluate --agreement` kept."""
+def plot_agreement(
+    workdirs: Sequence[str],
+    file: str,
+    split: str | None = None,
+    labels: Sequence[str] = (),
+):
+    """Prints and draws the accuracies on the pairs of one text that runs keep."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
     of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in runs.paths.values()}
     for questions, of_runs in read_answers(runs.paths.values()).items():
-        if questions.options:  # the same questions again
+        if questions.options or split not in (None, questions.split):  # the same questions again
             continue
         for path, (record, _) in of_runs.items():
             cases = record["figures"].get("cases")
             if isinstance(cases, dict) and all(map(_has_counts, cases.values())):
                 of_paths[str(path)][questions] = cases
-    first = next(iter(of_paths))
-    for path, found in of_paths.items():
-        if not found:
-            raise UserError(
-                f"{path} has no accuracy on pairs: python -m zoo evaluate {path} --agreement."
-            )
-        if found.keys() != of_paths[first].keys():
-            raise UserError(
-                f"{first} and {path} were judged on different pairs: judge both alike by python "
-                "-m zoo evaluate DIR --agreement."
-            )
-    counts = {name: _pooled([*of_paths[path].values()]) for name, path in runs.paths.items()}
+    for name, path in runs.paths.items():
+        if not of_paths[path]:
+            micro = "Micro" in runs.recipes[name].get("data", {}).get("component", "")
+            how = f"compare --micro {path}" if micro else f"evaluate {path} --agreement"
+            on = f"{split}, as zoo compare names it" if split else "pairs"
+            raise UserError(f"{path} has no accuracy on {on}: python -m zoo {how}.")
+    first, *others = of_paths
+    shared = [one for one in of_paths[first] if all(one in of_paths[other] for other in others)]
+    if not shared:
+        other = next(path for path in others if of_paths[path].keys() != of_paths[first].keys())
+        raise UserError(
+            f"{first} and {other} were judged on different pairs: judge both alike by python "
+            "-m zoo evaluate DIR --agreement."
+        )
+    # Tests of the recipe come before texts of --data, and these before texts it was made with.
+    text = min(
+        shared, key=lambda one: [bool(re.search(end, one.split)) for end in (_MADE_WITH, _OTHER)]
+    )
+    counts = {
+        name: {case: (one["right"], one["pairs"]) for case, one in of_paths[path][text].items()}
+        for name, path in runs.paths.items()
+    }
     bars = accuracy_bars(counts, runs.groups)
-    accuracy(bars, file)
-    output_files.show(*table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+    accuracy(bars, file, str(text))
+    output_files.show(str(text), *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
 def _has_counts(case):
@@ -304,16 +323,6 @@ def _has_counts(case):
     except ValueError:
         return False
     return True
-
-
-def _pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
-    """Sums (right, pairs) of each case over several splits, for the cases that have pairs."""
-    counts = {}
-    for name in dict.fromkeys(name for cases in of_splits for name in cases):
-        right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
-        if pairs:
-            counts[name] = right, pairs
-    return counts
 
 
 def table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:

@@ -57,7 +57,8 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
         source = run.experiment.data.within()
         if not isinstance(source, Conllu):
             raise UserError(
-                "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
+                "agreement pairs are made from a treebank: give a run whose data are data.Conllu "
+                "(runs of the micro language: python -m zoo compare --micro DIR)."
             )
         every = (sentence for name in source.splits() for sentence in source.tokens(name))
         yield _judged(run, split, source, split, paradigms(every))

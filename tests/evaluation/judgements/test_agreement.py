@@ -58,14 +58,6 @@ def test_accuracy_by_kind_and_distance():
     assert cases["number, all"]["accuracy"] == pytest.approx(2 / 3)
 
 
-def test_cases_of_several_splits_are_pooled_by_their_pairs():
-    splits = [
-        {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
-        {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
-    ]
-    assert bar_plots._pooled(splits) == {"number, 1": (1, 4)}
-
-
 def _trained(source, path, seed=0, splits=("train",)):
     """The folder of a run over the treebank whose parameters are drawn."""
     experiment = dataclasses.replace(small.experiment(), data=source)
