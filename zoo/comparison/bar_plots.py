@@ -24,12 +24,16 @@ from zoo.runs.output_files import aligned
 
 with lazy.extra():
     from matplotlib.axes import Axes
-    from matplotlib.patheffects import withStroke
 
 # A bar of fewer items is hatched: its interval spans a third of the axis and more.
 FEW = 30
 # Text within bars of any colour.
 _ON_BAR = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 1.5}
+# Intervals, with white below: they are seen on dark bars, however short.
+_LINES: tuple[dict[str, Any], ...] = (
+    {"ecolor": "white", "elinewidth": 4, "capsize": 4, "capthick": 3},
+    {"ecolor": "black"},
+)
 _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
@@ -112,10 +116,8 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
         drawn = axes.bar(
             xs, heights, width * 0.92, color=plot_style.colour(recipe.number), label=recipe.name
         )
-        spans = axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
-        _, caps, lines = spans.lines
-        for line in (*caps, *lines):  # seen on dark bars, too
-            line.set_path_effects([withStroke(linewidth=4, foreground="white")])
+        for style in _LINES:
+            axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", **style)
         for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
             if bar.items < FEW:
                 patch.set(**_HATCHED)

@@ -16,7 +16,6 @@ from tests import examples
 from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
 from zoo.commands import command_table
-from zoo.comparison import bar_plots
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, sentence_scores
