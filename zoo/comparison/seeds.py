@@ -1,5 +1,6 @@
 """Grouping of runs of one recipe that differ in their seed alone, and names of the groups."""
 
+import collections
 import itertools
 import json
 import re
@@ -116,6 +117,8 @@ LEFT_OUT = ("training.seed", "parallel", "evaluation")
 COMPONENT = "component"
 # Stands for a field that a recipe does not have.
 ABSENT: Any = object()
+# More runs than these are not named one by one below a table.
+MANY = 4
 
 
 def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
@@ -123,11 +126,12 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
     if len(recipes) < 2:
         return []
     found = ["fields in which the runs differ:"]
+    heads = {name: of.get("model", {}).get("head", {}) for name, of in recipes.items()}
     for path in differing([*recipes.values()]):
-        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()})
+        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()}, heads)
     sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
-        found += _values("words, features and background from", sources)
+        found += _values("words, features and background from", sources, heads)
     return found if len(found) > 1 else []
 
 
@@ -190,10 +194,14 @@ def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]
     return runs
 
 
-def _values(title: str, value_of: Mapping[str, str]) -> Iterable[str]:
-    """Yields a line for each distinct value, with the runs that have it."""
+def _values(title: str, value_of: Mapping[str, str], heads: Mapping[str, dict]) -> Iterable[str]:
+    """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
     runs = runs_of_lines({name: [value] for name, value in value_of.items()})
-    yield from (f"  {title}: {value} ({'; '.join(names)})" for value, names in runs.items())
+    for value, names in runs.items():
+        counts = collections.Counter(heads[n].get(COMPONENT, "").rpartition(":")[2] for n in names)
+        of_heads = ", ".join(f"{count} {head}" for head, count in counts.items())
+        many = f"{len(names)} recipes: {of_heads}"
+        yield f"  {title}: {value} ({many if len(names) > MANY else '; '.join(names)})"
 
 
 def _sources(texts):

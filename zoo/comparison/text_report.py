@@ -184,7 +184,9 @@ def _notes(name, passports):
             yield f"  {NOT_RANKED} {run}: {why}"
     for told in (_early, of_seen_texts, _changed, lambda one: [priors_that_saw(one)]):
         found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
-        yield from (f"  {line} ({', '.join(runs)})" for line, runs in found.items())
+        for line, runs in found.items():
+            every = len(runs) == len(passports) > seeds.MANY
+            yield f"  {line} ({'all runs' if every else ', '.join(runs)})"
 
 
 def _early(passport):
