@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import importlib
 import json
+import types
 
 import numpy as np
 import pytest
@@ -347,6 +349,25 @@ def test_the_record_is_kept_and_joined(data, tmp_path):
 @dataclasses.dataclass(frozen=True)
 class OwnFeatures(FeaturePrior):
     """A prior that is not a part of Zoo."""
+
+
+def test_sources_of_components_outside_zoo_are_hashed(data, tmp_path, monkeypatch):
+    file = tmp_path / "my_priors.py"
+    file.write_text("from zoo.priors import TopWords\nclass Own(TopWords):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module("my_priors").Own(3)
+    experiment = Experiment(data=data, vocabulary=Vocabulary(features=(own,)))
+    then = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert seen_texts.sources_of(experiment) == {"my_priors": then}
+    assert seen_texts.sources_of(Experiment(data=data, vocabulary=Vocabulary())) == {}
+    made_with = {"sources": {"my_priors": then, "gone": "0" * 64}}
+    run = types.SimpleNamespace(
+        experiment=experiment, seen_texts=types.SimpleNamespace(made_with=made_with)
+    )
+    assert Run.changed_sources.fget(run) == []
+    file.write_text("# changed")
+    (note,) = Run.changed_sources.fget(run)
+    assert note.startswith("! my_priors has changed since training, and computes by its new code")
 
 
 def test_texts_of_a_prior_of_the_users_own_are_not_known(data):

@@ -77,7 +77,8 @@ def of_source(run: Run, corpus: Corpus) -> dict:
 
 def of_priors(run: Run, split: str, corpus: Corpus) -> dict:
     """Returns the names of the priors that were estimated on a text."""
-    text, known = (corpus.name, corpus.sentences), run.seen_texts and run.seen_texts.knowledge
+    text, seen = (corpus.name, corpus.sentences), run.seen_texts
+    known = seen.knowledge if seen else None
     saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, known)
     return {"priors_saw_this_text": saw}
 

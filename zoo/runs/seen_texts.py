@@ -29,6 +29,7 @@ from zoo.priors.prior import Contextual
 from zoo.runs import location
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
+from zoo.trust import user_modules
 
 # Sentences that are hashed at once.
 _AT_ONCE = 1000
@@ -321,6 +322,12 @@ def _with_background(seen, background, corpora):
             text = Texts.of(corpora[split].name, corpora[split].sentences, name)
             seen = dataclasses.replace(seen, trained_on=seen.trained_on + text)
     return seen
+
+
+def sources_of(experiment: Experiment) -> dict[str, str]:
+    """Returns the SHA-256 of the source of each module outside Zoo with a component of a recipe."""
+    owners = (getattr(value, "__module__", None) for *_, value in fields.values(experiment))
+    return user_modules.digests({owner for owner in owners if owner})
 
 
 def _is_of_zoo(prior):

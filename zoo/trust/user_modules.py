@@ -5,10 +5,12 @@ A program of zoo imports a module outside zoo only if the user named it: see
 """
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import pathlib
 import sys
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -84,13 +86,15 @@ def open_path():
             sys.path.insert(sys.path.index(_WORKING_FOLDER), name)
 
 
-def is_own(module: str) -> bool:
-    """Whether a module lies in one of the folders and does not belong to zoo."""
-    top = module.partition(".")[0]
-    return top not in ("zoo", CONFIGS) and any(
-        (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
-        for folder in folders()
-    )
+def digests(names: Iterable[str]) -> dict[str, str]:
+    """Returns the SHA-256 of the files of those imported modules that are not Zoo's."""
+    own = (name for name in names if name.partition(".")[0] not in ("zoo", CONFIGS, "jax"))
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(own)}
+    return {
+        name: hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
+        for name, file in files.items()
+        if file
+    }
 
 
 class Missing(Exception):
