@@ -18,7 +18,7 @@ from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, leakage, significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.evaluation.results import Questions, names_of, read_answers
+from zoo.evaluation.results import names_of, read_answers
 from zoo.runs import output_files
 from zoo.runs.output_files import aligned
 
@@ -238,10 +238,7 @@ _MADE_WITH, _OTHER = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 
 
 def plot_bands(
-    workdirs: Sequence[str],
-    file: str,
-    split: str | None = None,
-    labels: Sequence[str] = (),
+    workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
     """Prints and draws log-perplexity by the words' training counts."""
     plot_style.check_file(file)
@@ -276,42 +273,38 @@ def plot_bands(
 
 
 def plot_agreement(
-    workdirs: Sequence[str],
-    file: str,
-    split: str | None = None,
-    labels: Sequence[str] = (),
+    workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
     """Prints and draws the accuracies on the pairs of one text that runs keep."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
-    of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in runs.paths.values()}
-    for questions, of_runs in read_answers(runs.paths.values()).items():
-        if questions.options or split not in (None, questions.split):  # the same questions again
-            continue
-        for path, (record, _) in of_runs.items():
-            cases = record["figures"].get("cases")
-            if isinstance(cases, dict) and all(map(_has_counts, cases.values())):
-                of_paths[str(path)][questions] = cases
+    cases = {
+        questions: {
+            str(path): found
+            for path, (record, _) in of_runs.items()
+            if _has_counts(found := record["figures"].get("cases"))
+        }
+        for questions, of_runs in read_answers(runs.paths.values()).items()
+        if not questions.options and split in (None, questions.split)  # others: the same again
+    }
     for name, path in runs.paths.items():
-        if not of_paths[path]:
+        if not any(path in of_paths for of_paths in cases.values()):
             micro = "Micro" in runs.recipes[name].get("data", {}).get("component", "")
             how = f"compare --micro {path}" if micro else f"evaluate {path} --agreement"
             on = f"{split}, as zoo compare names it" if split else "pairs"
             raise UserError(f"{path} has no accuracy on {on}: python -m zoo {how}.")
-    first, *others = of_paths
-    shared = [one for one in of_paths[first] if all(one in of_paths[other] for other in others)]
+    shared = [one for one in cases if cases[one].keys() == {*runs.paths.values()}]
     if not shared:
-        other = next(path for path in others if of_paths[path].keys() != of_paths[first].keys())
         raise UserError(
-            f"{first} and {other} were judged on different pairs: judge both alike by python "
-            "-m zoo evaluate DIR --agreement."
+            f"{' and '.join(runs.paths.values())} were judged on different pairs: judge all alike "
+            "by python -m zoo evaluate DIR --agreement."
         )
     # Tests of the recipe come before texts of --data, and these before texts it was made with.
     text = min(
         shared, key=lambda one: [bool(re.search(end, one.split)) for end in (_MADE_WITH, _OTHER)]
     )
     counts = {
-        name: {case: (one["right"], one["pairs"]) for case, one in of_paths[path][text].items()}
+        name: {case: (one["right"], one["pairs"]) for case, one in cases[text][path].items()}
         for name, path in runs.paths.items()
     }
     bars = accuracy_bars(counts, runs.groups)
@@ -319,10 +312,10 @@ def plot_agreement(
     output_files.show(str(text), *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
-def _has_counts(case):
+def _has_counts(cases):
     try:
-        strict_json.check(case, _CASE)
-    except ValueError:
+        strict_json.check([*cases.values()], [_CASE])
+    except (AttributeError, ValueError):
         return False
     return True
 

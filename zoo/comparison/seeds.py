@@ -167,16 +167,13 @@ def _of_one_class(one, other):
 def told(value: Any) -> str:
     """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
-        fields = (f"{name}={told(item)}" for name, item in value.items() if _is_set(name, item))
+        there = {name: item for name, item in value.items() if item not in (None, "", [])}
+        fields = (f"{name}={told(item)}" for name, item in there.items() if name != COMPONENT)
         return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
     if isinstance(value, list):
         items = ", ".join(map(told, value))
         return items if len(value) == 1 else f"({items})"
     return "none" if value is None or value == "" else str(value)
-
-
-def _is_set(name, value):
-    return name != COMPONENT and value is not None and value not in ("", [])
 
 
 def _at(recipe, path):

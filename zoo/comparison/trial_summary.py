@@ -263,6 +263,7 @@ def _verdict(row, lowest):
 def sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = rows = summary.rows
+    budgets = zip(*((row.minutes, row.steps) for row in rows), strict=True)
     told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
     told += _after(lowest)
     if at_start := _at_start(summary):
@@ -271,7 +272,7 @@ def sentence(summary: Summary) -> str:
             f"No winner yet, for {_listed(at_start)} {have} hardly left the loss of a uniform "
             f"guess ({summary.start:.2f} nats): {told}"
         )
-    elif _is_uneven([row.minutes for row in rows]) and _is_uneven([row.steps for row in rows]):
+    elif all(max(of) > UNEQUAL * min(of) for of in budgets):
         told = f"After unequal training, which may decide ({_minutes(rows)} minutes), take {told}"
     else:
         told = f"Take {told}"
@@ -281,10 +282,6 @@ def sentence(summary: Summary) -> str:
         if named := [_named(row, lowest) for row in others if row.verdict == verdict]:
             told += f"; {_listed(named)} {ends[len(named) > 1]}"
     return f"{told}.{_falling(summary.rows)}"
-
-
-def _is_uneven(budgets):
-    return max(budgets) > UNEQUAL * min(budgets)
 
 
 def _minutes(rows):

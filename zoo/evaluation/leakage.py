@@ -32,10 +32,9 @@ def priors_that_saw(
     sentences: Sequence[list[str]] = (),
     knowledge: Iterable[dict] | None = (),
 ) -> list[str]:
-    """Returns the names of the priors that were estimated on the splits of the judged text.
+    """Returns the names of the priors that were estimated on the judged text.
 
-    `knowledge` has the digests of the texts that gave the run words and priors: their files may be
-    missing here.
+    `knowledge`: of the run, with digests of texts whose files may be missing here.
     """
     source = experiment.data
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}

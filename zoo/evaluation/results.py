@@ -281,10 +281,7 @@ def _of_record(path):
 
 
 def recipe_of(run: str | pathlib.Path) -> dict:
-    """Reads the experiment of a run as JSON; {} if its folder does not have one.
-
-    It has another field if the run's results record the digests of modules of the user's own.
-    """
+    """Reads the experiment of a run as JSON, with the digests of the user's modules; {} without."""
     if records.is_record(run):
         recipe = records.record_of(run).experiment
     else:

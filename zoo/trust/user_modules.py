@@ -5,12 +5,10 @@ A program of zoo imports a module outside zoo only if the user named it: see
 """
 
 import functools
-import hashlib
 import importlib
 import importlib.util
 import pathlib
 import sys
-from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -84,17 +82,6 @@ def open_path():
     for name in _folders:
         if name not in sys.path:
             sys.path.insert(sys.path.index(_WORKING_FOLDER), name)
-
-
-def digests(names: Iterable[str]) -> dict[str, str]:
-    """Returns the SHA-256 of the files of those imported modules that are not Zoo's."""
-    own = (name for name in names if name.partition(".")[0] not in ("zoo", CONFIGS, "jax"))
-    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(own)}
-    return {
-        name: hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
-        for name, file in files.items()
-        if file
-    }
 
 
 class Missing(Exception):
