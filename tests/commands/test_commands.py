@@ -55,7 +55,11 @@ CASES = {
         "plot_bands",
         (["a"], "b.png", "dev", ["one"]),
     ),
-    "compare --by distance a --plot d.png": (bar_plots, "plot_agreement", (["a"], "d.png", [])),
+    "compare --by distance a --plot d.png": (
+        bar_plots,
+        "plot_agreement",
+        (["a"], "d.png", None, []),
+    ),
     "compare a b --page p.html": (
         page_report,
         "report",

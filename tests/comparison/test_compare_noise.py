@@ -169,6 +169,21 @@ def test_seeds_that_differ_as_much_as_the_recipes(tmp_path, one, other):
     )
 
 
+def test_scores_that_differ_by_their_rounding_are_a_tie(tmp_path):
+    base = np.round(BASE * 1024) / 1024
+    moved = base.copy()
+    moved[::15] -= 1 / 1024  # all in one direction: exchanged sentences alone tell them apart
+    folders = [
+        keep_scores(tmp_path / name, scores, recipe=name)
+        for name, scores in {"a": base, "b": moved, "c": moved - 2 / 1024}.items()
+    ]
+    told = [line for line in tables(folders).splitlines() if line.startswith("  a ")]
+    assert told[0].startswith("  a and b: a tie, 0.0001 [")
+    assert "(the same up to the rounding of saved scores, p = 1.000 by 60" in told[0]
+    assert told[1].startswith("  a is below c by 0.0020 ")
+    assert [row.p for row in zoo.compare(folders)][1] == 1.0
+
+
 def test_the_number_of_judged_seeds_stands_beside_their_mean(tmp_path):
     training = [{"training": {"seed": seed, "recipe_but_seed": "r"}} for seed in (0, 1)]
     folders = [keep(tmp_path / f"a_{seed}", training[seed]) for seed in (0, 1)]

@@ -63,6 +63,28 @@ def test_fields_that_older_recipes_lack_are_off():
     ]
 
 
+def test_many_recipes_are_counted_by_their_heads():
+    heads = {name: "Softmax" if name < "d" else "NCE" for name in "abcdef"}
+    recipes = {
+        name: {**recipe([], epochs=9 if name == "f" else 8), "model": {"head": of(head)}}
+        for name, head in heads.items()
+    }
+    assert seeds.lines(recipes, {}) == [
+        "fields in which the runs differ:",
+        "  training.epochs: 8 (5 recipes: 3 Softmax, 2 NCE)",
+        "  training.epochs: 9 (f)",
+        "  model.head: Softmax() (a; b; c)",
+        "  model.head: NCE() (d; e; f)",
+    ]
+
+
+def test_what_all_of_many_runs_have_is_told_without_their_names(tmp_path):
+    folders = [keep(tmp_path / name, {}) for name in "abcde"]
+    lines = tables(folders).splitlines()
+    assert "  priors that saw this text: none (all runs)" in lines
+    assert "  priors that saw this text: none (a, b, c, d)" in tables(folders[:4])
+
+
 def test_null_and_0_differ():
     """As in `last_dropout`, where null stands for another field's value."""
     one, other = recipe([]), recipe([])

@@ -26,7 +26,7 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, said)
     monkeypatch.setattr(bar_plots, "accuracy", lambda bars, *others: drawn.update(named(bars)))
     runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
     picture = str(tmp_path / "a.png")
-    bar_plots.plot_agreement(runs, picture, ["softmax", "log-linear"])
+    bar_plots.plot_agreement(runs, picture, None, ["softmax", "log-linear"])
     assert [*drawn] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
     (line,) = (
         line for line in said if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
@@ -41,11 +41,36 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, said)
         )
 
 
-def agreement_of(folder, digest="abc"):
-    case = {"right": 3, "pairs": 4}
-    figures = {"accuracy": 0.75, "right": 3, "cases": {"number, 1": case}}
-    changes = {"kind": "minimal pairs", "split": "agreement-test", "figures": figures, "tokens": 4}
-    return keep(folder, {**changes, "data.sha256": digest, "scores": None}, name="pairs")
+def agreement_of(folder, digest="abc", text="test", pairs=4):
+    none = {"right": 0, "pairs": 0}
+    cases = {"number, 1": {"right": 3, "pairs": pairs}, "number, 5+": none}
+    figures = {"accuracy": 3 / pairs, "right": 3, "cases": cases}
+    split = f"pairs:agreement-{text}"
+    changes = {"kind": "minimal pairs", "split": split, "figures": figures, "tokens": pairs}
+    return keep(folder, {**changes, "data.sha256": digest, "scores": None}, name=f"pairs_{text}")
+
+
+def test_agreement_is_of_one_text_which_is_named(tmp_path, said):
+    picture = tmp_path / "a.svg"
+    # A test of the recipe comes before a text of --data, and that before texts it was made with.
+    for text, pairs in {"validation": 40, "bank.conllu": 9, "train.conllu": 8, "test": 7}.items():
+        run = agreement_of(tmp_path / "a", text, text, pairs)
+        bar_plots.plot_agreement([run], str(picture))
+        drawn = "bank.conllu" if text == "train.conllu" else text
+        assert said[-4] == f"pairs:agreement-{drawn}"
+    assert said[-2].split()[-1] == "7"
+    bar_plots.plot_agreement([run], str(picture), "pairs:agreement-bank.conllu")
+    assert said[-4] == "pairs:agreement-bank.conllu" and said[-2].split()[-1] == "9"
+    assert ">pairs:agreement-bank.conllu</text>" in picture.read_text()
+    with pytest.raises(UserError, match="a has no accuracy on pairs:agreement-x, as zoo compare"):
+        bar_plots.plot_agreement([run], str(picture), "pairs:agreement-x")
+
+
+def test_runs_of_the_micro_language_are_sent_to_their_own_report(tmp_path):
+    run = keep(tmp_path / "a", {})
+    (tmp_path / "a" / "experiment.json").write_text('{"data": {"component": "zoo.data:Micro"}}')
+    with pytest.raises(UserError, match=f"pairs: python -m zoo compare --micro {run}."):
+        bar_plots.plot_agreement([run], str(tmp_path / "a.svg"))
 
 
 def test_other_pairs_are_not_drawn_beside_each_other(tmp_path):

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.image import imread
 
 from records import rank
 from zoo.comparison import bar_plots, learning_curves, plot_style, sweep, translations
@@ -80,6 +81,8 @@ def spans_of(axes):
     for container in axes.containers:
         if not hasattr(container, "patches"):
             (lines,) = container.lines[2]
+            if to_hex(lines.get_color()[0]) == "#ffffff":  # the ground of the next
+                continue
             segments = lines.get_segments()  # empty without an interval
             found += [segment[:, 1] if len(segment) else (math.nan,) * 2 for segment in segments]
     return found
@@ -182,6 +185,16 @@ def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
     ends = [100 * end for end in significance.binomial_interval(65, 100)]
     np.testing.assert_allclose(spans_of(axes), [ends])
     assert ticks_of(axes) == ["all\n100 pairs"]
+
+
+def test_white_covers_no_part_of_an_interval(file):
+    narrow = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0, "interval": (2.9, 3.1)}
+    bar_plots.bands(bands_of({"a": [[narrow]]}), file)
+    dark = imread(file)[:, :, :3].max(axis=-1) < 0.4
+    bar = dark[40:300, 600:1000]  # below the title, beside the axis
+    line = np.flatnonzero(bar[:, bar.sum(axis=0).argmax()])
+    # From cap to cap it is black, without a gap.
+    assert len(line) > 20 and len(line) == line[-1] - line[0] + 1
 
 
 def test_lengths_have_sentences_and_intervals(drawn, file):

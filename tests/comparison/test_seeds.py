@@ -1,8 +1,13 @@
 """Names of recipes, made from the names of their runs."""
 
+import json
+
 import pytest
 
+from tests.comparison.test_compare import keep
 from zoo.comparison import seeds
+from zoo.comparison.comparison import Comparison
+from zoo.comparison.text_report import tables
 from zoo.errors import UserError
 
 
@@ -21,6 +26,22 @@ from zoo.errors import UserError
 )
 def test_a_recipe_is_named_by_what_its_runs_share(runs, name):
     assert seeds.names_of([runs]) == [name]
+
+
+def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
+    def run(name, seed, digest, head="my_heads:Gated"):
+        training = {"seed": seed, "recipe_but_seed": "r"}
+        made = {"sources": {"my_heads": digest * 64}}
+        folder = keep(tmp_path / name, {"training": {**training, "made_with": made}})
+        recipe = {"model": {"head": {"component": head}}, "training": {"seed": seed}}
+        (tmp_path / name / "experiment.json").write_text(json.dumps(recipe))
+        return folder
+
+    folders = [run("a_0", 0, "1"), run("a_1", 1, "1"), run("a_2", 2, "2")]
+    assert [group.runs for group in Comparison.of(folders).groups] == [("a_0", "a_1"), ("a_2",)]
+    told = tables(folders)
+    assert "  source: my_heads [11111111] (a, 2 seeds)" in told
+    assert "  source: my_heads [22222222] (a_2)" in told
 
 
 def test_two_recipes_never_share_a_name():

@@ -109,6 +109,30 @@ def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
     )
 
 
+def test_unequal_training_is_told_in_the_sentence():
+    def told(*budgets):
+        rows = [row("importance", 50), row("softmax", 60, APART), row("adaptive", 70, APART)]
+        pairs = zip(rows, budgets, strict=True)
+        return of(*(one._replace(minutes=m, steps=s) for one, (m, s) in pairs)).text()
+
+    sentence = told((0.64, 219), (0.35, 20), (0.15, 29)).splitlines()[-1]
+    assert sentence.startswith(
+        "After unequal training, which may decide (importance 0.64, softmax 0.35, adaptive 0.15 "
+        "minutes), take importance: perplexity 50.00 on test, the lowest; softmax (60.00)"
+    )
+    # Equal minutes give a slower head fewer steps, and --steps equal steps in other minutes.
+    for fair in (((0.3, 219), (0.31, 20), (0.29, 29)), ((0.64, 20), (0.35, 20), (0.15, 20))):
+        assert "\nTake importance: " in told(*fair)
+
+
+def test_a_picture_names_seeds_where_there_are_several(tmp_path):
+    for seeds in (1, 3):
+        file = tmp_path / f"{seeds}.svg"
+        trial_summary.draw(of(row("softmax", 50, seeds=seeds)), file)
+        for told in ("areas: seeds", "points: seeds"):
+            assert (told in file.read_text()) == (seeds > 1)
+
+
 def test_the_table():
     rows = row("log_linear", 46.9, seeds=3), row("tied", 47.5, TIE), row("nce", 60, APART)
     assert of(*rows[:1], row("b", 47, UNDECIDED)).text().split("\n")[3].endswith(", undecided")

@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import importlib
 import json
+import types
 
 import numpy as np
 import pytest
@@ -349,6 +351,25 @@ class OwnFeatures(FeaturePrior):
     """A prior that is not a part of Zoo."""
 
 
+def test_sources_of_components_outside_zoo_are_hashed(data, tmp_path, monkeypatch):
+    file = tmp_path / "my_priors.py"
+    file.write_text("from zoo.priors import TopWords\nclass Own(TopWords):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module("my_priors").Own(3)
+    experiment = Experiment(data=data, vocabulary=Vocabulary(features=(own,)))
+    then = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert seen_texts.sources_of(experiment) == {"my_priors": then}
+    assert seen_texts.sources_of(Experiment(data=data, vocabulary=Vocabulary())) == {}
+    made_with = {"sources": {"my_priors": then, "gone": "0" * 64}}
+    run = types.SimpleNamespace(
+        experiment=experiment, seen_texts=types.SimpleNamespace(made_with=made_with)
+    )
+    assert Run.changed_sources.fget(run) == []
+    file.write_text("# changed")
+    (note,) = Run.changed_sources.fget(run)
+    assert note.startswith("! my_priors has changed since training, and computes by its new code")
+
+
 def test_texts_of_a_prior_of_the_users_own_are_not_known(data):
     experiment = Experiment(data=data, vocabulary=Vocabulary(features=(OwnFeatures(),)))
     assert seen_by(experiment).not_known == (
@@ -367,6 +388,22 @@ def test_tags_of_a_treebank_with_the_judged_sentences_saw_them(data, treebank, e
     lexicon, _ = plain.vocabulary.build(data)
     sentences = data.read("test").sentences
     assert priors_that_saw(experiment, lexicon, "test", "test.conllu", sentences) == expected
+
+
+def test_a_missing_treebank_is_known_by_its_digest_alone(data):
+    prior = Morphology(("train",), guesser=SuffixGuesser(), treebanks=("gone.conllu",))
+    experiment = Experiment(data=data, vocabulary=Vocabulary(features=(prior,)))
+    lexicon, _ = Experiment(data=data, vocabulary=Vocabulary()).vocabulary.build(data)
+    sentences = data.read("test").sentences
+    digest = hashlib.sha256(json.dumps(sentences, ensure_ascii=False).encode()).hexdigest()
+    gave = ["features: Morphology", "features: another prior"]
+    known = [{"text": "gone.conllu", "digest": digest, "gave": gave}]
+
+    def saw(sentences):
+        return priors_that_saw(experiment, lexicon, "data:x", "x.conllu", sentences, known)
+
+    assert saw(sentences) == ["features: Morphology"]
+    assert saw([*sentences, ["non"]]) == []
 
 
 def test_splits_count_only_where_tags_are_guessed():

@@ -53,7 +53,11 @@ COMPARE = (
         "lexicon without training text, by a weight set on its validation text",
     ),
     *options.ADDED_WORDS,
-    Option("--micro", "judges models of the micro language beside the language itself"),
+    Option(
+        "--micro",
+        "judges models of the micro language beside the language itself; draws training.png, "
+        "bands.png and agreement.png in the folder of the first run's folder",
+    ),
 )
 
 
@@ -121,7 +125,7 @@ def _plot(arguments):
     if arguments.by == "frequency":
         bar_plots.plot_bands(runs, file, _one_split(arguments), label)
     elif arguments.by == "distance":
-        bar_plots.plot_agreement(runs, file, label)
+        bar_plots.plot_agreement(runs, file, _one_split(arguments), label)
     else:
         against = arguments.against or "step"
         learning_curves.report(runs, file, against, arguments.training, label)

@@ -69,6 +69,7 @@ def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     passport.check(arguments.folder)
     run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
+    options.print_notes(run.changed_sources)
     if arguments.constrain:
         run = run.constrained(arguments.grammar)
     for judgement in _judgements(options.learning(run, arguments), arguments):

@@ -446,7 +446,6 @@ RULES = {
         --data excludes --plot, --by, --sweep, --split: judges the runs on another text
         --sweep excludes --by, --split: draws all texts
         --by distance needs --plot FILE
-        --by distance excludes --split: has all pairs
         --against needs --plot FILE: is for learning curves
         --against excludes --by, --sweep: is for learning curves
         --training needs --plot FILE: is for learning curves

@@ -6,6 +6,7 @@ every bar, or in it where they differ between recipes, and bars of few items are
 
 import math
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,18 +18,22 @@ from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, leakage, significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.evaluation.results import Questions, names_of, read_answers
+from zoo.evaluation.results import names_of, read_answers
 from zoo.runs import output_files
 from zoo.runs.output_files import aligned
 
 with lazy.extra():
     from matplotlib.axes import Axes
-    from matplotlib.patheffects import withStroke
 
 # A bar of fewer items is hatched: its interval spans a third of the axis and more.
 FEW = 30
 # Text within bars of any colour.
 _ON_BAR = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 1.5}
+# Intervals, with white below: they are seen on dark bars, however short.
+_LINES: tuple[dict[str, Any], ...] = (
+    {"ecolor": "white", "elinewidth": 4, "capsize": 4, "capthick": 3},
+    {"ecolor": "black"},
+)
 _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
@@ -111,10 +116,8 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
         drawn = axes.bar(
             xs, heights, width * 0.92, color=plot_style.colour(recipe.number), label=recipe.name
         )
-        spans = axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
-        _, caps, lines = spans.lines
-        for line in (*caps, *lines):  # seen on dark bars, too
-            line.set_path_effects([withStroke(linewidth=4, foreground="white")])
+        for style in _LINES:
+            axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", **style)
         for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
             if bar.items < FEW:
                 patch.set(**_HATCHED)
@@ -197,7 +200,7 @@ def bands(
             )
 
 
-def accuracy(bars: Bars, file: str | pathlib.Path):
+def accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
     """Draws accuracy on minimal pairs, a panel for each phenomenon, with a group for each case."""
     panels: dict[str, Bars] = {}
     kinds = plot_style.groups(bars)
@@ -223,19 +226,19 @@ def accuracy(bars: Bars, file: str | pathlib.Path):
         if few:
             _mark_few(every[-1], "pairs")
         every[0].set_ylim(0, 102)
+        every[0].figure.suptitle(title)
 
 
 # ---- the bands and the accuracies on agreement pairs that runs keep among their results
 
 _CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
+# Ends of the names of texts that a run was trained or selected on, and of texts but its tests.
+_MADE_WITH, _OTHER = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 
 
 def plot_bands(
-    workdirs: Sequence[str],
-    file: str,
-    split: str | None = None,
-    labels: Sequence[str] = (),
+    workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
     """Prints and draws log-perplexity by the words' training counts."""
     plot_style.check_file(file)
@@ -269,51 +272,52 @@ def plot_bands(
     output_files.show(title, *table(bars, "occurrences", "tokens", interval, 4), file)
 
 
-def plot_agreement(workdirs: Sequence[str], file: str, labels: Sequence[str] = ()):
-    """Prints and draws the accuracies that `zoo evaluate --agreement` kept."""
+def plot_agreement(
+    workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
+):
+    """Prints and draws the accuracies on the pairs of one text that runs keep."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
-    of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in runs.paths.values()}
-    for questions, of_runs in read_answers(runs.paths.values()).items():
-        if questions.options:  # the same questions again
-            continue
-        for path, (record, _) in of_runs.items():
-            cases = record["figures"].get("cases")
-            if isinstance(cases, dict) and all(map(_has_counts, cases.values())):
-                of_paths[str(path)][questions] = cases
-    first = next(iter(of_paths))
-    for path, found in of_paths.items():
-        if not found:
-            raise UserError(
-                f"{path} has no accuracy on pairs: python -m zoo evaluate {path} --agreement."
-            )
-        if found.keys() != of_paths[first].keys():
-            raise UserError(
-                f"{first} and {path} were judged on different pairs: judge both alike by python "
-                "-m zoo evaluate DIR --agreement."
-            )
-    counts = {name: _pooled([*of_paths[path].values()]) for name, path in runs.paths.items()}
+    cases = {
+        questions: {
+            str(path): found
+            for path, (record, _) in of_runs.items()
+            if _has_counts(found := record["figures"].get("cases"))
+        }
+        for questions, of_runs in read_answers(runs.paths.values()).items()
+        if not questions.options and split in (None, questions.split)  # others: the same again
+    }
+    for name, path in runs.paths.items():
+        if not any(path in of_paths for of_paths in cases.values()):
+            micro = "Micro" in runs.recipes[name].get("data", {}).get("component", "")
+            how = f"compare --micro {path}" if micro else f"evaluate {path} --agreement"
+            on = f"{split}, as zoo compare names it" if split else "pairs"
+            raise UserError(f"{path} has no accuracy on {on}: python -m zoo {how}.")
+    shared = [one for one in cases if cases[one].keys() == {*runs.paths.values()}]
+    if not shared:
+        raise UserError(
+            f"{' and '.join(runs.paths.values())} were judged on different pairs: judge all alike "
+            "by python -m zoo evaluate DIR --agreement."
+        )
+    # Tests of the recipe come before texts of --data, and these before texts it was made with.
+    text = min(
+        shared, key=lambda one: [bool(re.search(end, one.split)) for end in (_MADE_WITH, _OTHER)]
+    )
+    counts = {
+        name: {case: (one["right"], one["pairs"]) for case, one in cases[text][path].items()}
+        for name, path in runs.paths.items()
+    }
     bars = accuracy_bars(counts, runs.groups)
-    accuracy(bars, file)
-    output_files.show(*table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+    accuracy(bars, file, str(text))
+    output_files.show(str(text), *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
-def _has_counts(case):
+def _has_counts(cases):
     try:
-        strict_json.check(case, _CASE)
-    except ValueError:
+        strict_json.check([*cases.values()], [_CASE])
+    except (AttributeError, ValueError):
         return False
     return True
-
-
-def _pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
-    """Sums (right, pairs) of each case over several splits, for the cases that have pairs."""
-    counts = {}
-    for name in dict.fromkeys(name for cases in of_splits for name in cases):
-        right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
-        if pairs:
-            counts[name] = right, pairs
-    return counts
 
 
 def table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:

@@ -121,7 +121,8 @@ def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
         run: {case: (one["right"], one["pairs"]) for case, one in of_run.items()}
         for run, of_run in cases.items()
     }
-    bar_plots.accuracy(bar_plots.accuracy_bars(counts, groups), files[2])
+    title = "Agreement in the micro language"
+    bar_plots.accuracy(bar_plots.accuracy_bars(counts, groups), files[2], title)
 
 
 def _language_of(runs):

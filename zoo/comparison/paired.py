@@ -115,9 +115,15 @@ def difference(one: Runs, other: Runs) -> Difference | None:
         other.loss - one.loss,
         significance.bootstrap_interval(np.concatenate(statistics, 1), _difference),
         len(statistics[0]),
-        p,
+        1.0 if _same(one, other) else p,
         significance.seeds_test([*one.losses], [*other.losses]),
     )
+
+
+def _same(one: Runs, other: Runs) -> bool:
+    """Whether no sentence differs by more than one step of the rounding of saved scores a token."""
+    (first, tokens), (second, _) = one.mean_statistics.T, other.mean_statistics.T
+    return bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
 
 
 def of_same_tokens(one: Runs, other: Runs) -> bool:
@@ -136,7 +142,8 @@ def _loss_line(one, other):
     if not math.isnan(found.p_of_seeds):
         seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
         how += f", {p_text(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
-    between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
+    how = "the same up to the rounding of saved scores, " * _same(one, other) + how
+    between = f"{found.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
     return _below(one, other, between, how, found.tie, found.undecided)
 
 

@@ -1,5 +1,6 @@
 """Grouping of runs of one recipe that differ in their seed alone, and names of the groups."""
 
+import collections
 import itertools
 import json
 import re
@@ -116,6 +117,8 @@ LEFT_OUT = ("training.seed", "parallel", "evaluation")
 COMPONENT = "component"
 # Stands for a field that a recipe does not have.
 ABSENT: Any = object()
+# More runs than these are not named one by one below a table.
+MANY = 4
 
 
 def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
@@ -123,11 +126,12 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
     if len(recipes) < 2:
         return []
     found = ["fields in which the runs differ:"]
+    heads = {name: of.get("model", {}).get("head", {}) for name, of in recipes.items()}
     for path in differing([*recipes.values()]):
-        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()})
+        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()}, heads)
     sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
-        found += _values("words, features and background from", sources)
+        found += _values("words, features and background from", sources, heads)
     return found if len(found) > 1 else []
 
 
@@ -163,16 +167,13 @@ def _of_one_class(one, other):
 def told(value: Any) -> str:
     """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
-        fields = (f"{name}={told(item)}" for name, item in value.items() if _is_set(name, item))
+        there = {name: item for name, item in value.items() if item not in (None, "", [])}
+        fields = (f"{name}={told(item)}" for name, item in there.items() if name != COMPONENT)
         return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
     if isinstance(value, list):
         items = ", ".join(map(told, value))
         return items if len(value) == 1 else f"({items})"
     return "none" if value is None or value == "" else str(value)
-
-
-def _is_set(name, value):
-    return name != COMPONENT and value is not None and value not in ("", [])
 
 
 def _at(recipe, path):
@@ -190,10 +191,14 @@ def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]
     return runs
 
 
-def _values(title: str, value_of: Mapping[str, str]) -> Iterable[str]:
-    """Yields a line for each distinct value, with the runs that have it."""
+def _values(title: str, value_of: Mapping[str, str], heads: Mapping[str, dict]) -> Iterable[str]:
+    """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
     runs = runs_of_lines({name: [value] for name, value in value_of.items()})
-    yield from (f"  {title}: {value} ({'; '.join(names)})" for value, names in runs.items())
+    for value, names in runs.items():
+        counts = collections.Counter(heads[n].get(COMPONENT, "").rpartition(":")[2] for n in names)
+        of_heads = ", ".join(f"{count} {head}" for head, count in counts.items())
+        many = f"{len(names)} recipes: {of_heads}"
+        yield f"  {title}: {value} ({many if len(names) > MANY else '; '.join(names)})"
 
 
 def _sources(texts):

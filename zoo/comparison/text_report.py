@@ -15,7 +15,7 @@ from zoo.evaluation import (
     sentence_scores,
     significance,
 )
-from zoo.evaluation.passport import of_seen_texts, unfinished
+from zoo.evaluation.passport import of_seen_texts, priors_that_saw, unfinished
 from zoo.evaluation.results import judged_texts, names_of, read_answers
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
@@ -182,18 +182,16 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    for told in (_early, of_seen_texts, _changed, _priors):
+    for told in (_early, of_seen_texts, _changed, lambda one: [priors_that_saw(one)]):
         found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
-        yield from (f"  {line} ({', '.join(runs)})" for line, runs in found.items())
+        for line, runs in found.items():
+            every = len(runs) == len(passports) > seeds.MANY
+            yield f"  {line} ({'all runs' if every else ', '.join(runs)})"
 
 
 def _early(passport):
     note = unfinished(passport)
     return [f"{NOT_RANKED} {note}"] if note else []
-
-
-def _priors(passport):
-    return [f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"]
 
 
 def _changed(passport):

@@ -30,7 +30,8 @@ with lazy.extra():
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 NAME = "comparison"
-# Above so many times the minutes that were asked for, heads did not train for the same time.
+# Above so many times the minutes that were asked for, or those of another head, heads did not
+# train for the same time.
 UNEQUAL = 1.5
 # Sentences of the judged text below which a note says that they are few.
 FEW = 50
@@ -218,10 +219,9 @@ def _unequal(rows, minutes):
     """Yields a note where heads did not train for the time that was asked for."""
     if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
         return
-    told = ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
     yield (
-        f"not equal minutes: {told}, of {minutes:g}: the machine had other work while steps were "
-        "timed or trained; --steps gives each head as many steps"
+        f"not equal minutes: {_minutes(rows)}, of {minutes:g}: the machine had other work while "
+        "steps were timed or trained; --steps gives each head as many steps"
     )
 
 
@@ -262,7 +262,8 @@ def _verdict(row, lowest):
 
 def sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
-    lowest, *others = summary.rows
+    lowest, *others = rows = summary.rows
+    budgets = zip(*((row.minutes, row.steps) for row in rows), strict=True)
     told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
     told += _after(lowest)
     if at_start := _at_start(summary):
@@ -271,6 +272,8 @@ def sentence(summary: Summary) -> str:
             f"No winner yet, for {_listed(at_start)} {have} hardly left the loss of a uniform "
             f"guess ({summary.start:.2f} nats): {told}"
         )
+    elif all(max(of) > UNEQUAL * min(of) for of in budgets):
+        told = f"After unequal training, which may decide ({_minutes(rows)} minutes), take {told}"
     else:
         told = f"Take {told}"
     if others:
@@ -279,6 +282,10 @@ def sentence(summary: Summary) -> str:
         if named := [_named(row, lowest) for row in others if row.verdict == verdict]:
             told += f"; {_listed(named)} {ends[len(named) > 1]}"
     return f"{told}.{_falling(summary.rows)}"
+
+
+def _minutes(rows):
+    return ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
 
 
 def _at_start(summary):
@@ -374,7 +381,7 @@ def write(folder: pathlib.Path, summary: Summary):
 
 def draw(summary: Summary, file: pathlib.Path):
     """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
-    rows = summary.rows
+    rows, several = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
     numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
     with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
         curves, points = figure.subplots(1, 2)
@@ -385,12 +392,12 @@ def draw(summary: Summary, file: pathlib.Path):
         curves.set(
             title="While training",
             xlabel="minutes of training steps",
-            ylabel="perplexity on validation; areas: seeds",
+            ylabel="perplexity on validation" + "; areas: seeds" * several,
         )
         points.set(
             title="Trained",
             xlabel="parameters",
-            ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
+            ylabel=f"perplexity on {summary.split}; lines: 95 %" + ", points: seeds" * several,
         )
         points.xaxis.set_major_formatter(EngFormatter())
         points.set_xlim(0, 1.08 * max(row.parameters for row in rows))

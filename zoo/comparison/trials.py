@@ -100,6 +100,7 @@ def _plan_head(name, experiment, plan, trials, log):
         if budget.minutes is not None:
             least, most = TIMED_SECONDS
             seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
+        log(f"{name}: compiling and timing a step")
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
         folder = Workdir(trials.folder / "runs" / name)  # where nothing is written
         folder.name(steady)

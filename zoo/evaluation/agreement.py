@@ -57,18 +57,21 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
         source = run.experiment.data.within()
         if not isinstance(source, Conllu):
             raise UserError(
-                "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
+                "agreement pairs are made from a treebank: give a run whose data are data.Conllu "
+                "(runs of the micro language: python -m zoo compare --micro DIR)."
             )
         every = (sentence for name in source.splits() for sentence in source.tokens(name))
-        yield _judged(run, split, source.tokens(split), paradigms(every))
+        yield _judged(run, split, source, split, paradigms(every))
     if file is not None:
         fused = run.experiment.data.form.fused or "surface"  # as in the run's own data
-        sentences = Conllu(file, file, fused=fused).tokens("train")
-        yield _judged(run, pathlib.PurePath(file).name, sentences, paradigms(sentences))
+        bank = Conllu(file, file, fused=fused)
+        forms = paradigms(bank.tokens("train"))
+        yield _judged(run, pathlib.PurePath(file).name, bank, "train", forms)
 
 
-def _judged(run, name, sentences, forms):
-    """Judges a run on the pairs of sentences."""
+def _judged(run, name, bank, split, forms):
+    """Judges a run on the pairs of a treebank's sentences."""
+    sentences = bank.tokens(split)
     pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
     scores = minimal_pairs.score_pairs(run, pairs)
     if not any(token["deprel"] not in (None, "_") for sentence in sentences for token in sentence):
@@ -88,6 +91,7 @@ def _judged(run, name, sentences, forms):
             "the run's language, or a run with more words."
         )
     record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)
+    record |= passport.of_priors(run, name, run.experiment.vocabulary.read(bank, split))
     facts = [about for _, _, about in pairs]
     for name in COUNTS:
         words = tuple(about[name.replace("count", "word")] for about in facts)
@@ -139,6 +143,8 @@ def describe(record: dict) -> str:
     seen = figures["both_seen"]
     if seen["pairs"] < figures["pairs"]:
         lines.append(_case_line("training saw both", seen))
+    if record["priors_saw_this_text"]:
+        lines.append(f"  {passport.priors_that_saw(record)}")
     return "\n".join([*lines, *passport.warnings(record)])
 
 

@@ -6,7 +6,7 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,12 @@ def priors_that_saw(
     split: str,
     path: str,
     sentences: Sequence[list[str]] = (),
+    knowledge: Iterable[dict] | None = (),
 ) -> list[str]:
-    """Returns the names of the priors that were estimated on the splits of the judged text."""
+    """Returns the names of the priors that were estimated on the judged text.
+
+    `knowledge`: of the run, with digests of texts whose files may be missing here.
+    """
     source = experiment.data
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
     of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
@@ -50,7 +54,9 @@ def priors_that_saw(
         )
 
     parts = [part for part in seen_texts.of_experiment(experiment) if _estimated(part, lexicon)]
-    return [*dict.fromkeys(part.gave for part in parts if saw(part))]
+    digest = seen_texts.digest_of(sentences)[0] if sentences and knowledge else None
+    same = {gave for text in knowledge or () if text["digest"] == digest for gave in text["gave"]}
+    return [*dict.fromkeys(part.gave for part in parts if part.gave in same or saw(part))]
 
 
 def _estimated(part: WordSource, lexicon: Lexicon) -> bool:

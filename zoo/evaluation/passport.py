@@ -75,6 +75,14 @@ def of_source(run: Run, corpus: Corpus) -> dict:
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
 
+def of_priors(run: Run, split: str, corpus: Corpus) -> dict:
+    """Returns the names of the priors that were estimated on a text."""
+    text, seen = (corpus.name, corpus.sentences), run.seen_texts
+    known = seen.knowledge if seen else None
+    saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, known)
+    return {"priors_saw_this_text": saw}
+
+
 def of_sentences(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of sentences that each start from an empty state."""
     apart = {**policies(run), "state": "sentences", "batch": None}
@@ -347,6 +355,10 @@ def _knowledge(passport):
     ]
 
 
+def priors_that_saw(passport: dict) -> str:
+    return f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"
+
+
 def conditions(passport: dict) -> list[str]:
     """Returns lines on the text, the words that count, and what the model knew of them."""
     data, character = passport["data"], passport["counts"].startswith("characters")
@@ -363,7 +375,7 @@ def conditions(passport: dict) -> list[str]:
         *_of_source(passport),
         *of_seen_texts(passport),
         *_knowledge(passport),
-        f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
+        priors_that_saw(passport),
     ]
     lines += [line.strip() for line in warnings(passport)]
     if note := unfinished(passport):

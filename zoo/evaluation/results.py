@@ -1,8 +1,10 @@
 """Results of runs, read and put in columns: figures of one column are of the same quantity."""
 
 import contextlib
+import json
 import os
 import pathlib
+import re
 from collections.abc import Container, Iterable, Iterator
 from types import NoneType
 from typing import Any, NamedTuple
@@ -17,6 +19,8 @@ from zoo.runs.workdir import Workdir, check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match", "slot errors")
+# A component of the user's own in a recipe.
+_OWN = re.compile(r'"component": "(?!zoo[.:])')
 # Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _SIZES = {"sentences": int | None, "words": int | None}
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str, **_SIZES}}
@@ -259,12 +263,20 @@ def _of_record(path):
 
 
 def recipe_of(run: str | pathlib.Path) -> dict:
-    """Reads the experiment of a run as JSON; {} if its folder does not have one."""
+    """Reads the experiment of a run as JSON, with the digests of the user's modules; {} without."""
     if records.is_record(run):
-        return records.record_of(run).experiment
-    with location.reaching(run):
-        file = Workdir(run).file("experiment.json")
-        return strict_json.read(file) if file.exists() else {}
+        recipe = records.record_of(run).experiment
+    else:
+        with location.reaching(run):
+            file = Workdir(run).file("experiment.json")
+            recipe = strict_json.read(file) if file.exists() else {}
+    if _OWN.search(json.dumps(recipe)):
+        for _, passport in of_kinds(run, _SHAPES):
+            made = (passport.get("training") or {}).get("made_with")
+            if isinstance(made, dict) and isinstance(sources := made.get("sources"), dict):
+                told = ", ".join(f"{name} [{str(one)[:8]}]" for name, one in sources.items())
+                return {**recipe, "source": told}
+    return recipe
 
 
 def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:

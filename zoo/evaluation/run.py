@@ -239,6 +239,18 @@ class Run:
         """The texts that the model has seen; None where they cannot be known."""
         return seen_texts.of_run(self.path)
 
+    @property
+    def changed_sources(self) -> list[str]:
+        """Notes on modules of the user's own that changed since training."""
+        recorded = self.seen_texts.made_with.get("sources", {}) if self.seen_texts else {}
+        now = seen_texts.sources_of(self.experiment)
+        return [
+            f"! {name} has changed since training, and computes by its new code: SHA-256 "
+            f"{digest[:8]} then, {now[name][:8]} now"
+            for name, digest in recorded.items()
+            if now.get(name, digest) != digest
+        ]
+
     def read(self, split: str) -> Corpus:
         """Reads a split of the data, as the vocabulary reads it."""
         return self.experiment.vocabulary.read(self.experiment.data, split)

@@ -12,7 +12,6 @@ import numpy as np
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.evaluation import item_scores, mixtures, passport, sentence_scores
-from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.mixtures import Mixture
 from zoo.evaluation.passport import Judgement
 from zoo.evaluation.perplexity import Scores, impossible_words
@@ -153,9 +152,7 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
         "counts": passport.counts_sentence(run),
         "out_of_vocabulary": int((~text.known).sum()),
         "unknown_tokens": int(text.unknown(lexicon).sum()),
-        "priors_saw_this_text": priors_that_saw(
-            run.experiment, lexicon, name, corpus.name, corpus.sentences
-        ),
+        **passport.of_priors(run, name, corpus),
         "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
         "types": len(types),
         "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import pathlib
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
@@ -39,6 +40,8 @@ _REST = ("not_known", "data", "made_with", "knowledge")
 _TEXT = {"text": str, "by": str, "digest": str, "sentences": int, "tokens": int}
 # A text that gave knowledge of words: a file without sentences does not have their numbers.
 _GIVEN = {**_TEXT, "gave": [str], "sentences": int | None, "tokens": int | None}
+# Packages whose versions tell their code.
+_NOT_OWN = ("zoo", "configs", "jax")
 _ABOUT = {
     **{role: [_TEXT] for role in ROLES},
     "not_known": [str],
@@ -316,6 +319,15 @@ def _with_background(seen, background, corpora):
             text = Texts.of(corpora[split].name, corpora[split].sentences, name)
             seen = dataclasses.replace(seen, trained_on=seen.trained_on + text)
     return seen
+
+
+def sources_of(experiment: Experiment) -> dict[str, str]:
+    """Returns the SHA-256 of the source of each module outside Zoo with a component of a recipe."""
+    owners = {getattr(value, "__module__", "zoo") for *_, value in fields.values(experiment)}
+    own = sorted(name for name in owners if name.partition(".")[0] not in _NOT_OWN)
+    paths = {name: getattr(sys.modules.get(name), "__file__", None) for name in own}
+    read = {name: pathlib.Path(path).read_bytes() for name, path in paths.items() if path}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in read.items()}
 
 
 def _is_of_zoo(prior):

@@ -76,6 +76,7 @@ def _keep(experiment, workdir, task, log):
         workdir.keep_lexicon(lexicon, name)
     if seen_texts.of_workdir(workdir) is None:  # not read again when the run resumes
         made = {"revision": output_files.revision(), "versions": output_files.versions()}
+        made |= {"sources": seen_texts.sources_of(experiment)}
         if (seen := task.seen_texts(made)) is not None:
             seen_texts.keep(workdir, seen)
             found = leakage.found_in(task.corpora["validation"].sentences, seen.trained_on)

@@ -16,7 +16,6 @@ from tests import examples
 from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
 from zoo.commands import command_table
-from zoo.comparison import bar_plots
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, sentence_scores
@@ -56,14 +55,6 @@ def test_accuracy_by_kind_and_distance():
     }
     assert math.isnan(cases["gender, 1"]["accuracy"])
     assert cases["number, all"]["accuracy"] == pytest.approx(2 / 3)
-
-
-def test_cases_of_several_splits_are_pooled_by_their_pairs():
-    splits = [
-        {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
-        {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
-    ]
-    assert bar_plots._pooled(splits) == {"number, 1": (1, 4)}
 
 
 def _trained(source, path, seed=0, splits=("train",)):
@@ -108,6 +99,15 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):
     right = [case["right"] for name, case in figures["cases"].items() if "all" not in name]
     assert sum(right) == figures["cases"]["number, all"]["right"] == 4 * figures["accuracy"]
     assert str(result) in said
+
+
+def test_it_says_which_priors_saw_the_treebank(source, tmp_path, capsys):
+    workdir = _trained(source, tmp_path / "run")
+    copy = shutil.copy(source.train, tmp_path / "copy.conllu")
+    command_table.main(["evaluate", str(workdir.path), "--agreement", "--data", str(copy)])
+    assert "\n  priors that saw this text: vocabulary\n" in capsys.readouterr().out
+    (result,) = workdir.path.glob("results/*copy*.json")
+    assert json.loads(result.read_text())["priors_saw_this_text"] == ["vocabulary"]
 
 
 def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
@@ -187,7 +187,7 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     assert figures["pairs"] == 4 and figures["both_seen"]["pairs"] == 0
     counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
-    assert re.search(r"\n  training saw both +- +- +0$", judgement.told)
+    assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.told)
     whole = _trained(source, tmp_path / "whole")
     (judgement,) = agreement.judge(Run.load(whole.path), ["train"])
     record = judgement.passport
