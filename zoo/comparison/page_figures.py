@@ -294,15 +294,12 @@ def cases(figures: dict) -> dict[str, dict]:
 
 def _questions(split, of_runs, recipes):
     there = [recipe for recipe in recipes if recipe.of(of_runs)]
-    counts = {
-        name: {
-            case: (int(one.get("right") or 0), int(one.get("pairs") or 0))
-            for case, one in cases({**passport["figures"], "pairs": passport["tokens"]}).items()
-        }
+    found = {
+        name: cases({**passport["figures"], "pairs": passport["tokens"]})
         for name, (passport, _) in of_runs.items()
     }
-    bars = bar_plots.accuracy_bars(counts, there)
-    kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
+    bars = bar_plots.accuracy_bars(found, there)
+    kinds = dict.fromkeys(kind for of_run in found.values() for kind in of_run)
     names = {kind: kind for kind in kinds if any(kind in of for of in bars.values())}
     rows, _, cells = _by_group(bars, names, _accuracy_cell)
     passport = next(iter(of_runs.values()))[0]
