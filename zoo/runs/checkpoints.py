@@ -21,8 +21,8 @@ from zoo.runs import checksums, location
 with lazy.extra():
     import orbax.checkpoint as ocp
 
-# The folder to which a checkpoint is moved, by one renaming, before it is deleted.
 logger = logging.getLogger(__name__)
+# The folder to which a checkpoint is moved, by one renaming, before it is deleted.
 DELETED = "deleted"
 
 
@@ -187,18 +187,14 @@ class Checkpoints:
 def _remove_leftovers(folder: Any):
     """Removes half written and half deleted checkpoints that a kill left; ignores failures."""
     if location.is_bucket(folder):
-        _remove_uncommitted(folder)
+        for path in folder.iterdir() if folder.exists() else ():
+            # orbax's last object is missing in those that are half written.
+            if path.name.isdecimal() and not (path / "commit_success.txt").exists():
+                path.rmtree()
         return
     for pattern in (DELETED, "*.orbax-checkpoint-tmp*"):
         for path in folder.glob(pattern):
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _remove_uncommitted(folder):
-    """Removes half written checkpoints of a bucket: orbax's last object is missing in them."""
-    for path in folder.iterdir() if folder.exists() else ():
-        if path.name.isdecimal() and not (path / "commit_success.txt").exists():
-            path.rmtree()
 
 
 def _parts(leaf) -> ocp.SaveArgs:

@@ -143,7 +143,13 @@ class Workdir:
 
     def _read_experiment(self):
         if location.is_bucket(self.path):
-            self._check_not_exported()
+            with location.reaching(self.path):
+                is_export = (self.path / RECORD).exists()
+            if is_export:
+                raise UserError(
+                    f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} "
+                    "DIR`, and give DIR."
+                )
         try:
             recipe = strict_json.read(self._experiment_file)
         except UserError as error:
@@ -160,16 +166,6 @@ class Workdir:
         if is_exported(self.path):
             check_exported(self.path, name)
         return self.path / name
-
-    def _check_not_exported(self):
-        """Raises UserError if a bucket holds an export, which can be read from a disk only."""
-        with location.reaching(self.path):
-            is_export = (self.path / RECORD).exists()
-        if is_export:
-            raise UserError(
-                f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} DIR`, "
-                "and give DIR."
-            )
 
     def exists(self) -> bool:
         """Whether the folder holds an experiment; UserError if the folder cannot be read."""
