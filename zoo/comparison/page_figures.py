@@ -3,14 +3,7 @@
 import math
 
 from zoo.comparison import bar_plots, charts, html_parts, learning_curves, paired, plot_style
-from zoo.comparison.comparison import (
-    Comparison,
-    by_recipe,
-    figures_of,
-    in_texts,
-    row_of,
-    unjudged,
-)
+from zoo.comparison.comparison import Comparison, by_recipe, figures_of, in_texts, row_of, unjudged
 from zoo.comparison.html_parts import number, text
 from zoo.comparison.learning_curves import Best, Curve
 from zoo.comparison.seeds import runs_of_lines

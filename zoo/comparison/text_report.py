@@ -26,11 +26,7 @@ NOT_RANKED = "!"
 
 
 def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
-    """Makes tables of the results of runs; docs/passports.md lists their columns.
-
-    Runs that differ in their seed alone are one row. A run that was trained on a text, or whose
-    checkpoint was chosen on it, stands below the ranking, its figures marked.
-    """
+    """Makes tables of the results of runs; docs/passports.md lists columns and order."""
     runs = Comparison.of(folders)
     lines = []
     paths = runs.paths.values()

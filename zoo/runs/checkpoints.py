@@ -37,16 +37,9 @@ class Checkpoints:
     """The checkpoints under one folder, `last` and `best`, two of each kind."""
 
     def __init__(
-        self,
-        folder: Any,
-        kinds: tuple[str, ...] = ("last", "best"),
-        read_only: bool = False,
+        self, folder: Any, kinds: tuple[str, ...] = ("last", "best"), read_only: bool = False
     ):
-        """Opens or makes the folder.
-
-        Unless `read_only`, only the processes of this run may write there, and process 0 removes
-        checkpoints that a kill left half written or half deleted.
-        """
+        """Opens or makes the folder, where only this run may write unless it is `read_only`."""
         self.folder = location.absolute(folder)
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
@@ -73,10 +66,7 @@ class Checkpoints:
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
-        """Writes a checkpoint atomically; replaces a checkpoint of the same step.
-
-        All processes together write the shards of sharded arrays, without gathering them.
-        """
+        """Writes a checkpoint atomically, each process its shards; replaces one of its step."""
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
@@ -205,13 +195,10 @@ def _parts(leaf) -> ocp.SaveArgs:
 
 
 def _wanted(leaf):
-    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host.
-
-    A numpy array asks for the host, whatever the sharding when it was saved; a broadcast zero
-    takes no memory.
-    """
+    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host."""
     if getattr(leaf, "sharding", None) is not None:
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+    # A numpy array asks for the host, however it was sharded; a broadcast zero takes no memory.
     return np.broadcast_to(np.zeros((), leaf.dtype), np.shape(leaf))
 
 

@@ -178,15 +178,10 @@ class Workdir:
             ) from error
 
     def experiment(self) -> Experiment:
-        """Reads the experiment of the folder.
-
-        The paths and modules that the recipe names are permitted if the run is the user's own.
-        Otherwise nothing but Zoo is imported, unless the user permits it
-        (`zoo.trust.permissions`).
-        """
+        """Reads the experiment of the folder; imports other people's code only where permitted."""
         saved = self._read_experiment()
         modules = noted_modules(saved)
-        if modules is not None:
+        if modules is not None:  # the run is the user's own; see `zoo.trust.permissions`
             permissions.name(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
