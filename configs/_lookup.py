@@ -60,8 +60,8 @@ def table() -> list[str]:
         families.setdefault(path.parent.name, []).append(name)
     order = sorted(families, key=lambda family: (families[family][0] not in START, family))
     lines = [
-        "Parameters (M, B: millions, billions) and minutes (on one or two CPU cores) where the "
-        "config tells them; * needs no corpus: start here."
+        "Parameters (M, B: millions, billions) and minutes on one or two CPU cores, where known; "
+        "* needs no corpus: start here."
     ]
     for family in order:
         lines += ["", f"{family}/ {_docstring(FOLDER / family / '__init__.py')}"]

@@ -1,4 +1,4 @@
-"""A mixture of fifteen softmaxes on an AWD-LSTM: Yang, Dai, Salakhutdinov and Cohen (2018).
+"""A mixture of fifteen softmaxes on an AWD-LSTM: Yang et al. (2018), Penn Treebank.
 
     python train.py --config ptb_awd_lstm_mixture runs/ptb_awd_lstm_mixture
 
