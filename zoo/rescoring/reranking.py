@@ -149,8 +149,7 @@ def merge_lists(
     best: int,
     sparse: bool = False,
 ) -> Iterator[NBestList]:
-    """Yields the lists, each with the best hypotheses of the same list in other files, without
-    duplicates."""
+    """Yields the lists, each with the best new hypotheses of the same list in other files."""
     for one, *more in itertools.zip_longest(lists, *others):
         for other in more:
             if one is None or other is None or other.id != one.id:
