@@ -317,8 +317,7 @@ def run_of(workdir: str, arguments: argparse.Namespace):
 
 
 def _spread(arguments) -> tuple[bool, int]:
-    """Returns (whether new words share the unknown word's probability, the order of the letter
-    n-gram by which they do, 0 for none)."""
+    """Returns (whether new words share the probability of <unk>, their letter n-gram's order)."""
     letters = arguments.spread_letters
     return arguments.spread_unknown or letters is not None, letters or 0
 
@@ -349,8 +348,7 @@ def write(lines: Iterable[str], file: str | None, what: str):
 
 
 def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
-    """Returns a progress bar, around an iterable or to be moved by hand; outside a terminal it is
-    written twice a minute."""
+    """Returns a progress bar, which is written twice a minute outside a terminal."""
     with lazy.extra():
         from tqdm import tqdm
 

@@ -93,8 +93,7 @@ class Grammar(ContextualBackground):
 
     def _check_forms(self, tables, lexicon, split, text, file):
         """Raises UserError for the first form that the automaton does not allow."""
-        ends = np.append(text.starts[1:], len(text.words))
-        sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
+        sentences = np.split(text.words, text.starts[1:])
         found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
         for number, position in enumerate(found_wrong):
             if position >= 0:

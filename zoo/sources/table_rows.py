@@ -89,8 +89,7 @@ def rows(
             if len({*names}) < len(names):
                 raise UserError(f"{where}: two columns have the same name: rename one.")
         elif len(found) > len(names) or (full and len(found) < len(names)):
-            mend = _MARKS[delimiter]
-            mend = mend if len(found) > len(names) else "give each cell"
+            mend = _MARKS[delimiter] if len(found) > len(names) else "give each cell"
             raise UserError(
                 f"{where}: {len(found)} cells in a table of {len(names)}: {mend}, or name all "
                 "columns in line 1."
