@@ -206,8 +206,8 @@ class WordList(_OfFile):
                     "line, perhaps with a tab and a number after it."
                 )
             where = f"{path}, line {number}"
-            number = number_of(value.strip(), where, "the value") if tab else 1.0
-            table[self._key(word)] = {name: number}
+            amount = number_of(value.strip(), where, "the value") if tab else 1.0
+            table[self._key(word)] = {name: amount}
         return table
 
 

@@ -115,7 +115,8 @@ class Figures:
             for statistics in chosen
         ]
         p = significance.paired_test(chosen[0], chosen[1], metric.figure, seed)
-        return cls(len(lists.ids), *figures, p)
+        untuned, tuned, best = figures
+        return cls(len(lists.ids), untuned, tuned, best, p)
 
 
 def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
