@@ -259,14 +259,12 @@ def keep_compiled() -> pathlib.Path | None:
     try:
         with lazy.extra():
             import filelock
-    except lazy.MissingExtra:
-        return None
-    try:
         there = cache_folder()
         there.mkdir(mode=0o700, parents=True, exist_ok=True)
         with filelock.FileLock(there / _LOCK, timeout=2):
             _remove_unfinished(there)
-    except (OSError, RuntimeError, filelock.Timeout):  # RuntimeError: there is no home
+    # OSError also of a lock that is held, RuntimeError where there is no home.
+    except (OSError, RuntimeError, MissingExtra):
         return None
     for name, value in _SETTINGS.items():
         if name.upper() not in os.environ:

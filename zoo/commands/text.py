@@ -50,9 +50,9 @@ def run_text(arguments: argparse.Namespace):
         return
 
     def run(name, *given):
-        words = [*given, *["--no-compilation-cache"] * arguments.no_compilation_cache]
-        print(f"\n$ {program.command(name)} {shlex.join(words)}", flush=True)
-        command_table.run(name, words, f"{program.called()} {name}")
+        line = [*given, *["--no-compilation-cache"] * arguments.no_compilation_cache]
+        print(f"\n$ {program.command(name)} {shlex.join(line)}", flush=True)
+        command_table.run(name, line, f"{program.called()} {name}")
 
     run("train", *words, folder)
     if len(texts) == 2:

@@ -152,7 +152,7 @@ def _check_files(folder, arguments):
 
 
 def _translations(restoring, search, sources, arguments) -> Iterator[list]:
-    """Yields the translations of some sources at a time; then prints notes on what was read."""
+    """Yields the translations of some sources at a time; then prints notes on the text."""
     from zoo.evaluation import sentence_scores
 
     missing: collections.Counter[str] = collections.Counter()

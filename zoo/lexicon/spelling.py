@@ -176,11 +176,10 @@ BLOCK = 128
 
 
 class PrefixTree(NamedTuple):
-    """Words as paths of a tree, a node for each of their prefixes.
+    """Words as paths of a tree, a node for each of their prefixes."""
 
-    The first block of slots has no prefixes. The empty prefix, at the slot BLOCK, has the parent 0
-    and the letter `begin`; padding has the same.
-    """
+    # The first block of slots has no prefixes. The empty prefix, at the slot BLOCK, and padding
+    # have the parent 0 and the letter `begin`.
 
     parent: np.ndarray  # int32 [m, BLOCK], the slot of each prefix without its last letter
     letter: np.ndarray  # int32 [m, BLOCK], the last letter of each prefix

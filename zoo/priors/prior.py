@@ -227,8 +227,7 @@ def of_lexicon(lexicon: Lexicon) -> Tables:
 
 
 def along(step, carry, words, reset):
-    """Runs a step (carry, (word [B], whether a row begins anew [B])) along a sequence [B, T];
-    returns (contexts, leaves [B, T, ...], carry)."""
+    """Runs a step (carry, (word [B], whether rows begin anew [B])) along words [B, T]."""
     fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
     carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
