@@ -34,6 +34,8 @@ _LINES: tuple[dict[str, Any], ...] = (
     {"ecolor": "white", "elinewidth": 4, "capsize": 4, "capthick": 3},
     {"ecolor": "black"},
 )
+# Unknown words would look like the easiest ones.
+_CALLED = {UNKNOWN: "<unk>: any\nunknown word"}
 _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
@@ -76,7 +78,7 @@ def kept_bands(passport):
     return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
 
 
-def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
+def accuracy_bar(seeds: Sequence[Sequence[int]]) -> Bar:
     """Returns the bar of an accuracy in percent, the mean of seeds."""
     right, pairs = np.mean(seeds, axis=0)
     low, high = significance.binomial_interval(right, pairs)
@@ -84,10 +86,12 @@ def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
     return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
 
 
-def accuracy_bars(
-    counts: Mapping[str, Mapping[str, tuple[int, int]]], recipes: Sequence[Group]
-) -> Bars:
-    """Returns the bars of {run: {kind of pair: (right, pairs)}}, for the kinds that have pairs."""
+def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]) -> Bars:
+    """Returns the bars of {run: {kind of pair: its figures}}, for the kinds that have pairs."""
+    counts = {
+        run: {kind: [int(one.get(of) or 0) for of in _CASE] for kind, one in of_run.items()}
+        for run, of_run in cases.items()
+    }
     kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
     bars: Bars = {recipe: {} for recipe in recipes}
     for recipe, of_recipe in bars.items():
@@ -137,7 +141,7 @@ def _name_bars(axes, groups, bars, unit, value_format):
         here = {name: by_group[group] for name, by_group in bars.items() if group in by_group}
         counts = {bar.items for bar in here.values()}
         shared = f"\n{counts.pop():,.0f} {unit}" if len(counts) == 1 else ""
-        names.append(f"{group}{shared}")
+        names.append(f"{_CALLED.get(group, group)}{shared}")
         for place, name in enumerate(bars):
             if name not in here or math.isnan(here[name].height):
                 continue
@@ -182,11 +186,6 @@ def bands(
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
         few = _draw_bars(axes, groups, bars)
         _name_bars(axes, groups, bars, "tokens", "{:.1f}".format)
-        if UNKNOWN in groups:  # else these would look like the easiest words
-            named = [label.get_text() for label in axes.get_xticklabels()]
-            one = groups.index(UNKNOWN)
-            named[one] = named[one].replace(UNKNOWN, "<unk>: any\nunknown word")
-            axes.set_xticks(range(len(groups)), named)
         if few:
             _mark_few(axes, "tokens")
         if limit:
@@ -303,11 +302,8 @@ def plot_agreement(
     text = min(
         shared, key=lambda one: [bool(re.search(end, one.split)) for end in (_MADE_WITH, _OTHER)]
     )
-    counts = {
-        name: {case: (one["right"], one["pairs"]) for case, one in cases[text][path].items()}
-        for name, path in runs.paths.items()
-    }
-    bars = accuracy_bars(counts, runs.groups)
+    of_text = {name: cases[text][path] for name, path in runs.paths.items()}
+    bars = accuracy_bars(of_text, runs.groups)
     accuracy(bars, file, str(text))
     output_files.show(str(text), *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 

@@ -40,8 +40,8 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [one * step for one in range(first, last + 1)]
 
 
-def mark(kind: str, x: float, y: float, size: float = 4) -> str:
-    s = size
+def _mark(number: int, x: float, y: float, s: float = 4) -> str:
+    kind = MARKS[plot_style.mark_number(number)]
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
         "square": f"M{-s} {-s}h{2 * s}v{2 * s}h{-2 * s}z",
@@ -148,10 +148,6 @@ def _estimate(number, bar, across, y):
     if math.isfinite(bar.height):
         inside += _mark(number, across(bar.height), y)
     return _group(number, inside)
-
-
-def _mark(number, x, y):
-    return mark(MARKS[plot_style.mark_number(number)], x, y)
 
 
 def _group(number, inside):

@@ -58,7 +58,7 @@ def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
     found = []
     for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
         values = strict_json.object_or_none(line) or {}
-        if "validation_log_perplexity" in values:
+        if LOSS in values:
             _check([values], fields, f"{metrics}, line {number},")
             found.append(values)
     return found
@@ -142,11 +142,8 @@ class Curve(NamedTuple):
 
 
 def mean_curve(seeds: Sequence[Points]) -> np.ndarray:
-    """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of several seeds.
-
-    Seeds that stop early end the curve, for a mean over other seeds would jump.
-    """
-    count = min(map(len, seeds))
+    """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of the seeds."""
+    count = min(map(len, seeds))  # a mean over the seeds that go on would jump
     points = np.array([[*points][:count] for points in seeds], float).reshape(len(seeds), count, 2)
     x, y = points[..., 0], points[..., 1]
     return np.array([x.mean(0), y.mean(0), y.min(0), y.max(0)])

@@ -117,12 +117,8 @@ def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
     bar_plots.bands(bars, files[1], by_band)
-    counts = {
-        run: {case: (one["right"], one["pairs"]) for case, one in of_run.items()}
-        for run, of_run in cases.items()
-    }
     title = "Agreement in the micro language"
-    bar_plots.accuracy(bar_plots.accuracy_bars(counts, groups), files[2], title)
+    bar_plots.accuracy(bar_plots.accuracy_bars(cases, groups), files[2], title)
 
 
 def _language_of(runs):

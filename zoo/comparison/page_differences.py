@@ -53,8 +53,7 @@ def section(runs: Comparison) -> str:
     why = "no other recipe has a figure to compare with: the first section tells what differs."
     judged = [recipe for recipe in runs.groups if recipe.of(runs.judged[0])]
     left_out += [(recipe.name, why) for recipe in judged if not compared & {*recipe.runs}]
-    parts.append(html_parts.all_missing(left_out))
-    parts.append(html_parts.all_missing(unjudged(runs)))
+    parts.append(html_parts.all_missing([*left_out, *unjudged(runs)]))
     return "".join(parts)
 
 

@@ -3,14 +3,7 @@
 import math
 
 from zoo.comparison import bar_plots, charts, html_parts, learning_curves, paired, plot_style
-from zoo.comparison.comparison import (
-    Comparison,
-    by_recipe,
-    figures_of,
-    in_texts,
-    row_of,
-    unjudged,
-)
+from zoo.comparison.comparison import Comparison, by_recipe, figures_of, in_texts, row_of, unjudged
 from zoo.comparison.html_parts import number, text
 from zoo.comparison.learning_curves import Best, Curve
 from zoo.comparison.seeds import runs_of_lines
@@ -294,15 +287,12 @@ def cases(figures: dict) -> dict[str, dict]:
 
 def _questions(split, of_runs, recipes):
     there = [recipe for recipe in recipes if recipe.of(of_runs)]
-    counts = {
-        name: {
-            case: (int(one.get("right") or 0), int(one.get("pairs") or 0))
-            for case, one in cases({**passport["figures"], "pairs": passport["tokens"]}).items()
-        }
+    found = {
+        name: cases({**passport["figures"], "pairs": passport["tokens"]})
         for name, (passport, _) in of_runs.items()
     }
-    bars = bar_plots.accuracy_bars(counts, there)
-    kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
+    bars = bar_plots.accuracy_bars(found, there)
+    kinds = dict.fromkeys(kind for of_run in found.values() for kind in of_run)
     names = {kind: kind for kind in kinds if any(kind in of for of in bars.values())}
     rows, _, cells = _by_group(bars, names, _accuracy_cell)
     passport = next(iter(of_runs.values()))[0]

@@ -136,12 +136,8 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
 
 
 def differing(recipes: list[Any], path: str = "") -> list[str]:
-    """Returns the dotted paths of the outermost fields that differ, in the order of the fields.
-
-    Two components of one class are compared field by field, and other values as a whole. A field
-    that the recipe of an older record does not have yet was off: it does not differ from 0, False,
-    empty or null.
-    """
+    """Returns the dotted paths of the outermost fields that differ, in the order of the fields."""
+    # A field that an older recipe lacks was off: it does not differ from 0, False, empty or null.
     there = [one for one in recipes if one is not ABSENT]
     first, *others = there
     absent = len(there) < len(recipes)

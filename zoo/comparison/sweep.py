@@ -136,12 +136,7 @@ def _names(curves, runs_of, labels):
     return names
 
 
-def report(
-    field: str,
-    workdirs: list[str],
-    file: str,
-    labels: Sequence[str] = (),
-):
+def report(field: str, workdirs: list[str], file: str, labels: Sequence[str] = ()):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs)

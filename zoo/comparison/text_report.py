@@ -26,11 +26,7 @@ NOT_RANKED = "!"
 
 
 def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
-    """Makes tables of the results of runs; docs/passports.md lists their columns.
-
-    Runs that differ in their seed alone are one row. A run that was trained on a text, or whose
-    checkpoint was chosen on it, stands below the ranking, its figures marked.
-    """
+    """Makes tables of the results of runs; docs/passports.md lists columns and order."""
     runs = Comparison.of(folders)
     lines = []
     paths = runs.paths.values()
@@ -61,7 +57,8 @@ def _losses(runs, in_parts, wanted):
     lines += [f"{group.name}: {', '.join(group.runs)}" for group in groups if len(group.runs) > 1]
     first = {group.name: group.runs[0] for group in groups + table.others}
     recipes = {name: recipe for name, run in first.items() if (recipe := runs.recipes[run])}
-    knowledge = {name: _any_of(table.runs[run]).get("knowledge") for name, run in first.items()}
+    results = {name: [*table.runs[run].values()] for name, run in first.items()}
+    knowledge = {name: of_run[0].get("knowledge") for name, of_run in results.items()}
     lines += seeds.lines(recipes, knowledge)
     lines.append(_ranked_by(table))
     for column, passports in table.columns.items():
@@ -85,7 +82,9 @@ def _blocks(table, mixed):
     rows = []
     groups = table.ranked + table.others
     for group in groups:
-        any_result = _plain_of(table.runs[group.runs[0]])
+        results = table.runs[group.runs[0]]
+        plain = [passport for column, passport in results.items() if not column.learns]
+        any_result = (plain or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
         head = any_result["head"].partition("(")[0]
         rows.append([f"{group.name}{star}", head, f"{any_result['parameters']:,}"])
@@ -110,11 +109,6 @@ def _blocks(table, mixed):
             cells.append([f"{one.loss:.4f}{some}", *ranges, perplexity])
         blocks.append((header, cells))
     return blocks
-
-
-def _any_of(of_run):
-    """Returns a passport of a run, for fields that all of them have alike."""
-    return next(iter(of_run.values()))
 
 
 def _range(low, high):
@@ -158,11 +152,6 @@ def _ranked_by(table):
     return order
 
 
-def _plain_of(results):
-    """Returns a result of a model that does not learn from the text, or any without such."""
-    return next((one for column, one in results.items() if not column.learns), _any_of(results))
-
-
 def _checkpoints(results):
     """Returns {training step: the columns that come from it} of a run."""
     names = names_of(results)
@@ -182,16 +171,11 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    for told in (_early, of_seen_texts, _changed, lambda one: [priors_that_saw(one)]):
+    for told in (unfinished, of_seen_texts, _changed, lambda one: [priors_that_saw(one)]):
         found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
         for line, runs in found.items():
             every = len(runs) == len(passports) > seeds.MANY
             yield f"  {line} ({'all runs' if every else ', '.join(runs)})"
-
-
-def _early(passport):
-    note = unfinished(passport)
-    return [f"{NOT_RANKED} {note}"] if note else []
 
 
 def _changed(passport):

@@ -18,7 +18,7 @@ from zoo.comparison.html_parts import number, text
 from zoo.comparison.seeds import numbers_of
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
-from zoo.evaluation import results, significance, translation_quality
+from zoo.evaluation import results, translation_quality
 from zoo.evaluation.records import is_record
 from zoo.evaluation.results import OF_TRANSLATIONS, quantity
 from zoo.runs import location, output_files
@@ -78,8 +78,7 @@ def _references(experiment, split):
 def scores(of_runs: Mapping[str, Any], split: str) -> str:
     """Formats scores with their 95 % intervals, and p of differences from the first run."""
     read, _, corpus = _read(of_runs, split)
-    samples = significance.SAMPLES
-    rows = translation_quality.compare([*of_runs], read, corpus.sentences, samples)
+    rows = translation_quality.compare([*of_runs], read, corpus.sentences)
     return translation_quality.table(rows, read[0][0])
 
 
@@ -128,9 +127,6 @@ def draw_by_length(
 
 
 # ---- the section of the page: a table for each text, a row for each recipe and search
-
-# Resamples of an interval.
-SAMPLES = 1000
 
 
 class Scored(NamedTuple):
@@ -215,7 +211,7 @@ def _intervals(run, place, passport):
     try:
         result = translation_quality.read(place.scores.parent / place.name)
         corpus = _references(run.experiment, split)
-        (row,) = translation_quality.compare([""], [result], corpus.sentences, SAMPLES)
+        (row,) = translation_quality.compare([""], [result], corpus.sentences)
     except UserError:
         return {}
     return {metric: one["interval"] for metric, one in row.items() if metric != "run"}

@@ -142,7 +142,6 @@ def of_runs(
     ]
     notes = (
         *_notes(rows, passports),
-        *_few(lowest),
         *_unequal(rows, plan.budget.minutes),
         *_ends(rows, plan),
     )
@@ -189,11 +188,8 @@ def _notes(rows, passports):
             yield f"{folder.name} is not judged on unseen text: {why}"
     if leakage.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
-
-
-def _few(runs):
-    """Yields a note where the judged text has few sentences."""
-    if runs.statistics and (sentences := len(runs.statistics[0])) < FEW:
+    statistics = rows[0].runs.statistics
+    if statistics and (sentences := len(statistics[0])) < FEW:
         yield f"{sentences} sentences are few to judge by: others may rank the heads otherwise"
 
 

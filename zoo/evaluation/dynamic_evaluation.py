@@ -1,8 +1,8 @@
 """Dynamic evaluation: a model that is trained on the very text it is judged on, as it reads it.
 
-Krause, Kahembwe, Murray and Renals, "Dynamic evaluation of neural sequence models" (2018). A text
-is read in segments of n words, in one batch row. Each segment is scored first. Then its words train
-the parameters, by the gradient g of their mean -log p:
+Krause, Kahembwe, Murray and Renals, "Dynamic evaluation of neural sequence models" (2018), sections
+3 and 4. A text is read in segments of n words, in one batch row. Each segment is scored first. Then
+its words train the parameters, by the gradient g of their mean -log p:
 
     sgd:  theta' = theta - rate g + decay (theta_0 - theta)
     rms:  theta' = theta - rate g / (sqrt(M) + epsilon) + decay R (theta_0 - theta)
@@ -35,10 +35,7 @@ ROWS, SEGMENTS = 100, 2000
 
 @dataclasses.dataclass(frozen=True)
 class DynamicEvaluation:
-    """The settings of dynamic evaluation, to be chosen on validation text.
-
-    Source: Krause et al. (2018), sections 3 and 4.
-    """
+    """The settings of dynamic evaluation, to be chosen on validation text."""
 
     rule: str
     rate: float
@@ -148,12 +145,9 @@ def _add_squares(sums, carry, params, tables, batch, *, model):
 def mean_squares(
     model, params, tables, text: EncodedText, settings: DynamicEvaluation, boundary: int | None
 ):
-    """Computes M, the mean of g^2 over segments of the training text, a tree like the parameters.
-
-    At most `SEGMENTS` segments are read, evenly spread over the text; the carry passes from each to
-    the one read after it.
-    """
+    """Computes M, the mean of g^2 over segments of the training text, like the parameters."""
     batches = Batches(text, ROWS, settings.length, "carried", boundary)
+    # Evenly spread over the text; the carry passes from each to the one read after it.
     chosen = np.unique(np.linspace(0, len(batches) - 1, SEGMENTS).astype(int))
     add = jax.jit(functools.partial(_add_squares, model=model), donate_argnums=(0, 1))
     sums, carry = jax.tree.map(jnp.zeros_like, params), model.initial_carry(ROWS)

@@ -132,11 +132,9 @@ def statistics(
 
 
 def interval(sums: np.ndarray, reported: float) -> tuple[float, float]:
-    """Computes the 95 % interval of a reported log-perplexity by bootstrap over sentences.
-
-    Kept scores are rounded, so the interval is widened to the reported figure where it misses it.
-    """
+    """Computes the 95 % interval of a reported log-perplexity by bootstrap over sentences."""
     low, high = significance.bootstrap_interval(sums, log_perplexity)
+    # Kept scores are rounded: the interval may miss the reported figure.
     return min(low, reported), max(high, reported)  # NaN stays, as the first argument
 
 

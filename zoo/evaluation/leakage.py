@@ -30,12 +30,9 @@ def priors_that_saw(
     split: str,
     path: str,
     sentences: Sequence[list[str]] = (),
-    knowledge: Iterable[dict] | None = (),
+    knowledge: Iterable[dict] | None = (),  # with digests of texts whose files may be missing here
 ) -> list[str]:
-    """Returns the names of the priors that were estimated on the judged text.
-
-    `knowledge`: of the run, with digests of texts whose files may be missing here.
-    """
+    """Returns the names of the priors that were estimated on the judged text."""
     source = experiment.data
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
     of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
@@ -189,15 +186,11 @@ def is_seen(counts: dict) -> bool:
 
 
 def reason(passport: dict) -> str | None:
-    """Explains why a figure is not one of unseen text; None if it is, or if nothing was recorded.
-
-    A figure on a validation split counts as unseen although the split chose the checkpoint: that is
-    its purpose.
-    """
+    """Explains why a figure is not one of unseen text; None if it is, or nothing was recorded."""
     recorded = passport.get("overlap")
     if recorded and is_seen(recorded["trained_on"]):
         return f"it was trained on this text ({told(recorded['trained_on'])})"
-    if is_validation(passport["split"]):
+    if is_validation(passport["split"]):  # to choose the checkpoint is its purpose
         return None
     if recorded and is_seen(recorded["selected_on"]):
         return f"its checkpoint was chosen on this text ({told(recorded['selected_on'])})"

@@ -7,7 +7,6 @@ Linzen (2018), or are tables with a header: docs/scoring.md describes each.
 
 import collections
 import dataclasses
-import functools
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -123,13 +122,9 @@ class PairScores:
     def chosen(self, chosen: np.ndarray) -> "PairScores":
         """Returns the scores of some of the pairs, by a mask or their positions."""
         places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        equal = (place for place, number in enumerate(places.tolist()) if number in self._equal)
+        equal = np.flatnonzero(np.isin(places, self.equal)).tolist()
         scores = self.good[places], self.bad[places], self.scored[places]
         return PairScores(*scores, equal=tuple(equal))
-
-    @functools.cached_property
-    def _equal(self) -> frozenset[int]:
-        return frozenset(self.equal)
 
     def answers(self) -> item_scores.Arrays:
         """Returns which pairs have the good sentence more probable, to keep beside a passport."""

@@ -249,7 +249,12 @@ def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) ->
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
         with location.reaching(path):
-            _write(path, text, scores)
+            path.parent.mkdir(exist_ok=True)
+            if scores is not None:
+                item_scores.write(path, scores)
+            location.write_text(path, text)
+            if scores is None and item_scores.path_of(path).exists():  # of a result replaced here
+                item_scores.path_of(path).unlink()
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise
@@ -259,25 +264,15 @@ def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) ->
     return path
 
 
-def _write(path, text, scores):
-    """Writes a passport and the scores beside it."""
-    path.parent.mkdir(exist_ok=True)
-    if scores is not None:
-        item_scores.write(path, scores)
-    location.write_text(path, text)
-    if scores is None and item_scores.path_of(path).exists():  # left by a result of the same name
-        item_scores.path_of(path).unlink()
-
-
 # ---------------------------------------- conditions of a figure, told
 
 
-def unfinished(passport: dict) -> str | None:
-    """Returns a note where a run was judged before the end of its training; else None."""
+def unfinished(passport: dict) -> list[str]:
+    """Returns a line where a run was judged before the end of its training."""
     step, finished = passport["checkpoint"], (passport.get("training") or {}).get("finished")
     if step is None or finished is not False:
-        return None
-    return f"judged at step {step:,}, before its training was finished"
+        return []
+    return [f"! judged at step {step:,}, before its training was finished"]
 
 
 def _outside(passport):
@@ -377,9 +372,7 @@ def conditions(passport: dict) -> list[str]:
         *_knowledge(passport),
         priors_that_saw(passport),
     ]
-    lines += [line.strip() for line in warnings(passport)]
-    if note := unfinished(passport):
-        lines.append(f"! {note}")
+    lines += [*(line.strip() for line in warnings(passport)), *unfinished(passport)]
     if ways := passport.get("learns_from_text"):
         lines.append(f"learns from this text by {' and '.join(ways)}")
     if constraint := passport.get("constraint"):

@@ -31,7 +31,7 @@ BAND_NAMES = ("unseen", *(f"{low}-{10 * low - 1}" for low in BANDS[1:-1]), f"{BA
 # The axis of a mesh along which batch rows are shared out, and how arrays lie on it.
 DATA = "data"
 WHOLE, BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
-# The band of all words that are read as <unk>.
+# The band of all words that are read as <unk>: they are one class to the model, whatever its count.
 UNKNOWN = "unknown"
 
 
@@ -66,22 +66,14 @@ class Scores:
         return perplexity_of(self.log_perplexity)
 
     def log_z_figures(self) -> dict[str, float]:
-        """Computes the mean and the standard deviation of log Z over the counted tokens, nats.
-
-        With a mean near 0 and a small spread, unnormalised scores may be used in place of
-        log-probabilities.
-        """
+        """Computes mean and standard deviation of log Z, nats; near 0, scores serve as log p."""
         if self.log_z is None:
             raise ValueError("these scores have no log Z")
         log_z = self.log_z[self.counted].astype(np.float64)
         return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
 
     def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> list[dict]:
-        """Returns figures by how often the word occurred in training, "unseen" first.
-
-        The band `UNKNOWN` stands before them, whatever its number: all words that the model reads
-        as <unk> are one class to it.
-        """
+        """Returns figures by how often words occurred in training, `UNKNOWN` and "unseen" first."""
         unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
         masks = {UNKNOWN: unknown}
         for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
@@ -310,12 +302,7 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
 
 
 def score_pairs(
-    model,
-    params: Params,
-    tables: Tables,
-    pairs: PairedText,
-    batch: int,
-    mesh: Mesh | None = None,
+    model, params: Params, tables: Tables, pairs: PairedText, batch: int, mesh: Mesh | None = None
 ) -> Scores:
     """Computes the log-probabilities of all translations of a text, in its order."""
     mesh = sharing(mesh, batch)

@@ -218,10 +218,7 @@ class Run:
 
     @property
     def constraint(self) -> dict | None:
-        """The grammar that forbids the model words, in training or when judged only, if any.
-
-        {"grammar": its path, "digest": a hash of the words that it allows}.
-        """
+        """{"grammar": path, "digest": of the words that it allows} of the grammar, if any."""
         background = self.experiment.head.background
         if not isinstance(background, Grammar):
             return None

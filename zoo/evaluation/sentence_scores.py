@@ -244,15 +244,12 @@ def _scored(run, sentences, name):
 
 
 def words_by(run, text: str) -> list[str]:
-    """Splits a hypothesis into the words that a run reads, or into characters if it reads these.
-
-    Among characters, blanks are left out if the run's lexicon does not have them, as in Chinese,
-    and a line break ends the line if the lexicon has it.
-    """
+    """Splits a hypothesis into the words that a run reads, or into characters if it reads these."""
     if not run.lexicon.of_characters:
         return words_of(text, run.reading)
     text = text.lower() if run.experiment.vocabulary.lower_case else text
     ids = run.lexicon.ids
+    # Not every lexicon has blanks, as in Chinese, or line breaks, which end a line.
     characters = [letter for letter in text if letter != " " or letter in ids]
     return [*characters, *([LINE_BREAK] if LINE_BREAK in ids else [])]
 

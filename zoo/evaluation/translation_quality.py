@@ -171,7 +171,6 @@ def by_length(
     references: list[list[str]],
     lengths: Sequence[int],
     step: int,
-    samples: int = significance.SAMPLES,
 ) -> list[OfLength]:
     """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
     metric = metrics(results[0][0]["tokenizer"])["BLEU"]
@@ -186,9 +185,7 @@ def by_length(
             statistics(metric, [found[number] for number in numbers], truth) for _, found in results
         ]
         scores = [float(figure(of_run.sum(0))) for of_run in counts]
-        intervals = [
-            significance.bootstrap_interval(of_run, figure, samples=samples) for of_run in counts
-        ]
+        intervals = [significance.bootstrap_interval(of_run, figure) for of_run in counts]
         least, greatest = group * step + 1, (group + 1) * step
         rows.append(OfLength(least, greatest, len(numbers), scores, intervals))
     return rows
@@ -229,7 +226,7 @@ def compare(
     names: Sequence[str],
     results: Sequence[tuple[dict, list[str]]],
     references: list[list[str]],
-    samples: int,
+    samples: int = significance.SAMPLES,
 ) -> list[dict[str, Any]]:
     """Returns the scores of runs with their intervals, and tests against the first run."""
     check_results(names, results, references)

@@ -212,37 +212,22 @@ def attention_weights(
 ) -> np.ndarray:
     """Computes the attention of each word of a translation to each word of its source, [T, S]."""
     check(translator, "this")
-
-    def of_run(run, batch, words, targets):
-        return _compiled(_model(run), "attention_weights")(run.params, run.tables, *batch, words)
-
-    return _mean(translator, attentive(translator), of_run, hypothesis, source)
+    return _mean(translator, attentive(translator), "attention_weights", hypothesis, source)
 
 
 def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
-    """Computes how much each word of a translation depends on each word of its source, [T, S].
-
-    This is the norm of the gradient of log p(word of the translation) by the source word's vector;
-    see `SequenceToSequence.gradients`. No run needs attention. Rows and columns are in the order of
-    the sentences. An ensemble gives the mean over its runs.
-    """
-
-    def of_run(run, batch, words, targets):
-        return _compiled(_model(run), "gradients")(run.params, run.tables, *batch, words, targets)
-
-    return _mean(translator, translator.runs, of_run, hypothesis, source)
+    """Computes how much each word of a translation depends on each word of its source, [T, S]: the
+    norms of `SequenceToSequence.gradients`, which needs no attention."""
+    return _mean(translator, translator.runs, "gradients", hypothesis, source)
 
 
-def _mean(translator, runs, of_run, hypothesis, source):
-    """Averages the matrices of the runs' models, in the order of the sentences.
-
-    A word that is split into subwords has their sum as a source, and their mean in a translation.
-    """
+def _mean(translator, runs, method, hypothesis, source):
+    """Averages the matrices of a method of the runs' models, in the order of the sentences."""
     size = size_of(len(hypothesis.words))
     words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
     words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
     targets[0, : len(hypothesis.words)] = hypothesis.words
-    of_runs = []
+    of_runs, decoded = [], (words, targets) if method == "gradients" else (words,)
     for run in runs:
         model, reading, lexicon = _model(run), run.experiment.reading_of_sources, run.others[0]
         ids = reading.encode(Corpus("the source", [[*source]]), lexicon).words
@@ -250,9 +235,10 @@ def _mean(translator, runs, of_run, hypothesis, source):
         batch = source_batch(
             [ids[::-1] if model.order == "source_reversed" else ids], size_of(len(ids))
         )
-        matrix = np.asarray(of_run(run, batch, words, targets)[0])
-        matrix = in_sentence_order(matrix, len(ids), len(hypothesis.words), model.order)
+        matrix = _compiled(model, method)(run.params, run.tables, *batch, *decoded)[0]
+        matrix = in_sentence_order(np.asarray(matrix), len(ids), len(hypothesis.words), model.order)
         of_runs.append(matrix @ _tokens(reading.words_of(tokens, lexicon)).T)
+    # A word of subwords has their sum as a source, above, and their mean in a translation.
     rows = _tokens(translator.words_and_tokens(hypothesis))
     return rows @ np.mean(of_runs, axis=0) / rows.sum(1, keepdims=True)
 

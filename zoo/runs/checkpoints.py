@@ -21,8 +21,8 @@ from zoo.runs import checksums, location
 with lazy.extra():
     import orbax.checkpoint as ocp
 
-# The folder to which a checkpoint is moved, by one renaming, before it is deleted.
 logger = logging.getLogger(__name__)
+# The folder to which a checkpoint is moved, by one renaming, before it is deleted.
 DELETED = "deleted"
 
 
@@ -37,16 +37,9 @@ class Checkpoints:
     """The checkpoints under one folder, `last` and `best`, two of each kind."""
 
     def __init__(
-        self,
-        folder: Any,
-        kinds: tuple[str, ...] = ("last", "best"),
-        read_only: bool = False,
+        self, folder: Any, kinds: tuple[str, ...] = ("last", "best"), read_only: bool = False
     ):
-        """Opens or makes the folder.
-
-        Unless `read_only`, only the processes of this run may write there, and process 0 removes
-        checkpoints that a kill left half written or half deleted.
-        """
+        """Opens or makes the folder, where only this run may write unless it is `read_only`."""
         self.folder = location.absolute(folder)
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
@@ -73,10 +66,7 @@ class Checkpoints:
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
-        """Writes a checkpoint atomically; replaces a checkpoint of the same step.
-
-        All processes together write the shards of sharded arrays, without gathering them.
-        """
+        """Writes a checkpoint atomically, each process its shards; replaces one of its step."""
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
@@ -187,18 +177,14 @@ class Checkpoints:
 def _remove_leftovers(folder: Any):
     """Removes half written and half deleted checkpoints that a kill left; ignores failures."""
     if location.is_bucket(folder):
-        _remove_uncommitted(folder)
+        for path in folder.iterdir() if folder.exists() else ():
+            # orbax's last object is missing in those that are half written.
+            if path.name.isdecimal() and not (path / "commit_success.txt").exists():
+                path.rmtree()
         return
     for pattern in (DELETED, "*.orbax-checkpoint-tmp*"):
         for path in folder.glob(pattern):
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _remove_uncommitted(folder):
-    """Removes half written checkpoints of a bucket: orbax's last object is missing in them."""
-    for path in folder.iterdir() if folder.exists() else ():
-        if path.name.isdecimal() and not (path / "commit_success.txt").exists():
-            path.rmtree()
 
 
 def _parts(leaf) -> ocp.SaveArgs:
@@ -209,13 +195,10 @@ def _parts(leaf) -> ocp.SaveArgs:
 
 
 def _wanted(leaf):
-    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host.
-
-    A numpy array asks for the host, whatever the sharding when it was saved; a broadcast zero
-    takes no memory.
-    """
+    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host."""
     if getattr(leaf, "sharding", None) is not None:
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+    # A numpy array asks for the host, however it was sharded; a broadcast zero takes no memory.
     return np.broadcast_to(np.zeros((), leaf.dtype), np.shape(leaf))
 
 

@@ -40,11 +40,8 @@ _RUN = (
 
 
 def show(*texts: object):
-    """Prints texts of a report, one a line.
-
-    Control characters are escaped, for other people's passports, recipes and lexicons may contain
-    sequences that change a terminal.
-    """
+    """Prints texts of a report, one a line."""
+    # Other people's passports, recipes and lexicons may contain sequences that change a terminal.
     print(*(printable(str(text)) for text in texts), sep="\n", flush=True)
 
 

@@ -238,9 +238,7 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
     entries = {} if _treebanks_of_words(experiment.data) else experiment.data.lexicon_entries()
     if entries:
         dictionary = f"the dictionary of {type(experiment.data).__name__}"
-        tagged = [
-            prior for prior in experiment.vocabulary.features if isinstance(prior, Morphology)
-        ]
+        tagged = any(isinstance(prior, Morphology) for prior in experiment.vocabulary.features)
         tags = ["features: Morphology"] if tagged and any(entries.values()) else []
         made_by["dictionary", dictionary] = ["vocabulary", *tags]
 

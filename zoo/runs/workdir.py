@@ -143,7 +143,13 @@ class Workdir:
 
     def _read_experiment(self):
         if location.is_bucket(self.path):
-            self._check_not_exported()
+            with location.reaching(self.path):
+                is_export = (self.path / RECORD).exists()
+            if is_export:
+                raise UserError(
+                    f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} "
+                    "DIR`, and give DIR."
+                )
         try:
             recipe = strict_json.read(self._experiment_file)
         except UserError as error:
@@ -161,16 +167,6 @@ class Workdir:
             check_exported(self.path, name)
         return self.path / name
 
-    def _check_not_exported(self):
-        """Raises UserError if a bucket holds an export, which can be read from a disk only."""
-        with location.reaching(self.path):
-            is_export = (self.path / RECORD).exists()
-        if is_export:
-            raise UserError(
-                f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} DIR`, "
-                "and give DIR."
-            )
-
     def exists(self) -> bool:
         """Whether the folder holds an experiment; UserError if the folder cannot be read."""
         try:
@@ -182,15 +178,10 @@ class Workdir:
             ) from error
 
     def experiment(self) -> Experiment:
-        """Reads the experiment of the folder.
-
-        The paths and modules that the recipe names are permitted if the run is the user's own.
-        Otherwise nothing but Zoo is imported, unless the user permits it
-        (`zoo.trust.permissions`).
-        """
+        """Reads the experiment of the folder; imports other people's code only where permitted."""
         saved = self._read_experiment()
         modules = noted_modules(saved)
-        if modules is not None:
+        if modules is not None:  # the run is the user's own; see `zoo.trust.permissions`
             permissions.name(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
