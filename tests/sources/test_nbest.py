@@ -235,7 +235,7 @@ def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatc
 def test_what_is_written_is_read(tmp_path):
     words = [["le", "chat"], [], ["a|||b", "|||"], ["|", "||"]]
     lines = [nbest.line(number // 2, one, {"N": 1}, -1) for number, one in enumerate(words)]
-    assert all(len(nbest.fields(line)) == 4 for line in lines)
+    assert all(len(line.split(nbest.SEPARATOR)) == 4 for line in lines)
     path = tmp_path / "lists"
     path.write_text("\n".join(lines) + "\n")
     found = scored_sentences.read(str(path), nbest=True)

@@ -193,10 +193,7 @@ GENERATE = (
 
 
 def run_generate(arguments: argparse.Namespace):
-    """Prints the texts, one a line, or one a paragraph with --features.
-
-    Texts of characters have lines of their own; a rule stands between them.
-    """
+    """Prints the texts, one a line or paragraph; a rule stands between texts of characters."""
     run = options.with_cache(LoadedModel.load(arguments.folder), arguments.cache)
     characters, chosen = run.lexicon.of_characters, vars(arguments)
     if not arguments.prompt and characters and run.lexicon.boundary is None:

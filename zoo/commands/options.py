@@ -22,11 +22,7 @@ _NO_FILES = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A command's parser, which takes files before, between and behind options.
-
-    By default argparse does not find an optional file behind an option, as in `translate DIR --beam
-    5 FILE`.
-    """
+    """A command's parser, which takes files behind options, too: `translate DIR --beam 5 FILE`."""
 
     _intermixes = False
 
@@ -118,10 +114,7 @@ def add_to(
 
 
 def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
-    """Makes the type of an option that takes a whole number from `least` to `most`.
-
-    Every numeric option has its bounds here or in `number`, and is refused before any work is done.
-    """
+    """Makes the type of an option that takes a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
         with contextlib.suppress(ValueError):
@@ -157,11 +150,7 @@ weight = number(-1e9, 1e9)
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
-    """Parses a command line, by default the process's own.
-
-    Files and configs that it names are trusted as the user's own (see `zoo.trust.permissions`).
-    From here on JAX keeps compiled programs, unless --no-compilation-cache is given.
-    """
+    """Parses a command line, trusts the files that it names, and keeps compiled programs."""
     if program.completed_line() is not None:
         Parser._intermixes = True  # argcomplete follows the plain order of arguments
         program.complete(parser)
@@ -197,10 +186,8 @@ def check_given(arguments: argparse.Namespace) -> list[str]:
 
 
 def check_outputs(arguments: argparse.Namespace, **whats: str):
-    """Checks the files that a command is going to write, given as option=what its file is called.
-
-    All other texts among the arguments may name files that it reads, except those in `_NO_FILES`.
-    """
+    """Checks the files that a command is going to write, given as option=what its file is called,
+    against those that it may read: all texts but of the options `_NO_FILES`."""
     from zoo.runs import output_files
 
     others = {
@@ -330,8 +317,7 @@ def run_of(workdir: str, arguments: argparse.Namespace):
 
 
 def _spread(arguments) -> tuple[bool, int]:
-    """Returns (whether new words share the unknown word's probability, the order of the letter
-    n-gram by which they do, 0 for none)."""
+    """Returns (whether new words share the probability of <unk>, their letter n-gram's order)."""
     letters = arguments.spread_letters
     return arguments.spread_unknown or letters is not None, letters or 0
 
@@ -362,8 +348,7 @@ def write(lines: Iterable[str], file: str | None, what: str):
 
 
 def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
-    """Returns a progress bar, around an iterable or to be moved by hand; outside a terminal it is
-    written twice a minute."""
+    """Returns a progress bar, which is written twice a minute outside a terminal."""
     with lazy.extra():
         from tqdm import tqdm
 

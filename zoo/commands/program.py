@@ -37,11 +37,7 @@ class _Used(SystemExit):
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
-    """Parses a command line, by default the process's own.
-
-    A SystemExit of argparse becomes a _Used here, so that `run` can tell it from a SystemExit
-    raised by the user's own code.
-    """
+    """Parses a command line; `run` can tell argparse's exit, _Used, from the user's own code's."""
     try:
         return parser.parse_args(words)
     except SystemExit as end:
@@ -57,8 +53,7 @@ def _thread_failed(failure):
 
 
 def _unraisable(failure):
-    """Hides the traceback of a tensorstore thread that answers orbax after orbax has failed already
-    on another thread, and reported it."""
+    """Hides the traceback of a tensorstore thread that answers orbax after orbax has failed."""
     error = failure.exc_value
     if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
         sys.__unraisablehook__(failure)
@@ -139,12 +134,7 @@ def program(main):
 
 
 def open_streams():
-    """Reconfigures the standard streams so that reading and writing never fail on a letter.
-
-    A stream that is closed, as by `>&-`, is replaced by an empty one. On a terminal, or with
-    PYTHONIOENCODING, letters outside the encoding are escaped; any other stream gets UTF-8, the
-    encoding of all files of Zoo.
-    """
+    """Replaces closed standard streams, as by `>&-`, and lets none of them fail on a letter."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             empty = open(os.devnull, mode)  # noqa: SIM115
@@ -153,22 +143,19 @@ def open_streams():
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # unless somebody has replaced it
             own = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            # UTF-8 is the encoding of all files of Zoo.
             stream.reconfigure(encoding=None if own else "utf-8", errors="backslashreplace")
 
 
 def leave(code: int):
-    """Exits with `run`'s exit code.
-
-    After an error Python's exit handlers are skipped: on a full disk TensorBoard's would print two
-    more tracebacks under the error message.
-    """
+    """Exits with `run`'s exit code, after an error without Python's exit handlers."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
             stream.flush()
     processes = sys.modules.get("zoo.distributed")  # imported by those commands that train
     if processes is not None and code != LOST:
         processes.leave(code)
-    if code:
+    if code:  # on a full disk TensorBoard's handlers would print tracebacks under the error
         os._exit(code)
     sys.exit(code)
 
@@ -210,11 +197,7 @@ _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
 
 
 def keep_memory() -> bool:
-    """Tells glibc to keep freed memory; returns whether it did.
-
-    It does nothing with another C library or allocator, or where the environment has settings of
-    glibc's own (MALLOC_TRIM_THRESHOLD_ and so on).
-    """
+    """Tells glibc to keep freed memory, unless the environment has settings; returns whether."""
     chosen = [name for name in os.environ if name.startswith("MALLOC_") or name == "LD_PRELOAD"]
     try:
         if chosen or not os.confstr("CS_GNU_LIBC_VERSION"):
@@ -247,10 +230,7 @@ _SETTINGS = {
 
 
 def cache_folder() -> pathlib.Path:
-    """Returns the cache folder for this machine, in $XDG_CACHE_HOME, by default ~/.cache.
-
-    Programs are made for the instructions of a processor, and a home may be shared by several.
-    """
+    """Returns this processor's folder in $XDG_CACHE_HOME or ~/.cache, which several may share."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     home = pathlib.Path(given) if os.path.isabs(given) else pathlib.Path.home() / ".cache"
     machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
@@ -270,12 +250,8 @@ def _processor() -> str:
 
 
 def keep_compiled() -> pathlib.Path | None:
-    """Makes JAX keep compiled programs from now on; returns the folder, None where none are kept.
-
-    It changes nothing where the user has configured JAX's cache. Nothing is kept where the folder
-    cannot be written to, or without filelock, which JAX needs as well. A program that cannot be
-    read or written later is compiled as usual.
-    """
+    """Makes JAX keep compiled programs from now on; returns the folder, None where none are kept,
+    as where the user has configured JAX's cache or the folder cannot be written to."""
     import jax  # here, for --help needs none
 
     if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
@@ -283,14 +259,12 @@ def keep_compiled() -> pathlib.Path | None:
     try:
         with lazy.extra():
             import filelock
-    except lazy.MissingExtra:
-        return None
-    try:
         there = cache_folder()
         there.mkdir(mode=0o700, parents=True, exist_ok=True)
         with filelock.FileLock(there / _LOCK, timeout=2):
             _remove_unfinished(there)
-    except (OSError, RuntimeError, filelock.Timeout):  # RuntimeError: there is no home
+    # OSError also of a lock that is held, RuntimeError where there is no home.
+    except (OSError, RuntimeError, MissingExtra):
         return None
     for name, value in _SETTINGS.items():
         if name.upper() not in os.environ:

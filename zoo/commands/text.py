@@ -37,6 +37,7 @@ TEXT = (
 def run_text(arguments: argparse.Namespace):
     """Makes the recipe, trains, evaluates, shows samples, and writes the report."""
     from zoo import own_text
+    from zoo.commands import command_table
     from zoo.evaluation.translators import DICTIONARY
 
     folder = arguments.folder
@@ -49,8 +50,9 @@ def run_text(arguments: argparse.Namespace):
         return
 
     def run(name, *given):
-        common = ["--no-compilation-cache"] * arguments.no_compilation_cache
-        _run(name, [*given, *common])
+        line = [*given, *["--no-compilation-cache"] * arguments.no_compilation_cache]
+        print(f"\n$ {program.command(name)} {shlex.join(line)}", flush=True)
+        command_table.run(name, line, f"{program.called()} {name}")
 
     run("train", *words, folder)
     if len(texts) == 2:
@@ -65,13 +67,6 @@ def run_text(arguments: argparse.Namespace):
         run("generate", folder, "--count", "3", "--temperature", "0.8")
     run("compare", folder, "--page", os.path.join(folder, "report.html"))
     print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
-
-
-def _run(name: str, words: list[str]):
-    from zoo.commands import command_table
-
-    print(f"\n$ {program.command(name)} {shlex.join(words)}", flush=True)
-    command_table.run(name, words, f"{program.called()} {name}")
 
 
 # ------------- zoo try: several heads trained on a text for the same time

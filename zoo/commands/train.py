@@ -80,8 +80,7 @@ def run_train(arguments: argparse.Namespace):
             version_of_the_code=distributed.code_digest(),
         )
         first = distributed.first()
-        told = _choices_told() if first else contextlib.nullcontext()
-        with told:
+        with _choices_told() if first else contextlib.nullcontext():
             _train(experiment, folder, arguments.devices)
         if first:
             print(f"evaluate it: {program.command('evaluate')} {shlex.quote(folder)}")

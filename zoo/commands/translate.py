@@ -152,8 +152,7 @@ def _check_files(folder, arguments):
 
 
 def _translations(restoring, search, sources, arguments) -> Iterator[list]:
-    """Yields the translations of some sources at a time, with a progress bar; then prints notes on
-    unknown words and on translations that were cut off."""
+    """Yields the translations of some sources at a time; then prints notes on the text."""
     from zoo.evaluation import sentence_scores
 
     missing: collections.Counter[str] = collections.Counter()
@@ -182,8 +181,7 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
 
 
 def _restoring(translator, arguments):
-    """Returns the replacement of unknown words, for a run that marks them or where an option asks
-    for it; else unknown words stay."""
+    """Returns the replacement of unknown words, by the run's marks or as the options ask."""
     from zoo.alignment import PositionalAll
     from zoo.evaluation import translators
     from zoo.evaluation.translators import Restoring
@@ -256,8 +254,7 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
 
 
 def _standard_input() -> Iterator[str]:
-    """Yields the lines of standard input, at a terminal with a prompt before each; raises UserError
-    for a line that is not UTF-8 text."""
+    """Yields the lines of standard input, at a terminal with a prompt before each."""
     from zoo.sources import files
 
     def typed():

@@ -118,10 +118,7 @@ class _Carried:
 
 
 class _Sentences:
-    """Batch rows of whole sentences, one after the other.
-
-    Positions are computed when a batch is read: all of them would take more memory than the text.
-    """
+    """Batch rows of whole sentences, whose positions are computed when a batch is read."""
 
     first = 0
 
@@ -427,12 +424,8 @@ def bucket_of(lengths: np.ndarray, shapes: np.typing.ArrayLike) -> np.ndarray:
 
 
 def choose_shapes(lengths: np.ndarray, batch: int, padding: float) -> list[tuple[int, int]]:
-    """Chooses the fewest shapes (S, T) whose batches have at most a share `padding` of padding.
-
-    Candidates are equally spaced quantiles of the lengths of sources and targets. For each number
-    of shapes dynamic programming finds the best. Empty rows in the last batch of a bucket count as
-    padding too.
-    """
+    """Chooses the fewest shapes (S, T) whose batches have at most a share `padding` of padding."""
+    # For each number of shapes dynamic programming finds the best among quantiles of the lengths.
     levels = np.linspace(0, 1, _CANDIDATES + 1)[1:]
     ends = np.quantile(lengths, levels, axis=0, method="higher")
     ends = np.unique(ends, axis=0)  # ascending in both columns

@@ -57,8 +57,7 @@ class EncodedText:
         return hasher.hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """Returns the training counts of the words of the text, int64 [n], of <unk> for an
-        out-of-vocabulary word, and of the string for a string of a class."""
+        """Returns the training counts, int64 [n], of the text's words, or strings of classes."""
         counts = lexicon.counts[self.words]
         if self.strings is not None:
             counts = np.where(self.strings.counts >= 0, self.strings.counts, counts)

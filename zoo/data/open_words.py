@@ -205,10 +205,7 @@ class Subwords:
 
 
 def learn_subwords(counts: Mapping[str, int], size: int) -> collections.Counter:
-    """Learns at most `size` pieces of words with counts; returns the counts of the pieces.
-
-    All letters are pieces, and of the others those into which these words are split.
-    """
+    """Learns at most `size` pieces of words, all letters among them; returns their counts."""
     with lazy.extra():
         from tokenizers import Tokenizer, models, trainers
     words = ((MARK + word.replace(MARK, "_"), count) for word, count in sorted(counts.items()))

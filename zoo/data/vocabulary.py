@@ -408,9 +408,8 @@ def with_priors(
         corpus: Corpus = Counted("the lexicon", [list(lexicon.words)], counts=counts)
     else:
         encoded = encode(lexicon, sentences)
-        ends = np.append(encoded.starts, len(encoded.words))
-        seen = [lexicon.words[word_id] for word_id in encoded.words]
-        corpus = Corpus("sentences", [seen[a:b] for a, b in itertools.pairwise(ends)])
+        parts = np.split(encoded.words, encoded.starts[1:])
+        corpus = Corpus("sentences", [[lexicon.words[word] for word in ids] for ids in parts])
     return estimated(lexicon, features, background, {"train": corpus}, {})
 
 

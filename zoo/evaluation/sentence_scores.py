@@ -126,7 +126,7 @@ def rows(
         return
     for number, line in lines:
         where = f"{path}, line {number}"
-        fields = nbest_lists.fields(line) if nbest else table_rows.cells(line, where)
+        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, where)
         if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(

@@ -81,12 +81,9 @@ def counts_of(lexicon) -> Counts:
 
 
 def costs(counts: Counts) -> dict[Form, float]:
-    """Estimates the cost of a step of each form, in multiplications of a dense product.
-
-    A step is forward and backward, with TYPICAL_TOKENS tokens N and a state of TYPICAL_SIZE D. A
-    softmax over S classes takes 3 S D N. Its weights are written and their gradients read once a
-    step, and shared features are summed and their gradients summed back.
-    """
+    """Estimates the cost of a training step of each form, in multiplications of a product."""
+    # Weights are written and their gradients read once a step; shared features are summed and
+    # their gradients summed back.
     tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
     moved = MOVED * (counts.signatures + counts.features) * size
     summed = 3 * counts.signatures * size * tokens + moved

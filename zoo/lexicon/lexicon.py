@@ -433,11 +433,8 @@ class Lexicon:
 
 
 def _special(tokenizer, names, vocabulary):
-    """Returns the first special token of these names that the vocabulary has, or None.
-
-    A tokenizer of `transformers` has special tokens as attributes; a tokenizer of `tokenizers` has
-    the unknown token in its model.
-    """
+    """Returns the first special token of these names that the vocabulary has, or None."""
+    # A tokenizer of `tokenizers` has the unknown token in its model.
     for owner in (tokenizer, getattr(tokenizer, "model", None)):
         for name in names:
             token = getattr(owner, name, None)

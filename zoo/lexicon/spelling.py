@@ -153,11 +153,7 @@ def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
 
 
 def word(letters, lexicon, spelling: Spelling) -> str:
-    """Decodes a sequence of letters, up to END, to text; marks of the lexicon to their spelling.
-
-    Bytes that are not valid UTF-8 become the replacement character, and so do unknown letters,
-    marks within a word, and marks that the lexicon does not have.
-    """
+    """Decodes letters up to END; what spells nothing becomes the replacement character."""
     letters = [int(letter) for letter in letters]
     letters = letters[: letters.index(END)] if END in letters else letters
     if len(letters) == 1 and letters[0] in (BOUNDARY, UNKNOWN_WORD):
@@ -180,11 +176,10 @@ BLOCK = 128
 
 
 class PrefixTree(NamedTuple):
-    """Words as paths of a tree, a node for each of their prefixes.
+    """Words as paths of a tree, a node for each of their prefixes."""
 
-    The first block of slots has no prefixes. The empty prefix, at the slot BLOCK, has the parent 0
-    and the letter `begin`; padding has the same.
-    """
+    # The first block of slots has no prefixes. The empty prefix, at the slot BLOCK, and padding
+    # have the parent 0 and the letter `begin`.
 
     parent: np.ndarray  # int32 [m, BLOCK], the slot of each prefix without its last letter
     letter: np.ndarray  # int32 [m, BLOCK], the last letter of each prefix

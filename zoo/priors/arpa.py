@@ -33,7 +33,7 @@ FLOOR = -100.0
 # At most 18 digits: Python refuses to read numbers of thousands of digits.
 _SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
-_BLANK = " \t"
+_BLANK = " \t"  # a no-break space may be part of a word
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -160,11 +160,7 @@ def _trie(contexts, order, vocabulary):
 
 
 def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    """Reads an ARPA file.
-
-    Words end only at spaces and tabs: a no-break space may be part of a word. Values below -99,
-    such as -inf, are read as -99, so that the log-probability of n-grams in a text is finite.
-    """
+    """Reads an ARPA file, values below -99 as -99, so that log-probabilities are finite."""
     promised = {}
     levels: list = []
     lines = {}
@@ -220,8 +216,7 @@ class SentenceScorer:
             raise UserError(f"{path} has no {END}, which ends sentences: give a model that has it.")
 
     def score(self, texts: Iterable[str]) -> np.ndarray:
-        """Computes log p(words </s> | <s>), nats, as KenLM does, and counts words and unknown
-        words, each a row of float64 [3, texts]."""
+        """Computes (log p(words </s> | <s>), nats, words, unknown words), float64 [3, texts]."""
         rows = []
         for text in texts:
             words = [word if (word,) in self.levels[0] else UNKNOWN for word in text.split()]

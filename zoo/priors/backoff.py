@@ -41,10 +41,7 @@ class Trie:
     """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words."""
 
     def __init__(self, words: np.ndarray, vocabulary: int):
-        """Builds the trie of m contexts, given by their words [n - 1, m].
-
-        The first row has the last words, and -1 stands where a context has no more words.
-        """
+        """Builds the trie of contexts by their words [n - 1, m], the last words first; -1: none."""
         last = words[0] + 1
         # Numbers of 16 bits are sorted in linear time.
         self.order = np.lexsort((last.astype(np.uint16), (last >> 16).astype(np.uint16)))
@@ -238,11 +235,8 @@ def _first_above(ends, values):
 
 
 def _put_lists(values, lists, node, weight):
-    """Sets items of values [N, C] to weight [N] + the log values in the lists of the nodes [N].
-
-    The lists have very different lengths. They are cut into windows, and the windows of all nodes
-    are taken one after the other, so that the time is proportional to the number of items.
-    """
+    """Sets items of values [N, C] to weight [N] + the log values in the lists of the nodes [N]."""
+    # Lists of very different lengths are cut into windows: the time is proportional to the items.
     rows = node.shape[0]
     length, start = lists["sparse_length"][node], lists["start"][node]
     ends = jnp.cumsum(-(-length // WINDOW))

@@ -93,8 +93,7 @@ class Grammar(ContextualBackground):
 
     def _check_forms(self, tables, lexicon, split, text, file):
         """Raises UserError for the first form that the automaton does not allow."""
-        ends = np.append(text.starts[1:], len(text.words))
-        sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
+        sentences = np.split(text.words, text.starts[1:])
         found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
         for number, position in enumerate(found_wrong):
             if position >= 0:
@@ -110,26 +109,21 @@ class Grammar(ContextualBackground):
         each sentence of word ids with its boundaries."""
         # Only a word that is not allowed has no mass.
         tables = tables | self._marks(lexicon) | {"log_background": jnp.zeros(len(lexicon))}
-        boundary = lexicon.boundary_id
-        width = max(map(len, sentences))
-        words = np.full((len(sentences), width + 1), boundary, np.int32)
-        for row, sentence in zip(words, sentences, strict=True):
+        size, width = min(64, len(sentences)), max(map(len, sentences))
+        rows = -(-len(sentences) // size) * size
+        words = np.full((rows, width + 1), lexicon.boundary_id, np.int32)
+        for row, sentence in zip(words, sentences, strict=False):
             row[1 : 1 + len(sentence)] = sentence
+        inside = np.arange(width) < np.array([*map(len, sentences)])[:, None]
 
         @jax.jit
         def wrong(tables, words):
             contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
             return jnp.isneginf(self.log_prob(tables, contexts, words[:, 1:]))
 
-        first = []
-        for begin in range(0, len(words), 64):
-            part = np.full((min(64, len(words)), width + 1), boundary, np.int32)
-            part[: len(words) - begin] = words[begin : begin + 64]
-            forbidden = np.asarray(wrong(tables, part))[: len(words) - begin]
-            for row, sentence in zip(forbidden, sentences[begin : begin + 64], strict=True):
-                positions = np.flatnonzero(row[: len(sentence)])
-                first.append(positions[0] if len(positions) else -1)
-        return np.array(first)
+        parts = [np.asarray(wrong(tables, part)) for part in np.split(words, rows // size)]
+        forbidden = np.concatenate(parts)[: len(sentences)] & inside
+        return np.where(forbidden.any(axis=1), forbidden.argmax(axis=1), -1)
 
     def _marks(self, lexicon):
         begin = lexicon.ids[self.start] if self.start else lexicon.boundary_id

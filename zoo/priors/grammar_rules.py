@@ -243,11 +243,8 @@ def _determinise(parser, edges, final, rule):
 
 
 def matcher(pattern: str, path="", line: int = 0) -> Callable[[str], object]:
-    """Returns a function that tells whether a word matches a regular expression.
-
-    Python's own matcher may try exponentially many ways through a repeated group, as in (a+)+b. An
-    expression with such a group is compiled to an automaton as a rule is, of letters.
-    """
+    """Returns a function that tells whether a word matches a regular expression."""
+    # Python's own matcher may try exponentially many ways through a repeated group, as in (a+)+b.
     matches = re.compile(pattern).fullmatch
     if not _REPEATED_GROUP.search(pattern):
         return matches

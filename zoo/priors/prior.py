@@ -196,12 +196,9 @@ def check_background(prior, words, log_background):
 
 
 def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int) -> jax.Array:
-    """Computes the log of the sum of exp(log_probs) over the words of each signature.
-
-    The largest value of each row is factored out. Where some word is so far below it that its
-    exponential would be 0, the largest value of each signature is factored out instead, which takes
-    longer.
-    """
+    """Computes the log of the sum of exp(log_probs) over the words of each signature."""
+    # The largest value of a row is factored out; of each signature, which takes longer, only where
+    # some word is so far below it that its exponential would be 0.
     if signatures == log_probs.shape[-1]:
         return log_probs
     # Words first: whole rows are added then, which is many times faster than single numbers.
@@ -230,8 +227,7 @@ def of_lexicon(lexicon: Lexicon) -> Tables:
 
 
 def along(step, carry, words, reset):
-    """Runs a step (carry, (word [B], whether a row begins anew [B])) along a sequence [B, T];
-    returns (contexts, leaves [B, T, ...], carry)."""
+    """Runs a step (carry, (word [B], whether rows begin anew [B])) along words [B, T]."""
     fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
     carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry

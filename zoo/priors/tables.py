@@ -10,6 +10,7 @@ from typing import ClassVar
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files, table_rows
+from zoo.sources.nbest import number_of
 from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
@@ -150,7 +151,7 @@ class WordTable(_OfFile):
         if cell in _NOTHING:
             return
         if column in self.numbers:
-            value = finite_number(cell, f"{where}, column {column!r}")
+            value = number_of(cell, where, f"the column {column!r}")
             if features.setdefault(column, value) != value:
                 raise UserError(
                     f"{where}: {column!r} is {value} here, and {features[column]} on an earlier "
@@ -205,19 +206,9 @@ class WordList(_OfFile):
                     "line, perhaps with a tab and a number after it."
                 )
             where = f"{path}, line {number}"
-            table[self._key(word)] = {name: finite_number(value, where) if tab else 1.0}
+            amount = number_of(value.strip(), where, "the value") if tab else 1.0
+            table[self._key(word)] = {name: amount}
         return table
-
-
-def finite_number(text: str, where: str) -> float:
-    """Reads the value of a feature."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UserError(f"{where}: {text!r} is not a finite number: correct it or leave it out.")
-    return number
 
 
 # -------------------------------------------- features of words from a user's own function

@@ -119,11 +119,7 @@ Pair = tuple[int, tuple[int, ...]]
 
 
 class ModelStates:
-    """States after words, each computed once, of one model or of several side by side.
-
-    Batches have two shapes and the arrays grow fourfold, so that few programs are compiled. Free
-    slots are used again, so that memory is bounded by the states held at once.
-    """
+    """States after words, each computed once, of models side by side, in slots used again."""
 
     def __init__(self, runs: Sequence[Any]):
         self.models = [_Model(run) for run in runs]
@@ -183,7 +179,7 @@ class _Model:
         self.states = sentence_scores.levels(self.model)(*self.given, ROOM)[1]
 
     def grow(self):
-        """Makes the array four times as large, and returns its size before."""
+        """Makes the array four times as large (few programs), and returns its size before."""
         size = len(jax.tree.leaves(self.states)[0])
         more = sentence_scores.levels(self.model)(*self.given, 3 * size)[1]
         self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)

@@ -225,13 +225,9 @@ def _check_spelled(head, path):
 
 def _of_kaldi(lines, path, symbols) -> Iterator[Lattice]:
     """Yields the lattices between blank lines: a name, arcs, and final states."""
-    block: list[tuple[int, str]] = []
-    for line, text in itertools.chain(lines, [(0, "")]):
-        if text.strip():
-            block.append((line, text))
-        elif block:
+    for is_filled, block in itertools.groupby(lines, lambda line: bool(line[1].strip())):
+        if is_filled:
             yield _of_block(block, path, symbols)
-            block = []
 
 
 def _of_block(block, path, symbols):
@@ -261,10 +257,8 @@ def _of_block(block, path, symbols):
         start = state if start is None else start
         ends, word, costs = (state, "the end"), None, "0,0"
         if state == start and before not in (None, start):
-            wrong = (
-                f"lines of the first state, {start}, come again behind others: put a blank line "
-            )
-            wrong += "between two lattices, and the lines of this state together"
+            wrong = f"lines of the first state, {start}, come again behind others: put a blank "
+            wrong += "line between two lattices, and the lines of this state together"
         elif len(parts) > 2:
             ends, word, costs = _arc(parts, where, symbols)
         elif state in final:

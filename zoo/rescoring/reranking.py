@@ -132,8 +132,7 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
 
 
 def best_line(id: str, text: str) -> str:
-    """Formats the best hypothesis of a list or lattice as in Kaldi, with a line break; a tab ends
-    an id with blanks, as `nbest.read_references` reads it."""
+    """Formats the best hypothesis as in Kaldi, or with a tab behind an id that has blanks."""
     separator = " " if id.split() == [id] else "\t"
     return f"{id}{separator}{text}".rstrip(" ") + "\n"
 
@@ -149,8 +148,7 @@ def merge_lists(
     best: int,
     sparse: bool = False,
 ) -> Iterator[NBestList]:
-    """Yields the lists, each with the best hypotheses of the same list in other files, without
-    duplicates."""
+    """Yields the lists, each with the best new hypotheses of the same list in other files."""
     for one, *more in itertools.zip_longest(lists, *others):
         for other in more:
             if one is None or other is None or other.id != one.id:

@@ -120,8 +120,7 @@ class Figures:
 
 
 def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
-    """Returns notes on the lists, and a warning if tuned weights choose worse than the lists' own
-    order, or keep it."""
+    """Returns notes on the lists, and on weights that choose no better than the lists' order."""
     notes: list[str] = []
     if lists.first is not None:
         rows = lists.best(lists.first)

@@ -346,17 +346,15 @@ def _of_words(rows, path, name, reading, header):
         )
     columns = tuple(key for key in header if key not in ("word", keys[0]))
     items: dict = {}
-    previous = None
-    for number, row in rows:
-        key = tuple(row[key] for key in keys)
-        if key != previous and key in items:
+    for key, group in itertools.groupby(rows, lambda one: tuple(one[1][key] for key in keys)):
+        item = [*group]
+        if key in items:
             raise UserError(
-                f"{path}, line {number}: words of {' '.join(key)!r} stand apart from those before: "
-                f"sort the rows by {', '.join(keys)}, then by their place in the sentence, or tell "
-                "two sentences apart in 'condition' or 'subject'."
+                f"{path}, line {item[0][0]}: words of {' '.join(key)!r} stand apart from those "
+                f"before: sort the rows by {', '.join(keys)}, then by their place in the sentence, "
+                "or tell two sentences apart in 'condition' or 'subject'."
             )
-        items.setdefault(key, []).append((number, row))
-        previous = key
+        items[key] = item
     sentences = []
     for key, item in items.items():
         number, row = item[0]

@@ -323,18 +323,13 @@ _SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
 
 def kind(path: pathlib.Path) -> str:
     """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9"."""
-    name = path.name.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
+    name = functools.reduce(str.removesuffix, COMPRESSED, path.name.lower())
     return pathlib.PurePath(_SHARD.sub("", name)).suffix
 
 
 def stem(path: pathlib.Path) -> str:
     """Returns a file's name without its format: "rec.1" of "rec.1.slf.gz"."""
-    name = path.name
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    return pathlib.PurePath(name).stem
+    return pathlib.PurePath(functools.reduce(str.removesuffix, COMPRESSED, path.name)).stem
 
 
 def text_files(path: str) -> list[pathlib.Path]:

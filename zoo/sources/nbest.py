@@ -129,11 +129,6 @@ def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, 
     return form, itertools.chain(seen, lines)
 
 
-def fields(line: str) -> list[str]:
-    """Splits a line of the format "fields"; the blanks around the fields are kept."""
-    return line.split(SEPARATOR)
-
-
 def line(
     name: str | int,
     words: Sequence[str],
@@ -191,7 +186,7 @@ def _of_fields(lines, path, _costs):
     """Yields the entry of each line, for `_joined`."""
     for number, text in lines:
         where = f"{path}, line {number}"
-        parts = fields(text)
+        parts = text.split(SEPARATOR)
         if len(parts) < 2:
             raise UserError(f"{where}: no hypothesis: write id ||| words ||| features ||| score.")
         id, words, *others = parts

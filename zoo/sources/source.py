@@ -22,11 +22,7 @@ class Mixture:
     sentences: int
 
     def order(self, generator: np.random.Generator) -> np.ndarray:
-        """Draws the numbers of an epoch's sentences, int64 [sentences].
-
-        The text of each sentence is drawn independently. The sentences of a text are drawn without
-        replacement, in a new random order whenever all have been drawn.
-        """
+        """Draws an epoch's sentences, int64 [sentences]: of each text without replacement."""
         shares = np.array(self.weights, np.float64) / np.sum(self.weights)
         texts = generator.choice(len(self.sizes), size=self.sentences, p=shares)
         numbers = np.empty(self.sentences, np.int64)

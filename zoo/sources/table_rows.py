@@ -76,10 +76,7 @@ def lines(text: str, path: pathlib.Path | str) -> Iterator[tuple[int, list[str]]
 def rows(
     text: str, path: pathlib.Path | str, delimiter: str = ",", full: bool = False
 ) -> tuple[list[str], list[tuple[int, dict]]]:
-    """Returns (names of the columns, (line, {name: cell}) of each row that is not blank).
-
-    A row that ends early lacks cells; with `full` it is an error.
-    """
+    """Returns (names, (line, {name: cell}) of each row); a row may end early unless `full`."""
     names: list[str] = []
     records = []
     found_rows = lines(text, path) if delimiter == "\t" else _of_csv(text, path, delimiter)
@@ -92,8 +89,7 @@ def rows(
             if len({*names}) < len(names):
                 raise UserError(f"{where}: two columns have the same name: rename one.")
         elif len(found) > len(names) or (full and len(found) < len(names)):
-            mend = _MARKS[delimiter]
-            mend = mend if len(found) > len(names) else "give each cell"
+            mend = _MARKS[delimiter] if len(found) > len(names) else "give each cell"
             raise UserError(
                 f"{where}: {len(found)} cells in a table of {len(names)}: {mend}, or name all "
                 "columns in line 1."

@@ -51,7 +51,6 @@ class Text(FileSource):
     def read(self, split):
         """Reads the sentences of a split: its lines, split at blanks; see `blank_lines`."""
         part, kept = self.part(split), self.blank_lines == "kept"
-        files.check_path(part.path)
         folder = files.found(part.path)
         if folder is not None and (folder / mapped_text.RECORD).is_file():
             return self._encoded(part, folder)
