@@ -135,6 +135,10 @@ class Sorted(NamedTuple):
         return x.reshape(self.rows, *x.shape[2:])
 
 
+# Rows of a block are a multiple of this where they do not divide a table anyway.
+ALIGNED = 16
+
+
 class Cut(NamedTuple):
     """Blocks of a table's rows that a loop reads or writes, one at a time.
 
@@ -155,7 +159,9 @@ class Cut(NamedTuple):
         size = even(rows, most)
         count = -(-rows // size)
         divided = rows % count == 0
-        return cls(rows, count, size if divided else min(most, rows), divided and not adjacent)
+        # With `most` rows a block, the last one would compute many rows again.
+        size = size if divided else min(-(-size // ALIGNED) * ALIGNED, most, rows)
+        return cls(rows, count, size, divided and not adjacent)
 
     @property
     def overlapping(self) -> bool:
