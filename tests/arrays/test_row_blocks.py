@@ -100,3 +100,14 @@ def test_widths_grow_by_half():
     assert row_blocks.widths(52) == [4, 6, 9, 13, 19, 28, 52]
     assert row_blocks.widths(8) == [4, 6, 8]
     assert row_blocks.widths(3) == [3]
+
+
+@pytest.mark.parametrize("rows, most", [(5_650, 512), (3_665, 512), (5_738, 2_048), (13, 5)])
+def test_blocks_that_do_not_divide_a_table_repeat_few_rows(rows, most):
+    cut = row_blocks.Cut.of(rows, most, adjacent=True)
+    assert cut.size <= most and cut.blocks == -(-rows // most)
+    assert 0 <= cut.blocks * cut.size - rows < cut.blocks * row_blocks.ALIGNED
+    table = jnp.arange(rows)
+    seen = [cut.masked(number, cut.take(number, table), -1) for number in range(cut.blocks)]
+    found = np.concatenate(seen)
+    np.testing.assert_array_equal(found[found >= 0], np.arange(rows))  # each row once
