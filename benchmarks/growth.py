@@ -104,6 +104,7 @@ def commands(folder: pathlib.Path, models: list[pathlib.Path]) -> dict[str, list
         "data.train": text,
         "data.validation": folder / "validation.txt",
         "data.tests": (str(text),),
+        "vocabulary.maximum_size": 3_000,  # which all sizes have
         "model.embedding.size": 64,
         "model.core.size": 64,
         "training.epochs": 1,
