@@ -138,7 +138,7 @@ class SampledHead(SoftmaxScores):
                 f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
                 f"the vectors of words {vectors.shape[-1]}"
             )
-        if product == PRODUCTS["batch"]:
+        if product == PRODUCTS["batch"] and not products.is_narrow(vectors):
             # XLA for CPUs computes the gradient faster as [D, K], and would transpose the product.
             product, vectors = "...d,dk->...k", jax.lax.optimization_barrier(vectors.T)
         scores = products.einsum(product, hidden, vectors)

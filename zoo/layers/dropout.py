@@ -47,11 +47,12 @@ def _kept_by_few_bits(keys, count, rate):
     """Draws which entries of rows are kept, bool [B, count], with as many random bits as the rate
     needs, from one for 1/2 to 16: of a large matrix, the generator is most of a mask's time."""
     threshold = _threshold(rate)
-    bits = next(bits for bits in (1, 2, 4, 8, 16) if threshold % (_STEPS >> bits) == 0)
+    few = (1, 2, 4, 8) if isinstance(threshold, int) else ()  # not for a traced rate
+    bits = next((bits for bits in few if threshold % (_STEPS >> bits) == 0), 16)
     words = -(-count * bits // 32)
     drawn = jax.vmap(lambda key: jax.random.bits(key, (words,), jnp.uint32))(keys)[:, None]
     parts = drawn >> jnp.arange(0, 32, bits, dtype=jnp.uint32)[None, :, None] & (2**bits - 1)
-    return (parts >= threshold >> (16 - bits)).reshape(len(keys), -1)[:, :count]
+    return (parts >= threshold // (_STEPS >> bits)).reshape(len(keys), -1)[:, :count]
 
 
 def _factor(rate):
