@@ -6,9 +6,9 @@ B = 8, T = 16, words by Zipf's law, SGD; updates by rows where the head has them
 
 Commands: `train` (one epoch), `evaluate`, `score`, `rescore apply`, `compare` and a page of it, on
 texts and lists of n, 2n and 4n words drawn from the lexicon of `models/english`. Each is a process
-of its own, of which the CPU time and the largest memory are measured. The exponent is that of the
-part that grows: log2 of the second doubling's additional time over the first's, so that a constant
-start does not hide it. It is 1 where time is proportional to n.
+of its own; its CPU time and its peak memory are measured. The exponent leaves out the constant time
+of the start: it is log2 of the time that the second doubling adds over the time that the first
+adds, and 1 where time is proportional to n.
 
     taskset -c 0 python -m benchmarks.growth
 """

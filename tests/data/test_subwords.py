@@ -107,7 +107,7 @@ def test_words_have_the_sums_of_their_pieces(encoded):
 
 
 def test_words_with_the_mark_of_pieces_were_seen_as_their_pieces_spell_them():
-    """Their pieces are those of the word with _ in the mark's place, whose count they share."""
+    """They have the pieces and the count of the word with _ in the place of the mark."""
     corpora = {
         "train": Corpus("train", [["a▁b", "a_b", "a▁b", "▁"], ["a▁b", "b"]]),
         "validation": Corpus("validation", [["b", "a▁b", "▁", "a_b", "ab"]]),

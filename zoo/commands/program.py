@@ -263,7 +263,7 @@ def keep_compiled() -> pathlib.Path | None:
         there.mkdir(mode=0o700, parents=True, exist_ok=True)
         with filelock.FileLock(there / _LOCK, timeout=2):
             _remove_unfinished(there)
-    # OSError also of a lock that is held, RuntimeError where there is no home.
+    # OSError if the folder is locked, too; RuntimeError without a home folder.
     except (OSError, RuntimeError, MissingExtra):
         return None
     for name, value in _SETTINGS.items():

@@ -30,8 +30,8 @@ with lazy.extra():
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 NAME = "comparison"
-# Above so many times the minutes that were asked for, or those of another head, heads did not
-# train for the same time.
+# Heads count as unequally trained if one took more than this many times the minutes asked for, or
+# the minutes of another.
 UNEQUAL = 1.5
 # Sentences of the judged text below which a note says that they are few.
 FEW = 50
