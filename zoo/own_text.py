@@ -226,7 +226,10 @@ _HOW_LINES = {
 
 def _how_language(language):
     if not language:
-        return "The text is tokenised: words are between its blanks."
+        return (
+            "The text is tokenised: words are between its blanks, as by --language none (--language "
+            "en splits them by the Moses tokenizer)."
+        )
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 
