@@ -279,8 +279,8 @@ def _placed(pairs, spaces):
 
 def _of_table(text, path, name, reading, column):
     delimiter = table_rows.delimiter_of(path, text)
-    header, rows = table_rows.rows(text, path, delimiter, full=True)
-    header = known_names(header, column)
+    written, rows = table_rows.rows(text, path, delimiter, full=True)
+    header = known_names(written, column)
     cells = ((number, row.values()) for number, row in rows if "".join(row.values()).strip())
     rows = [(number, dict(zip(header, values, strict=True))) for number, values in cells]
     if "word" in header:
@@ -295,7 +295,7 @@ def _of_table(text, path, name, reading, column):
         return dataclasses.replace(given, items=True)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
-        f"sentence_B of two conditions, but {named(header)}: rename some, with tabs, commas "
+        f"sentence_B of two conditions, but {named(written)}: rename some, with tabs, commas "
         "or semicolons between all, or call the file .txt if it is plain text."
     )
 
