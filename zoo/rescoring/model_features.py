@@ -184,6 +184,7 @@ class Columns:
             yield from waiting
             return
         counts = {name: np.zeros(2, np.int64) for name in (*self.runs, *self.ngrams)}
+        noted: dict[str, dict] = {name: {} for name in self.runs}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
@@ -194,19 +195,21 @@ class Columns:
             while size < TOGETHER and (one := next(waiting, None)) is not None:
                 chunk.append(one)
                 size += len(one.hypotheses)
-            yield from self._added(chunk, counts, of_lattices)
+            yield from self._added(chunk, counts, noted, of_lattices)
         for name, counted in counts.items():
             words, unknown = counted.tolist()
             self.notes.append(sentence_scores.share(words, unknown, "the lists", name))
+        for name, run in self.runs.items():
+            self.notes.extend(run.notes([*map(list, noted[name])]))
 
-    def _added(self, chunk, counts, of_lattices):
+    def _added(self, chunk, counts, noted, of_lattices):
         """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         tell = self.tell if len(texts) >= MANY else str
         for name, model in {**self.runs, **self.ngrams}.items():
             tell(f"scoring {len(texts):,} hypotheses under {name}")
-            log_prob, words, unknown = _scores(model, texts)
+            log_prob, words, unknown = _scores(model, texts, noted.get(name))
             counts[name] += int(words.sum()), int(unknown.sum())
             columns[name] = log_prob.tolist()
             if self.unknown_count:
@@ -252,13 +255,14 @@ class Columns:
         return self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
 
 
-def _scores(model, texts):
+def _scores(model, texts, noted):
     """Returns (log p, nats, words, unknown words) of hypotheses under a run or an n-gram model."""
     from zoo.evaluation import sentence_scores
 
     if isinstance(model, SentenceScorer):
         return model.score(texts)
     sentences = [sentence_scores.words_by(model, text) for text in texts]
+    noted |= model.noted(sentences)
     scores = sentence_scores.score(model, sentences, "the n-best lists")
     return scores.log_prob, scores.words, scores.unknown
 
