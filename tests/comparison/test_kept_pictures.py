@@ -108,7 +108,9 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, said):
     assert bar.interval == interval and interval[0] < interval[1]
     assert said[0] == f"test, carried ({len(BASE):,} tokens)"
     assert said[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
-    with pytest.raises(UserError, match="not all evaluated on dev: give --split one of test, or eva"):
+    with pytest.raises(
+        UserError, match="not all evaluated on dev: give --split one of test, or eva"
+    ):
         bar_plots.plot_bands([run], str(tmp_path / "b.png"), "dev")
 
 

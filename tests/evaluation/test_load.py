@@ -82,7 +82,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_files_are_no_sentences(loaded, name):
     given, message = WRONG[name]
-    with pytest.raises(UserError, match=f"^{message}: give a list of sentences.*surprisal reads"):
+    with pytest.raises(UserError, match=f"^{message}: give sentences, such as.*surprisal reads"):
         loaded.score(given)
 
 

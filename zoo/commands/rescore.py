@@ -414,8 +414,7 @@ def _rescore_lattices(arguments):
     if arguments.slf:
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
         output_files.check(folder / "a.slf.gz" if folder.exists() else folder, "the lattices")
-    of = f"{len(arguments.lattices):,} file{'s' * (len(arguments.lattices) != 1)}"
-    _tell(f"searching the lattices of {of} under {', '.join(names)}")
+    _tell(f"searching the lattices under {', '.join(names)}")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
     lines = _lattice_lines(search, runs, columns, arguments, words)

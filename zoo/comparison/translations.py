@@ -93,8 +93,8 @@ def by_length(given: Sequence[str], split: str, picture: str | None = None):
     if not of_runs:
         only = f", only of {', '.join(every)}" if every else ""
         raise UserError(
-            f"no run has translations of {split}{only}: python -m zoo translate DIR --split {split} "
-            "--bleu makes them."
+            f"no run has translations of {split}{only}: python -m zoo translate DIR --bleu --split "
+            f"{split} makes them."
         )
     names = [*of_runs]
     read, experiment, corpus = _read(of_runs, split)

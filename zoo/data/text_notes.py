@@ -21,9 +21,8 @@ _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
 _ALONE = re.compile(r"[,;:!?.]+")
 ALONE = frozenset(",;:!?.")
 MARKS = "\"'“”‘’«»()[],;:!?.…"
-# Words that only tokenised text has between blanks, in whatever language: what preprocessing of the
-# Penn Treebank, WikiText and Moses writes for rare words, contractions, brackets, hyphens.
-_SIGNS = frozenset("<unk> <UNK> n't -lrb- -LRB- @-@ @,@ &apos;s &quot;".split())
+# Words of tokenised text alone: those of the Penn Treebank, WikiText and Moses, in any language.
+_SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&quot;"}
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01
 

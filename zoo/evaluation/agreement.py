@@ -67,11 +67,8 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
         bank = Conllu(file, file, fused=fused)
         forms = paradigms(bank.tokens("train"))
         name = pathlib.PurePath(file).name
-        note = (
-            f"\n  other forms are looked up in {name} alone: a treebank's own splits, judged without "
-            "--data, have more pairs, as they take forms from all of them"
-        )
-        yield _judged(run, name, bank, "train", forms, note)
+        alone = f"\n  other forms are looked up in {name} alone, and for the run's splits in all"
+        yield _judged(run, name, bank, "train", forms, alone)
 
 
 def _judged(run, name, bank, split, forms, note=""):

@@ -264,14 +264,14 @@ def check_hypotheses(run):
 def check_lines(sentences: Iterable[str | Sequence[str]]):
     """Raises UserError for sentences that are the content, or the lines, of a file."""
     lines = [one if isinstance(one, str) else "" for one in sentences]
-    several = next((n for n, one in enumerate(lines, 1) if "\n" in one.strip()), None)
     kind = evaluation_texts.form_of(pathlib.Path("-"), "\n".join(lines[:1000]))
-    if several or kind != "plain":
-        what = f"sentence {several} has several lines" if several else f"sentence 1 is of a {kind}"
-        raise UserError(
-            f"{what}: give a list of sentences, such as the lines of a plain text; surprisal reads "
-            "the content of a treebank or table, and python -m zoo score such a file."
-        )
+    for number, line in enumerate(lines, 1):
+        if "\n" in line.strip() or kind != "plain":
+            what = "has several lines" if "\n" in line.strip() else f"is of a {kind}"
+            raise UserError(
+                f"sentence {number} {what}: give sentences, such as the lines of a plain text; "
+                "surprisal reads the content of a treebank or table, and zoo score such a file."
+            )
 
 
 def check_run(run):

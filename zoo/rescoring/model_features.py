@@ -6,20 +6,19 @@ import glob
 import math
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from zoo.errors import UserError, shortened
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import Run
 from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattices import Lattice, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.sources import files
 from zoo.sources.nbest import NBestList
-
-if TYPE_CHECKING:
-    from zoo.evaluation.run import Run
 
 # Hypotheses that are scored together: enough to fill batches, few enough to hold.
 TOGETHER, MANY = 8192, 1000
@@ -142,7 +141,7 @@ class Columns:
     """Features of models, and counts, that are added to each hypothesis."""
 
     # {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats
-    runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)
+    runs: dict[str, Run] = dataclasses.field(default_factory=dict)
     word_count: bool = False
     unknown_count: bool = False
     rank: bool = False
@@ -177,8 +176,6 @@ class Columns:
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
         """Yields the lists with the added features; some thousand hypotheses are held at a time."""
-        from zoo.evaluation import sentence_scores
-
         waiting = iter(lists)
         if not self.names:
             yield from waiting
@@ -247,8 +244,6 @@ class Columns:
 
     def _interpolated(self, texts):
         """Returns log p of texts under the mean of the runs."""
-        from zoo.evaluation import sentence_scores
-
         assert self.interpolation is not None
         run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
         sentences = [sentence_scores.words_by(run, text) for text in texts]
@@ -257,8 +252,6 @@ class Columns:
 
 def _scores(model, texts, noted):
     """Returns (log p, nats, words, unknown words) of hypotheses under a run or an n-gram model."""
-    from zoo.evaluation import sentence_scores
-
     if isinstance(model, SentenceScorer):
         return model.score(texts)
     sentences = [sentence_scores.words_by(model, text) for text in texts]

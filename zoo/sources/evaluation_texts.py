@@ -130,8 +130,7 @@ def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
 
 
 def known_names(header: list[str], *others: str) -> list[str]:
-    """Returns the names of columns, those that are known without their capitals: "Item" is "item",
-    "Sentence_A" is "sentence_A"."""
+    """Returns the names of columns, known ones without capitals: "Item" is "item"."""
     lower = [name.lower() for name in header]
     known = {name.lower(): name for name in (*_KEYS, *_PLACES, *_OTHERS, *others)}
     found = []

@@ -108,7 +108,7 @@ def test_it_says_which_priors_saw_the_treebank(source, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "\n  priors that saw this text: vocabulary\n" in said
     # The run's own splits have more pairs than its files given by --data.
-    told = "other forms are looked up in copy.conllu alone: a treebank's own splits"
+    told = "other forms are looked up in copy.conllu alone, and for the run's splits in all"
     assert told in said
     judge(workdir.path)
     assert "looked up" not in capsys.readouterr().out

@@ -167,7 +167,9 @@ def test_a_table_as_pandas_writes_it(tmp_path):
 def test_a_table_of_items_is_not_taken_for_pairs_or_labels(tmp_path, header, delimiter):
     path = tmp_path / "items.tsv"
     path.write_text(f"{delimiter.join(header)}\n{delimiter.join('abcd'[: len(header)])}\n")
-    with pytest.raises(UserError, match=r"items\.tsv, line 1: .*: write one row per pair, in columns good and bad"):
+    with pytest.raises(
+        UserError, match=r"items\.tsv, line 1: .*: write one row per pair, in columns good and bad"
+    ):
         minimal_pairs.read(str(path))
 
 
