@@ -45,7 +45,7 @@ def first() -> bool:
 @contextlib.contextmanager
 def joined(coordinator: str | None, count: int | str | None, index: int | None) -> Iterator[None]:
     """Connects the processes of a run within a context, to be entered before JAX is used; for the
-    count "auto" JAX finds what is None from SLURM, Open MPI, Kubernetes or a slice of TPUs."""
+    count "auto" JAX finds missing arguments from SLURM, Open MPI, Kubernetes or a slice of TPUs."""
     if not several(coordinator, count, index):
         yield
         return

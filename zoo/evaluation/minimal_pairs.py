@@ -158,8 +158,8 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
         header = known_names(table_rows.header(first, delimiter), *GROUPS, *_SIDES[0])
         if any({*sides} <= {*header} for sides in _SIDES):
             rows = table_rows.rows(text, file, delimiter, full=True)[1]
-            cells = ((number, zip(header, row.values(), strict=True)) for number, row in rows)
-            return _of_rows([(number, dict(row)) for number, row in cells], file, reading)
+            named_rows = ((n, zip(header, row.values(), strict=True)) for n, row in rows)
+            return _of_rows([(n, dict(row)) for n, row in named_rows], file, reading)
         names = {name.lower().partition("_")[0] for name in header}
         if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
             raise UserError(
