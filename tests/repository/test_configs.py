@@ -226,7 +226,9 @@ def test_configs_to_start_with_have_a_star_and_a_time():
     starred = [line for line in lines if line.startswith("* ")]
     without_files = [name for name in configs.names() if name.startswith(("micro_", "own_"))]
     assert [line.split()[1] for line in sorted(starred)] == sorted(without_files)
-    assert all(re.match(r"\* \w+ +\d+ min ", line) for line in starred)
+    # The pairs of own_pairs are of the reader's size; its time was not measured on any.
+    timed = [line for line in starred if "own_pairs" not in line]
+    assert all(re.match(r"\* \w+ +\d+ min ", line) for line in timed)
 
 
 def test_a_config_is_found_without_its_family():
