@@ -32,8 +32,11 @@ def names() -> list[str]:
 
 
 # Configs that need no corpus, for a first run.
-START = ("micro_log_linear", "micro_softmax", "own_letters", "own_pairs", "own_text")
-_MINUTES = re.compile(r"(\d+) minutes")
+START = (
+    *("micro_log_linear", "micro_softmax", "micro_translation"),
+    *("own_letters", "own_pairs", "own_text"),
+)
+_MINUTES = re.compile(r"(\d+) minutes?\b")
 _PARAMETERS = re.compile(r"([\d.]+) billion parameters|([\d,]+) parameters")
 
 
@@ -58,7 +61,7 @@ def table() -> list[str]:
     families: dict[str, list[str]] = {}
     for name, path in paths().items():
         families.setdefault(path.parent.name, []).append(name)
-    order = sorted(families, key=lambda family: (families[family][0] not in START, family))
+    order = sorted(families, key=lambda family: (not {*families[family]} <= {*START}, family))
     lines = [
         "Parameters (M, B: millions, billions) and minutes on one or two CPU cores, where known; "
         "* needs no corpus: start here."

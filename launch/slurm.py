@@ -114,8 +114,13 @@ _OWN = (
 
 
 def _name(option: str) -> str:
-    """Returns the name of an option: of --mem=4G, --mem 4G, -c 4 and -c4."""
-    return re.split("[= ]", option)[0] if option.startswith("--") else option[:2]
+    """Returns the name of an option: of --mem=4G, --mem 4G, -c 4 and -c4, and of --gre=gpu:4, which
+    sbatch reads as --gres."""
+    if not option.startswith("--"):
+        return option[:2]
+    name = re.split("[= ]", option)[0]
+    known = [*_OWN, "--ntasks", *(other for others in _DEFAULTS.values() for other in others)]
+    return name if name in known else next((one for one in known if one.startswith(name)), name)
 
 
 def _sbatch(text: str) -> str:

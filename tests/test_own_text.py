@@ -79,6 +79,32 @@ def test_tokenised_text_is_left_alone(tmp_path):
     assert same_by_hand(recipe)
 
 
+TREEBANK_LINE = " consumers do n't want abc 's <unk> on oct. N at the corp. "
+
+
+@pytest.mark.parametrize("sign", ["<unk>", "n't"])
+def test_tokenised_text_without_punctuation_is_left_alone(tmp_path, sign):
+    kept = [
+        word for word in TREEBANK_LINE.split() if word in (sign, "at", "oct.") or word.isalpha()
+    ]
+    path = written(tmp_path, (" ".join(kept) + "\n") * 300)
+    recipe = own_text.of_text([path])
+    assert recipe.experiment().data.read("train").sentences[0] == kept
+    assert "--language none" in " ".join(recipe.told)
+    pairs = own_text.of_text([path, path])
+    assert pairs.experiment().data.read("train").sentences[0] == kept
+    assert " ".join(pairs.told).count("--language none") == 2
+
+
+def test_unknown_words_of_untokenised_text_stay_whole(tmp_path):
+    line = "Well, <unk> said it's <unk>, and that was all."
+    path = written(tmp_path, (line + "\n") * 300)
+    recipe = own_text.of_text([path])
+    assert recipe.settings.get("data.language", "en") == "en"
+    (first, *_) = recipe.experiment().data.read("train").sentences
+    assert " ".join(first) == "Well , <unk> said it 's <unk> , and that was all ."
+
+
 def test_languages_are_recognised_and_can_be_set(tmp_path):
     path = written(tmp_path, (FRENCH + "\n") * 300)
     assert own_text.of_text([path]).experiment().data.language == "fr"

@@ -63,11 +63,8 @@ def _exported(module: ModuleType) -> list[str]:
 
 
 def imported(name: str) -> type | None:
-    """Returns the component "module:Class" of a module outside zoo that is already imported.
-
-    Returns None if the module is not imported, or if the class is not a component: a dataclass
-    derived from a class of zoo.
-    """
+    """Returns the component "module:Class" of a module outside zoo that is already imported; None
+    if it is not, or if the class is not a dataclass derived from a class of zoo."""
     module, _, of_class = name.partition(":")
     value = getattr(sys.modules.get(module), of_class, None)
     if in_zoo(module) or not isinstance(value, type) or not dataclasses.is_dataclass(value):

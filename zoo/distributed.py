@@ -44,14 +44,8 @@ def first() -> bool:
 
 @contextlib.contextmanager
 def joined(coordinator: str | None, count: int | str | None, index: int | None) -> Iterator[None]:
-    """Connects the processes of a run within a context, to be entered before JAX is used.
-
-    Args:
-      coordinator: HOST:PORT of process 0.
-      count: number of processes. "auto": JAX finds the arguments that are None from SLURM,
-        Open MPI, Kubernetes or a slice of TPUs. None or 1: this process is alone.
-      index: number of this process, from 0.
-    """
+    """Connects the processes of a run within a context, to be entered before JAX is used; for the
+    count "auto" JAX finds missing arguments from SLURM, Open MPI, Kubernetes or a slice of TPUs."""
     if not several(coordinator, count, index):
         yield
         return
@@ -69,11 +63,8 @@ def joined(coordinator: str | None, count: int | str | None, index: int | None) 
 
 
 def _lost(error: BaseException | None) -> str:
-    """Returns JAX's message if an error is due to another process's end, else "".
-
-    Depending on the operation it is one of JAX's own errors or a ValueError, or the cause of an
-    error of orbax.
-    """
+    """Returns JAX's message if an error, or the cause of an error of orbax, is due to another
+    process's end, else ""."""
     while error is not None:
         text = str(error).strip().partition("\n")[0]
         if isinstance(error, (jax.errors.JaxRuntimeError, ValueError)) and text.startswith(_STATUS):

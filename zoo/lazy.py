@@ -43,11 +43,8 @@ def extra() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without(*modules: str) -> Iterator[None]:
-    """Makes modules look as if they were not installed while its context imports others.
-
-    A package may import whatever it finds for uses that the caller does not have. Modules that are
-    loaded already stay visible.
-    """
+    """Makes modules look as if they were not installed while its context imports packages that
+    import whatever they find; modules that are loaded already stay visible."""
     hidden = [name for name in modules if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: cannot be imported
     try:

@@ -33,13 +33,7 @@ class Schedule(Component):
     """
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """Builds the schedule, a function from step to learning rate; subclasses override this.
-
-        Args:
-          peak: the greatest learning rate.
-          epoch_steps: steps of an epoch.
-          total_steps: steps of all epochs.
-        """
+        """Builds the function from step to learning rate, at most `peak`; subclasses do this."""
         raise self._unwritten("build")
 
 
@@ -147,12 +141,7 @@ class Optimizer(Component):
         check_rates(self, "training.optimizer", *self.rates)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """Builds the optax transformation from gradients to updates; subclasses override this.
-
-        Args:
-          epoch_steps: steps of an epoch.
-          total_steps: steps of all epochs.
-        """
+        """Builds the optax transformation from gradients to updates; subclasses override this."""
         raise self._unwritten("build")
 
     def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:
@@ -376,21 +365,8 @@ def _takes_rate(name, maker) -> bool:
 
 
 def build(optimizer: Optimizer, clip: float, epoch_steps: int, total_steps: int):
-    """Builds an optax transformation: clipping of the gradient's global norm, then an optimiser.
-
-    Args:
-      optimizer: the optimiser.
-      clip: the greatest global norm; 0 does not clip.
-      epoch_steps: steps of an epoch.
-      total_steps: steps of all epochs.
-
-    Example:
-      >>> transformation = optimizers.build(optimizers.SGD(1.0), 1.0, 10, 20)
-      >>> gradients = jnp.array([3.0, 4.0])  # of norm 5
-      >>> updates, _ = transformation.update(gradients, transformation.init(gradients))
-      >>> print(updates)
-      [-0.6 -0.8]
-    """
+    """Builds an optax transformation: clipping of the gradient's global norm unless `clip`, the
+    greatest, is 0, then an optimiser."""
     transformation = optimizer.build(epoch_steps, total_steps)
     if not clip:
         return transformation

@@ -98,17 +98,11 @@ _SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
 
 @dataclasses.dataclass(frozen=True)
 class OwnRecipe:
-    """A recipe for a text.
+    """A recipe for a text."""
 
-    Attributes:
-      config: the name of a config of configs/own/.
-      settings: {field: value} that differ from it, in the order of --set.
-      told: sentences that describe the text and the choices made for it.
-    """
-
-    config: str
-    settings: dict[str, Any]
-    told: tuple[str, ...]
+    config: str  # the name of a config of configs/own/
+    settings: dict[str, Any]  # {field: value} that differ from it, in the order of --set
+    told: tuple[str, ...]  # sentences that describe the text and the choices made for it
 
     @classmethod
     def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
@@ -226,7 +220,10 @@ _HOW_LINES = {
 
 def _how_language(language):
     if not language:
-        return "The text is tokenised: words are between its blanks."
+        return (
+            "The text is tokenised: words are between its blanks, as by --language none (the Moses "
+            "tokenizer splits them by --language en)."
+        )
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 

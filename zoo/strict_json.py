@@ -88,11 +88,6 @@ def check(value: Any, shape: Any, name: str = "it") -> None:
     """Checks the types of a value that was read from JSON; {...: shape} is a shape of all values.
 
     (shape, type) is a shape of values that are not of the type, such as types.NoneType for null.
-
-    Example:
-      >>> strict_json.check({"data": {"sha256": 3}}, {"data": {"sha256": str}})
-      Traceback (most recent call last):
-      ValueError: data.sha256 is 3, where text should be
     """
     if isinstance(shape, dict):
         _expect(isinstance(value, dict), value, dict, name)

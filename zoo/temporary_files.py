@@ -137,11 +137,8 @@ def _making(out):
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]):
-    """Puts the name of a file or folder that is written into errors of a full disk.
-
-    Without it, the error of a write does not name a file, and the error of a copy names a temporary
-    file.
-    """
+    """Puts the name of a file or folder that is written into errors of a full disk, which otherwise
+    name none, or a temporary file."""
     try:
         yield
     except OSError as error:

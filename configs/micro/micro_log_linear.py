@@ -5,7 +5,7 @@
 As micro_softmax, but a word is the set of its features, in and out: its identity if it is among the
 200 most frequent of the training text, and its part of speech, gender, number and class. The
 background is the smoothed unigram distribution of the training text alone. Expected: 3.1154 nats a
-token on the test text (perplexity 22.54).
+token on the test text (perplexity 22.54); at most 1 minute on two cores (19 seconds of steps).
 """
 
 from configs import micro_softmax

@@ -4,7 +4,7 @@
 
 The language is generated, nothing is downloaded; `make quickstart` trains it beside
 micro_log_linear and compares both with the language's own entropy. Expected: 3.4119 nats a token on
-the test text (perplexity 30.32).
+the test text (perplexity 30.32); at most 2 minutes on two cores (81 seconds of steps).
 """
 
 from zoo import Evaluation, Experiment, Training

@@ -5,7 +5,7 @@
 Nothing is downloaded. A translation is its source from the last letter to the first, so that its
 first words are near their sources without reversing. Each source has one translation, so a
 perplexity of 1 is possible. Expected: test perplexity 1.09, and 88 to 89 % of the translations
-right in every word, decoded greedily (87.6 and 89.2 % on two machines); about a minute of CPU time.
+right in every word, decoded greedily (87.6 and 89.2 % on two machines); about 1 minute of CPU time.
 """
 
 from zoo import Evaluation, Experiment, Training

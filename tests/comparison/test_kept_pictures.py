@@ -57,12 +57,16 @@ def test_agreement_is_of_one_text_which_is_named(tmp_path, said):
         run = agreement_of(tmp_path / "a", text, text, pairs)
         bar_plots.plot_agreement([run], str(picture))
         drawn = "bank.conllu" if text == "train.conllu" else text
-        assert said[-4] == f"pairs:agreement-{drawn}"
+        told, _, others = said[-4].partition("; --split also takes ")
+        assert told == f"pairs:agreement-{drawn}"
+    assert {*others.split(", ")} == {
+        f"pairs:agreement-{text}" for text in ("bank.conllu", "train.conllu", "validation")
+    }
     assert said[-2].split()[-1] == "7"
     bar_plots.plot_agreement([run], str(picture), "pairs:agreement-bank.conllu")
-    assert said[-4] == "pairs:agreement-bank.conllu" and said[-2].split()[-1] == "9"
+    assert said[-4].startswith("pairs:agreement-bank.conllu; ") and said[-2].split()[-1] == "9"
     assert ">pairs:agreement-bank.conllu</text>" in picture.read_text()
-    with pytest.raises(UserError, match="a has no accuracy on pairs:agreement-x, as zoo compare"):
+    with pytest.raises(UserError, match=r"on pairs:agreement-x, only on .*: give one of these to"):
         bar_plots.plot_agreement([run], str(picture), "pairs:agreement-x")
 
 
@@ -104,7 +108,9 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, said):
     assert bar.interval == interval and interval[0] < interval[1]
     assert said[0] == f"test, carried ({len(BASE):,} tokens)"
     assert said[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
-    with pytest.raises(UserError, match="were not all evaluated on dev"):
+    with pytest.raises(
+        UserError, match="not all evaluated on dev: give --split one of test, or eva"
+    ):
         bar_plots.plot_bands([run], str(tmp_path / "b.png"), "dev")
 
 

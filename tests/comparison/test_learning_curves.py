@@ -116,7 +116,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, drawn, said):
     with pytest.raises(UserError, match="b has not validated anything yet"):
         learning_curves.report([other], str(tmp_path / "c.png"))
     (tmp_path / "b" / METRICS).unlink()
-    with pytest.raises(UserError, match=r"metrics\.jsonl is not in .*b; exports do not keep it"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl is not in .*b, as exports do not"):
         learning_curves.report([other], str(tmp_path / "c.png"))
     fresh = run_of(tmp_path / "c", [4.0], evaluated=False, batch=16)
     learning_curves.report([one, fresh], str(tmp_path / "c.png"))

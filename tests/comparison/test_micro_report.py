@@ -103,6 +103,23 @@ def test_the_figures_stand_beside_the_language_and_are_kept(report, tmp_path):
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 
+@pytest.mark.parametrize("without", ["a", "ab"])
+def test_exports_have_no_learning_curves(report, tmp_path, said, without):
+    _, files, runs = report((), ("training.seed=1",))
+    for file in files:
+        file.unlink()
+    for name in without:
+        (tmp_path / name / "metrics.jsonl").unlink()
+        recipe = json.dumps(configuration.to_json(EXPERIMENT))
+        (tmp_path / name / "experiment.json").write_text(recipe)
+    said.clear()
+    drawn = files if without == "a" else files[1:]
+    assert micro_report.report([*runs]) == drawn
+    assert [file for file in files if file.exists()] == drawn
+    told = [f"metrics.jsonl is not in {tmp_path / name}, as exports do" for name in without]
+    assert all(one in "\n".join(said) for one in told)
+
+
 def test_plots_that_cannot_be_written_are_refused_before_anything_is_scored(report, tmp_path):
     (tmp_path / "bands.png").mkdir()
     with pytest.raises(UserError, match=r"bands\.png cannot be written \(Is a directory"):

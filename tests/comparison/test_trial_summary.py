@@ -126,11 +126,24 @@ def test_unequal_training_is_told_in_the_sentence():
 
 
 def test_a_picture_names_seeds_where_there_are_several(tmp_path):
-    for seeds in (1, 3):
-        file = tmp_path / f"{seeds}.svg"
-        trial_summary.draw(of(row("softmax", 50, seeds=seeds)), file)
-        for told in ("areas: seeds", "points: seeds"):
-            assert (told in file.read_text()) == (seeds > 1)
+    file = tmp_path / "a.svg"
+    for seeds, points in ((1, 4), (3, 4), (3, 1), (3, 0)):
+        losses = [[4.0 - n] * seeds for n in range(points)]
+        of_head = tuple(Point(n, 0.1 * n, tuple(some)) for n, some in enumerate(losses, 1))
+        head = row("softmax", 50, seeds=seeds)._replace(curve=of_head)
+        trial_summary.draw(of(head), file)
+        # Areas are drawn between points alone.
+        assert ("areas: seeds" in file.read_text()) == (seeds > 1 and points > 1)
+        assert ("points: seeds" in file.read_text()) == (seeds > 1)
+
+
+@pytest.mark.parametrize(("minutes", "unit"), [(0.01, "seconds"), (10.0, "minutes")])
+def test_the_axis_of_time_begins_at_0_in_a_unit_that_is_not_tiny(tmp_path, minutes, unit):
+    curve = (Point(1, minutes, (4.0,)), Point(2, 1.01 * minutes, (3.0,)))
+    trial_summary.draw(of(row("softmax", 50)._replace(curve=curve)), tmp_path / "a.svg")
+    picture = (tmp_path / "a.svg").read_text()
+    assert f">{unit} of training steps</text>" in picture
+    assert picture.count(">0.0</text>") + picture.count(">0</text>") == 2  # and of parameters
 
 
 def test_the_table():

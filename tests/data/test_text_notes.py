@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pytest
 
-from zoo.data import Corpus, Source, Text, Vocabulary, text_notes
+from zoo.data import Corpus, RawText, Source, Text, Vocabulary, text_notes
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 
@@ -107,6 +107,8 @@ def test_both_kinds():
     assert text_notes.looks_tokenised(tokenised) and not text_notes.looks_tokenised(raw)
     without = collections.Counter(["mr.", "smith", "has", "1,000", "u.s.", "shares"])
     assert not text_notes.looks_tokenised(without)
+    assert text_notes.looks_tokenised(without + collections.Counter(["<unk>"]))
+    assert not text_notes.looks_tokenised(raw + collections.Counter(["<unk>"]))
 
 
 @pytest.mark.parametrize(("text", "told"), [(RAW, True), (TOKENISED, False)])
@@ -116,6 +118,16 @@ def test_a_lexicon_of_untokenised_text_is_warned_of(tmp_path, caplog, text, told
     with caplog.at_level(logging.WARNING, "zoo"):
         Vocabulary().build(Text(train=str(path), validation=str(path)))
     assert ("looks untokenised: 3 of its 10 words, as 'Well,', 'late?'" in caplog.text) == told
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", True), ("", False)])
+def test_a_second_tokenisation_is_warned_of(tmp_path, caplog, language, told):
+    path = tmp_path / "a.txt"
+    path.write_text("abc 's <unk> did n't")
+    source = RawText(train=str(path), validation=str(path), language=language, lines="sentences")
+    with caplog.at_level(logging.WARNING, "zoo"):
+        Vocabulary().build(source)
+    assert ("the Moses tokenizer for en splits its other words again" in caplog.text) == told
 
 
 def test_an_unknown_word_that_is_known_without_its_mark():

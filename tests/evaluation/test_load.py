@@ -62,7 +62,34 @@ def test_surprisal_reads_the_text_of_a_treebank_as_one(loaded):
     found = loaded.surprisal(f"# global.columns = ID FORM\n# sent_id = a\n{tokens}\n")
     plain = loaded.surprisal("le chat\n")
     assert [(row.id, row.word) for row in found][:2] == [("a", "le"), ("a", "chat")]
+    assert [row.token for row in found] == ["1", "2", ""]  # and none of the boundary
+    assert {row.token for row in plain} == {""}
+    items = loaded.surprisal("item\tsentence\tgroup\n1\tle chat\tx\n")
+    assert [row.token for row in items] == ["", "", ""]
     assert [row.surprisal_nats for row in found] == [row.surprisal_nats for row in plain]
+
+
+ROW = "1\tle\tle" + "\t_" * 7
+WRONG = {
+    "a treebank": ([f"# sent_id = a\n{ROW}\n\n"], "sentence 1 has several lines"),
+    "its lines": (["# sent_id = a\n", f"{ROW}\n", "\n"], "sentence 1 is of a treebank"),
+    "a table": (["item\tword\n1\tle\n1\tchat"], "sentence 1 has several lines"),
+    "its rows": (["item\tword", "1\tle"], "sentence 1 is of a table"),
+    "a text": (["le chat", "le chat\nles chats\n"], "sentence 2 has several lines"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_files_are_no_sentences(loaded, name):
+    given, message = WRONG[name]
+    with pytest.raises(UserError, match=f"^{message}: give sentences, such as.*surprisal reads"):
+        loaded.score(given)
+
+
+def test_lines_with_their_ends_are_sentences(loaded):
+    bare = loaded.score(["le chat", "les chats"])
+    ended = loaded.score(["le chat\n", "les chats\n"])
+    assert [row.log_prob for row in ended] == [row.log_prob for row in bare]
 
 
 def test_scores_after_prefixes_are_sums_of_steps(loaded, tmp_path):

@@ -65,6 +65,9 @@ def test_slurm_has_a_task_for_each_run(runs, capsys):
     ("given", "replaced"),
     [
         ("--gres=gpu:4", "--gres=gpu:1"),
+        ("--gre=gpu:4", "--gres=gpu:1"),
+        ("--cpus-per-t 16", "--cpus-per-task=4"),
+        ("--ntasks=4", None),
         ("--gpus-per-node=4", "--gres=gpu:1"),
         ("-G 4", "--gres=gpu:1"),
         ("--cpus-per-task=16", "--cpus-per-task=4"),

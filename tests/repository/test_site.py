@@ -174,7 +174,7 @@ def test_components_of_ones_own_train_as_the_page_says(tmp_path):
     lines = [f"{'AB'[row % 2]}: word{row % 7} and word{row % 5} again\n" for row in range(2000)]
     (tmp_path / "dialogues.txt").write_text("".join(lines))
     *commands, last = re.findall(r"^    python (.+)$", page.read_text("utf-8"), re.MULTILINE)
-    assert len(commands) == 10 and last.endswith("--trust my_heads:Cosines")
+    assert len(commands) == 12 and last.endswith("--trust my_heads:Cosines")
 
     def call(command, state):
         program, *arguments = shlex.split(command)

@@ -1,5 +1,6 @@
 """Features that runs add to n-best lists are their scores of the sentences."""
 
+import dataclasses
 import itertools
 import math
 import shutil
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import scored_sentences
+from zoo.commands import rescore
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.priors.arpa import SentenceScorer
@@ -88,6 +90,24 @@ def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
     runs = ("--run", str(trained), "--run", "other")
     told = errors(lists, "interpolate", "t", *runs)
     assert told == "1 of the 2 words of t are unknown to the run (50.00%)\n"
+
+
+def test_words_with_blanks_are_told_by_all_commands(trained, tmp_path, call, monkeypatch):
+    """Of a treebank's words, which lists, texts and lattices have as several."""
+    run = Run.load(trained)
+    lexicon = dataclasses.replace(run.lexicon, words=(*run.lexicon.words[:-1], "le chat"))
+    runs = {name: dataclasses.replace(run, lexicon=lexicon) for name in ("one", "other")}
+    monkeypatch.setattr(rescore, "_runs", lambda arguments: runs)
+    (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n")
+    (tmp_path / "r").write_text("le chat\n")
+    told = "'le chat': words with blanks in the training text, and several words here"
+    for line, times in (
+        (("tune", "l", "r", "--metric", "wer", "--weights", "w"), 2),
+        (("apply", "l", "w"), 2),
+        (("interpolate", "r", "--run", "one", "--run", "other"), 1),
+    ):
+        code, _, errors = call(*line)
+        assert (code, errors.count(told)) == (0, times), errors
 
 
 def test_runs_whose_names_mean_something_else_are_refused(trained):

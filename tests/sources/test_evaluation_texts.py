@@ -231,9 +231,39 @@ def test_a_csv_file_with_a_column_of_text_or_nothing_is_read_as_in_training(tmp_
     assert not evaluation_texts.is_one(str(path), column="word")
 
 
+def lowered(table):
+    """A table whose header has no capitals."""
+    header, end, rows = table.partition("\n")
+    return header.lower() + end + rows
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv", "t.txt"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "Item\tSubject\tCondition\tRegion\tWord\n1\ta\tx\t1\tle\n1\ta\tx\t2\tchat\n"
+        "1\tb\tx\t1\tle\n1\tb\tx\t2\tchat\n",
+        "Item\tSENTENCE\tCritical\n3\tle chat dort\tchat dort\n",
+        "ITEM\tSentence_a\tSentence_b\tCritical_a\tCritical_b\n"
+        "3\tle chat\tles chats\tchat\tchats\n",
+        "Good\tBad\nle chat\tles chat\n",
+    ],
+)
+def test_capitals_of_known_columns_do_not_matter(read, name, table):
+    if name == "t.csv":
+        table = table.replace("\t", ",")
+    found, expected = read(table, name), read(lowered(table), name)
+    assert (found.columns, found.sentences) == (expected.columns, expected.sentences)
+
+
+def test_two_columns_that_differ_by_capitals_keep_their_names(read):
+    given = read("item\tItem\tItems\tsentence\n1\ta\tb\tle chat\n", "t.tsv")
+    assert given.sentences[0].id == "1" and given.columns == ("Item", "Items")
+
+
 def test_a_table_of_other_names_tells_which_there_are(read):
-    with pytest.raises(UserError, match=r"nor 'sentence', .*, but 'Item', 'Sentence': rename"):
-        read("Item;Sentence\n1;le chat\n", "items.csv")
+    with pytest.raises(UserError, match=r"nor 'sentence', .*, but 'Item', 'Phrase': rename"):
+        read("Item;Phrase\n1;le chat\n", "items.csv")
 
 
 def test_tokens_of_a_treebank_have_their_ids(read):

@@ -72,11 +72,8 @@ def affine(inputs, weights, bias):
 
 
 def gradient(inputs, slopes, weights):
-    """Computes the gradient of the weights in matmul(inputs, weights), [K, M], in their type.
-
-    The leading axes are not merged: if devices share one of them, merging would send all rows to
-    every device.
-    """
+    """Computes the gradient of the weights in matmul(inputs, weights), [K, M], in their type,
+    without merging leading axes, which would send all rows of a shared one to every device."""
 
     def of_weights(inputs, slopes):
         return einsum("...k,...m->km", rounded_as(inputs, weights), slopes).astype(weights.dtype)
@@ -85,11 +82,8 @@ def gradient(inputs, slopes, weights):
 
 
 def _sharded_like(array, function, *operands):
-    """Computes function(*operands), which has the array's shape, with the array's sharding.
-
-    Where a product sums over an axis that is sharded explicitly, JAX leaves the choice of the
-    result's sharding to the caller.
-    """
+    """Computes function(*operands), which has the array's shape, with the array's sharding, which
+    JAX leaves to the caller where a product sums over an explicitly sharded axis."""
     mesh = sharded_functions.explicit_mesh(operands)
     if mesh is None:
         return function(*operands)

@@ -36,11 +36,8 @@ def at_most(block: int, rows: int) -> int:
 
 
 def even(rows: int, most: int) -> int:
-    """Chooses the number of rows of a block, for few blocks with little padding.
-
-    Up to half as many blocks more are taken if their number then divides the rows: padding would
-    change the sharding of rows over devices.
-    """
+    """Chooses the number of rows of a block, for few blocks with little padding: up to half as many
+    blocks more if their number divides the rows, since padding would change the rows' sharding."""
     if not is_known(rows):
         return max(1, min(most, OF_ANY_ROWS))
     fewest = max(1, -(-rows // max(1, most)))

@@ -241,7 +241,9 @@ def _interpolate(arguments):
     if not lines:
         raise UserError(f"{arguments.text} has no words: give a text that has some.")
     sentences = [sentence_scores.words_by(first, text) for text in lines]
-    options.print_notes([first.share(sentences, arguments.text)])
+    options.print_notes([first.share(sentences, arguments.text), *first.notes(sentences)])
+    if len(sentences) >= MANY:
+        _tell(f"scoring {len(sentences):,} sentences under {', '.join(runs)}")
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
     tuned = run_interpolation.tune_weights(log_probs)
     weights = run_interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
@@ -412,6 +414,7 @@ def _rescore_lattices(arguments):
     if arguments.slf:
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
         output_files.check(folder / "a.slf.gz" if folder.exists() else folder, "the lattices")
+    _tell(f"searching the lattices under {', '.join(names)}")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
     lines = _lattice_lines(search, runs, columns, arguments, words)
@@ -420,7 +423,7 @@ def _rescore_lattices(arguments):
         of = f"the lattices, each counted once, by {name},"
         unknown = [*one.experiment.vocabulary.missing([sorted(words)], one.lexicon)]
         note = sentence_scores.share(len(words), len(unknown), of)
-        options.print_notes([note and f"{note}: {named(unknown)}"])
+        options.print_notes([note and f"{note}: {named(unknown)}", *one.notes([sorted(words)])])
 
 
 def _search_weights(arguments, columns):

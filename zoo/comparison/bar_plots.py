@@ -243,15 +243,14 @@ def plot_bands(
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
     columns = comparison.columns(runs.results)
-    of_all = [
-        column
-        for column, passports in columns.items()
-        if len(passports) == len(runs.paths) and split in (None, column.split)
-    ]
+    shared = [one for one, passports in columns.items() if len(passports) == len(runs.paths)]
+    of_all = [column for column in shared if split in (None, column.split)]
     if not of_all:
+        there = ", ".join(dict.fromkeys(column.split for column in shared))
+        mend = f"give --split one of {there}, or evaluate them" if there else "evaluate them"
         raise UserError(
-            f"the runs were not all evaluated on {split or 'one text'}: python -m zoo evaluate DIR "
-            "--split NAME makes such results."
+            f"the runs were not all evaluated on {split or 'one text'}: {mend} by python -m zoo "
+            "evaluate DIR --split NAME."
         )
     # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
     column = min(of_all, key=lambda one: (leakage.is_validation(one.split), ":" in one.split))
@@ -268,7 +267,8 @@ def plot_bands(
     bands(bars, file, title=title)
     several = [len(group.runs) > 1 for group in runs.groups]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
-    output_files.show(title, *table(bars, "occurrences", "tokens", interval, 4), file)
+    told = _with_others(title, column.split, shared)
+    output_files.show(told, *table(bars, "occurrences", "tokens", interval, 4), file)
 
 
 def plot_agreement(
@@ -284,15 +284,21 @@ def plot_agreement(
             if _has_counts(found := record["figures"].get("cases"))
         }
         for questions, of_runs in read_answers(runs.paths.values()).items()
-        if not questions.options and split in (None, questions.split)  # others: the same again
+        if not questions.options  # others: the same again
     }
     for name, path in runs.paths.items():
-        if not any(path in of_paths for of_paths in cases.values()):
+        there = [questions.split for questions, of_paths in cases.items() if path in of_paths]
+        if there and split not in (None, *there):
+            raise UserError(
+                f"{path} has no accuracy on {split}, only on {', '.join(there)}: give one of these "
+                "to --split."
+            )
+        if not there:
             micro = "Micro" in runs.recipes[name].get("data", {}).get("component", "")
             how = f"compare --micro {path}" if micro else f"evaluate {path} --agreement"
-            on = f"{split}, as zoo compare names it" if split else "pairs"
-            raise UserError(f"{path} has no accuracy on {on}: python -m zoo {how}.")
-    shared = [one for one in cases if cases[one].keys() == {*runs.paths.values()}]
+            raise UserError(f"{path} has no accuracy on pairs: python -m zoo {how}.")
+    every = [one for one in cases if cases[one].keys() == {*runs.paths.values()}]
+    shared = [one for one in every if split in (None, one.split)]
     if not shared:
         raise UserError(
             f"{' and '.join(runs.paths.values())} were judged on different pairs: judge all alike "
@@ -305,7 +311,14 @@ def plot_agreement(
     of_text = {name: cases[text][path] for name, path in runs.paths.items()}
     bars = accuracy_bars(of_text, runs.groups)
     accuracy(bars, file, str(text))
-    output_files.show(str(text), *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+    told = _with_others(str(text), text.split, every)
+    output_files.show(told, *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+
+
+def _with_others(title, split, texts):
+    """Returns the title of a picture's text, with the other texts that it could be of."""
+    others = [one for one in dict.fromkeys(text.split for text in texts) if one != split]
+    return f"{title}; --split also takes {', '.join(others)}" if others else title
 
 
 def _has_counts(cases):

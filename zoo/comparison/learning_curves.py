@@ -46,11 +46,24 @@ def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
     metrics = workdir.path / METRICS
     if not metrics.exists():
         workdir.experiment()  # an error of its own, if there is no run at all
-        raise UserError(f"{METRICS} is not in {run}; exports do not keep it.")
+        raise UserError(f"{METRICS} is not in {run}, as exports do not keep it: give the run.")
     found = read(metrics, fields)
     if not found:
         raise UserError(f"{run} has not validated anything yet: train it further.")
     return found
+
+
+def of_paths(
+    paths: Mapping[str, Any], fields: dict[str, Any]
+) -> tuple[dict[str, list[dict]], dict[str, str]]:
+    """Returns ({run: its validations}, {run without any: why})."""
+    lines, missing = {}, {}
+    for name, path in paths.items():
+        try:
+            lines[name] = of_run(str(path), fields)
+        except UserError as error:
+            missing[name] = str(error)
+    return lines, missing
 
 
 def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:

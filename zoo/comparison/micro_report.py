@@ -100,19 +100,21 @@ def report(workdirs: list[str]) -> list[pathlib.Path]:
         *_bands(own_bands, bands),
         *_accuracies(cases),
     )
-    _draw(files, language, runs, compared.groups, bands, kept, own_bands, cases)
-    output_files.show(*(f"wrote {path}" for path in files))
+    lines, missing = learning_curves.of_paths(
+        {name: run.path for name, run in runs.items()}, learning_curves.WITH_TRAINING["step"]
+    )
+    _draw(files, language, runs, compared.groups, lines, bands, kept, own_bands, cases)
+    files = files if lines else files[1:]
+    output_files.show(*missing.values(), *(f"wrote {path}" for path in files))
     return files
 
 
-def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
-    fields = learning_curves.WITH_TRAINING["step"]
-    lines = {name: learning_curves.of_run(str(run.path), fields) for name, run in runs.items()}
-    curves = [
-        learning_curves.Curve.of(group, [lines[run] for run in group.runs]) for group in groups
-    ]
-    limit = _validation_limit(language, next(iter(runs.values())))
-    learning_curves.draw(curves, files[0], limit=limit)
+def _draw(files, language, runs, groups, lines, bands, kept, own_bands, cases):
+    of_groups = [(group, [*group.of(lines).values()]) for group in groups]
+    curves = [learning_curves.Curve.of(*of_group) for of_group in of_groups if of_group[1]]
+    if curves:
+        limit = _validation_limit(language, next(iter(runs.values())))
+        learning_curves.draw(curves, files[0], limit=limit)
     rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}

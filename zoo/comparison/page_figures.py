@@ -114,15 +114,9 @@ def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
 def curves_section(runs: Comparison) -> str:
     """Draws the learning curves of recipes in one chart."""
     drawn, shown, best = [], [], []
-    missing: dict[str, str] = {}
+    lines, missing = learning_curves.of_paths(runs.paths, learning_curves.FIELDS["step"])
     for recipe in runs.groups:
-        of_seeds = []
-        for name, path in recipe.of(runs.paths).items():
-            try:
-                of_seeds.append(learning_curves.of_run(path, learning_curves.FIELDS["step"]))
-            except UserError as error:
-                missing[name] = str(error)
-        if of_seeds:
+        if of_seeds := [*recipe.of(lines).values()]:
             drawn += lines_of(Curve.of(recipe, of_seeds))
             shown.append(recipe)
             best.append((recipe.name, _best(of_seeds)))

@@ -232,7 +232,7 @@ def predict(
         run=run_name,
         number=number,
         name=file or f"{name}, {corpus.name}",
-        rows=[surprisal.Row(*row[: len(surprisal.COLUMNS)]) for row in rows],
+        rows=[surprisal.Row.of(row, given) for row in rows],
         text=encoded,
         best=best,
         features=features,

@@ -88,11 +88,13 @@ def by_length(given: Sequence[str], split: str, picture: str | None = None):
         from zoo.comparison import plot_style  # matplotlib, which tables do not need
 
         plot_style.check_file(picture)
-    of_runs = found(given, [split]).get(split)
+    every = found(given, [])
+    of_runs = every.get(split)
     if not of_runs:
+        only = f", only of {', '.join(every)}" if every else ""
         raise UserError(
-            f"no run has translations of {split}: python -m zoo translate DIR --split {split} "
-            "--bleu makes them."
+            f"no run has translations of {split}{only}: python -m zoo translate DIR --bleu --split "
+            f"{split} makes them."
         )
     names = [*of_runs]
     read, experiment, corpus = _read(of_runs, split)

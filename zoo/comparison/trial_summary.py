@@ -378,18 +378,22 @@ def write(folder: pathlib.Path, summary: Summary):
 def draw(summary: Summary, file: pathlib.Path):
     """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
     rows, several = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
+    areas = any(len(row.runs.losses) > 1 and len(row.curve) > 1 for row in rows)
+    longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
+    unit, units = ("seconds", 60) if longest < 1 else ("minutes", 1)
     numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
     with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
         curves, points = figure.subplots(1, 2)
         for number, row in zip(numbers, rows, strict=True):
             style = plot_style.style(number)
-            _draw_curve(curves, row, style)
+            _draw_curve(curves, row, style, units)
             _draw_point(points, row, style)
         curves.set(
             title="While training",
-            xlabel="minutes of training steps",
-            ylabel="perplexity on validation" + "; areas: seeds" * several,
+            xlabel=f"{unit} of training steps",
+            ylabel="perplexity on validation" + "; areas: seeds" * areas,
         )
+        curves.set_xlim(0, 1.05 * units * longest)
         points.set(
             title="Trained",
             xlabel="parameters",
@@ -415,17 +419,17 @@ def _scale(axes):
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _draw_curve(axes, row: Row, style: dict[str, Any]):
+def _draw_curve(axes, row: Row, style: dict[str, Any], units: int):
     """Draws the validations of a head: the mean of its seeds, and their span."""
     if not row.curve:
         return
-    minutes = [point.minutes for point in row.curve]
+    times = [units * point.minutes for point in row.curve]
     means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
-    axes.plot(minutes, means, markersize=4, **style)
+    axes.plot(times, means, markersize=4, **style)
     if len(row.runs.losses) > 1:
         low = [perplexity_of(min(point.losses)) for point in row.curve]
         high = [perplexity_of(max(point.losses)) for point in row.curve]
-        axes.fill_between(minutes, low, high, color=style["color"], alpha=0.2, linewidth=0)
+        axes.fill_between(times, low, high, color=style["color"], alpha=0.2, linewidth=0)
 
 
 def _draw_point(axes, row: Row, style: dict[str, Any]):

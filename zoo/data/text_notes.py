@@ -21,6 +21,8 @@ _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
 _ALONE = re.compile(r"[,;:!?.]+")
 ALONE = frozenset(",;:!?.")
 MARKS = "\"'“”‘’«»()[],;:!?.…"
+# Words of tokenised text alone: those of the Penn Treebank, WikiText and Moses, in any language.
+_SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&quot;"}
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01
 
@@ -33,13 +35,24 @@ def counts_of(counts: Mapping[str, int]) -> tuple[int, int, int]:
 
 
 def looks_tokenised(counts: Mapping[str, int]) -> bool:
-    """Whether a text has marks that stand alone, and hardly any attached to a word."""
+    """Whether a text has marks that stand alone, or signs of a tokenizer, and hardly any marks
+    attached to a word."""
     tokens, attached, alone = counts_of(counts)
+    if attached <= SHARE * tokens and not _SIGNS.isdisjoint(counts):
+        return True
     return alone > SHARE * tokens and alone > 10 * attached
 
 
-def warn(counts: Mapping[str, int]):
-    """Logs a warning if a training text looks untokenised: many of its words have a mark."""
+def warn(counts: Mapping[str, int], language: str = ""):
+    """Logs a warning if a training text looks untokenised, many of its words having a mark, or is
+    tokenised for a language although it has <unk>."""
+    if language and counts.get("<unk>"):
+        logger.warning(
+            "the training text has <unk>, as tokenised text has, and the Moses tokenizer for %s "
+            "splits its other words again: give --language none to zoo text or zoo try, or --set "
+            "data.language= to train.py, if its words stand between blanks",
+            language,
+        )
     tokens, attached, _ = counts_of(counts)
     if attached <= SHARE * tokens:
         return

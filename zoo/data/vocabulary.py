@@ -124,7 +124,7 @@ class Vocabulary:
         marks += [UNKNOWN] if self.unknown != "refused" else []
         counts = token_counts(corpora, self.splits)
         others = (text.token_counts() for split, text in corpora.items() if split != "train")
-        text_notes.warn(counts)
+        text_notes.warn(counts, source.form.language)
         text_notes.warn_of_forms(dict.fromkeys(itertools.chain(counts, *others)))
         kept = [
             word

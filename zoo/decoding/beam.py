@@ -419,14 +419,8 @@ LEAST_BLOCK = 8
 
 
 def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-    """Finds the largest numbers of each row, in falling order, and their columns.
-
-    The results are equal to `jax.lax.top_k`; among equal numbers the first column is taken. The
-    function is faster on CPUs where rows are long: the largest numbers are in the `count` blocks of
-    a row with the largest maxima.
-
-    Gives (numbers [N, count], columns int32 [N, count]).
-    """
+    """Returns the result of `jax.lax.top_k`, faster for long rows on CPUs: the largest numbers of a
+    row are in its `count` blocks with the largest maxima."""
     rows, size = array.shape
     block = block_size(size, count)
     if block < LEAST_BLOCK:

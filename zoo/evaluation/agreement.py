@@ -66,10 +66,12 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
         fused = run.experiment.data.form.fused or "surface"  # as in the run's own data
         bank = Conllu(file, file, fused=fused)
         forms = paradigms(bank.tokens("train"))
-        yield _judged(run, pathlib.PurePath(file).name, bank, "train", forms)
+        name = pathlib.PurePath(file).name
+        alone = f"\n  other forms are looked up in {name} alone, and for the run's splits in all"
+        yield _judged(run, name, bank, "train", forms, alone)
 
 
-def _judged(run, name, bank, split, forms):
+def _judged(run, name, bank, split, forms, note=""):
     """Judges a run on the pairs of a treebank's sentences."""
     sentences = bank.tokens(split)
     pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
@@ -101,7 +103,7 @@ def _judged(run, name, bank, split, forms):
     figures = {"cases": by_case(scores, facts), "both_seen": scores.chosen(seen).figures()}
     record["figures"] |= figures
     every = [*rows(pairs, scores)]
-    return Judgement(run, record, describe(record), scores.answers(), every, COLUMNS)
+    return Judgement(run, record, describe(record) + note, scores.answers(), every, COLUMNS)
 
 
 def rows(

@@ -124,6 +124,7 @@ class LoadedModel(Loaded):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.lexicon.of_characters:
             sentence_scores.check_run(self)
+            sentence_scores.check_lines(sentences if prefixes is None else [])
         read = [
             sentence_scores.words_by(self, one) if isinstance(one, str) else self.words_in(one)
             for one in sentences
@@ -150,7 +151,7 @@ class LoadedModel(Loaded):
             given = evaluation_texts.of_string(text, pathlib.Path(name), name, self.reading)
         run = self.for_text(given, state, lines=True)
         rows = word_surprisal.rows(given, *run.score_corpus(given.corpus), run.lexicon)
-        return [word_surprisal.Row(*row[: len(word_surprisal.COLUMNS)]) for row in rows]
+        return [word_surprisal.Row.of(row, given) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the

@@ -22,7 +22,7 @@ from zoo.evaluation.run import Run
 from zoo.evaluation.sentence_scores import PLAIN, words_of
 from zoo.lexicon import Lexicon
 from zoo.sources import files, table_rows
-from zoo.sources.evaluation_texts import Reading
+from zoo.sources.evaluation_texts import Reading, known_names
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
@@ -155,15 +155,16 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     if first.lstrip().startswith("{"):
         return _of_rows(_json_rows(lines, file), file, reading)
     for delimiter in "\t,;":
-        header = table_rows.header(first, delimiter)
+        header = known_names(table_rows.header(first, delimiter), *GROUPS, *_SIDES[0])
         if any({*sides} <= {*header} for sides in _SIDES):
             rows = table_rows.rows(text, file, delimiter, full=True)[1]
-            return _of_rows(rows, file, reading)
+            named_rows = ((n, zip(header, row.values(), strict=True)) for n, row in rows)
+            return _of_rows([(n, dict(row)) for n, row in named_rows], file, reading)
         names = {name.lower().partition("_")[0] for name in header}
         if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
             raise UserError(
-                f"{file}, line {lines[0][0]}: a table with the columns {named(header)}: call the "
-                "two sentences of a pair good and bad."
+                f"{file}, line {lines[0][0]}: a table with the columns {named(header)}: write one "
+                "row per pair, in columns good and bad."
             )
     cells = table_rows.header(first)
     if len(cells) > 2 and not {"", *_LABELS} & {*cells}:

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import itertools
 import pathlib
 import re
 from collections.abc import Sequence
@@ -308,6 +309,13 @@ class Run:
             *text_notes.notes(sentences, unknown, self.lexicon),
         )
         return [note for note in notes if note]
+
+    def noted(self, sentences: Sequence[list[str]]) -> dict[tuple[str, ...], None]:
+        """Returns the parts of sentences that their notes are about: of a text read in pieces."""
+        unknown = self.experiment.vocabulary.missing(sentences, self.lexicon)
+        marks = text_notes.ALONE.intersection(itertools.chain.from_iterable(sentences))
+        spaced = (tuple(word.split()) for word in text_notes.spaced(sentences, self.lexicon))
+        return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *spaced])
 
     def share(self, sentences: Sequence[list[str]], of: str) -> str | None:
         """Returns a note on the share of unknown words in sentences; None without any."""

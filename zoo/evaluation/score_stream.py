@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Iterator
 
 from zoo import lazy
-from zoo.data import text_notes
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.perplexity import perplexity_of
@@ -86,9 +85,7 @@ class Stream:
         self.sentences = self.lists = self.words = self.unknown_words = 0
         self.log_prob = self.log_prob_known = 0.0
         self.nbest = False
-        self.unknown: dict[str, None] = {}
-        self.marks: set[str] = set()  # punctuation that stands alone
-        self.spaced: dict[str, None] = {}  # words of the lexicon that are several words here
+        self.noted: dict[tuple[str, ...], None] = {}
 
     def lines(self) -> Iterator[str]:
         """Yields the lines of the table."""
@@ -118,11 +115,7 @@ class Stream:
         self.nbest = sentences.nbest and sentences.ids is not None
         if sentences.ids is not None:
             self.lists += len({*sentences.ids})
-        self.unknown |= dict.fromkeys(
-            self.run.experiment.vocabulary.missing(sentences.words, self.run.lexicon)
-        )
-        self.spaced |= dict.fromkeys(text_notes.spaced(sentences.words, self.run.lexicon))
-        self.marks |= text_notes.ALONE & {word for words in sentences.words for word in words}
+        self.noted |= self.run.noted(sentences.words)
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
@@ -137,8 +130,7 @@ class Stream:
         notes = [summary, sentence_scores.warning(self.run.lexicon, unknown)]
         if unknown == words:
             notes.append(sentence_scores.share(words, unknown, self.path))
-        known_apart = map(str.split, self.spaced)
-        notes += self.run.notes([[*self.unknown], [*self.marks], *known_apart])
+        notes += self.run.notes([*map(list, self.noted)])
         sums = None if self.base is None else self._sums(math.log(self.base))
         return [note for note in (*notes, sums) if note]
 

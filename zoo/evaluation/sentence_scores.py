@@ -9,7 +9,8 @@ import collections
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -258,6 +259,19 @@ def check_hypotheses(run):
     """Raises UserError unless a run scores hypotheses: sentences, or lines of characters."""
     if not run.lexicon.of_characters:
         check_run(run)
+
+
+def check_lines(sentences: Iterable[str | Sequence[str]]):
+    """Raises UserError for sentences that are the content, or the lines, of a file."""
+    lines = [one if isinstance(one, str) else "" for one in sentences]
+    kind = evaluation_texts.form_of(pathlib.Path("-"), "\n".join(lines[:1000]))
+    for number, line in enumerate(lines, 1):
+        if "\n" in line.strip() or kind != "plain":
+            what = "has several lines" if "\n" in line.strip() else f"is of a {kind}"
+            raise UserError(
+                f"sentence {number} {what}: give sentences, such as the lines of a plain text; "
+                "surprisal reads the content of a treebank or table, and zoo score such a file."
+            )
 
 
 def check_run(run):

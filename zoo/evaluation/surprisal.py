@@ -29,9 +29,15 @@ class Row(NamedTuple):
     surprisal_nats: float
     surprisal_bits: float
     counted: bool
+    token: str = ""  # the ID of a treebank's token
+
+    @classmethod
+    def of(cls, values: tuple, given: GivenText) -> "Row":
+        """Makes a row of values of `columns`, without the own columns of a table."""
+        return cls(*values[: len(COLUMNS)], *values[len(COLUMNS) + len(given.columns) :])
 
 
-COLUMNS = Row._fields
+COLUMNS = Row._fields[:-1]
 
 
 def columns(given: GivenText) -> tuple[str, ...]:

@@ -115,11 +115,8 @@ def target_logits(hidden, weights, bias, targets, shaping=UNSHAPED):
 
 
 def difference(expected, targets, observed, words=None):
-    """Computes gradients of logits: expected minus observed in the columns of the targets.
-
-    The two nearly cancel where a model is sure, so they are subtracted before the gradient is
-    rounded to a type of fewer bits.
-    """
+    """Computes gradients of logits: expected minus observed in the columns of the targets, which
+    nearly cancel where a model is sure, and so are subtracted before the gradient is rounded."""
     words = jnp.arange(expected.shape[1]) if words is None else words
     is_target = words[None] == targets[:, None]
     return expected - jnp.where(is_target, observed[:, None], 0).astype(expected.dtype)
@@ -184,11 +181,8 @@ def logits_of_rows(cut, number, shaping, hidden, weights, bias):
 
 
 class Exponentials(NamedTuple):
-    """A running sum of exponentials.
-
-    Its logarithm is only taken at the end: a logarithm after each block would add a rounding error
-    each time.
-    """
+    """A running sum of exponentials; its logarithm is only taken at the end, for one after each
+    block would add a rounding error each time."""
 
     largest: jax.Array  # the largest logit so far, [N]
     total: jax.Array  # the sum of exp(logit - largest), [N]
@@ -506,11 +500,7 @@ def exact_terms(
 
 @jax.custom_vjp
 def _backward_only(array):
-    """Returns the array, without forward-mode derivatives.
-
-    The blocked form has reverse mode only, so the plain form, which small vocabularies use, has
-    reverse mode only, too.
-    """
+    """Returns the array, without forward-mode derivatives, which the blocked form does not have."""
     return array
 
 

@@ -39,11 +39,8 @@ def added(sums, gradients):
 
 
 def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
-    """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens.
-
-    The gradient of a weight is the token's loss, or 0 if the weight is 0 and the loss not finite:
-    see the module's docstring.
-    """
+    """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens: see the module's
+    docstring."""
     shared = jax.tree.map(jnp.asarray, shared)  # numpy's arrays take no traced numbers of rows
     shared, *of_tokens = sharded_functions.alike((shared, columns, data, token_weights))
     return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
@@ -164,11 +161,8 @@ def usable_states(states):
 
 
 def present_states(states, token_weights):
-    """Returns (states [..., D], weights [...]) without unusable states of tokens of weight 0.
-
-    Such a state is replaced by zeros, since 0 times NaN would make sums over tokens NaN, and the
-    token's weight has no gradient.
-    """
+    """Returns (states [..., D], weights [...]), the unusable states of tokens of weight 0 replaced
+    by zeros, since 0 times NaN would make sums NaN; such a weight has no gradient."""
     without_state = (token_weights == 0) & ~usable_states(states)
     states = jnp.where(without_state[..., None], 0, states)
     return states, without_gradient(token_weights, without_state)

@@ -6,20 +6,19 @@ import glob
 import math
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from zoo.errors import UserError, shortened
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import Run
 from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattices import Lattice, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.sources import files
 from zoo.sources.nbest import NBestList
-
-if TYPE_CHECKING:
-    from zoo.evaluation.run import Run
 
 # Hypotheses that are scored together: enough to fill batches, few enough to hold.
 TOGETHER, MANY = 8192, 1000
@@ -142,7 +141,7 @@ class Columns:
     """Features of models, and counts, that are added to each hypothesis."""
 
     # {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats
-    runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)
+    runs: dict[str, Run] = dataclasses.field(default_factory=dict)
     word_count: bool = False
     unknown_count: bool = False
     rank: bool = False
@@ -177,13 +176,12 @@ class Columns:
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
         """Yields the lists with the added features; some thousand hypotheses are held at a time."""
-        from zoo.evaluation import sentence_scores
-
         waiting = iter(lists)
         if not self.names:
             yield from waiting
             return
         counts = {name: np.zeros(2, np.int64) for name in (*self.runs, *self.ngrams)}
+        noted: dict[str, dict] = {name: {} for name in self.runs}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
@@ -194,19 +192,21 @@ class Columns:
             while size < TOGETHER and (one := next(waiting, None)) is not None:
                 chunk.append(one)
                 size += len(one.hypotheses)
-            yield from self._added(chunk, counts, of_lattices)
+            yield from self._added(chunk, counts, noted, of_lattices)
         for name, counted in counts.items():
             words, unknown = counted.tolist()
             self.notes.append(sentence_scores.share(words, unknown, "the lists", name))
+        for name, run in self.runs.items():
+            self.notes.extend(run.notes([*map(list, noted[name])]))
 
-    def _added(self, chunk, counts, of_lattices):
+    def _added(self, chunk, counts, noted, of_lattices):
         """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         tell = self.tell if len(texts) >= MANY else str
         for name, model in {**self.runs, **self.ngrams}.items():
             tell(f"scoring {len(texts):,} hypotheses under {name}")
-            log_prob, words, unknown = _scores(model, texts)
+            log_prob, words, unknown = _scores(model, texts, noted.get(name))
             counts[name] += int(words.sum()), int(unknown.sum())
             columns[name] = log_prob.tolist()
             if self.unknown_count:
@@ -244,21 +244,18 @@ class Columns:
 
     def _interpolated(self, texts):
         """Returns log p of texts under the mean of the runs."""
-        from zoo.evaluation import sentence_scores
-
         assert self.interpolation is not None
         run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
         sentences = [sentence_scores.words_by(run, text) for text in texts]
         return self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
 
 
-def _scores(model, texts):
+def _scores(model, texts, noted):
     """Returns (log p, nats, words, unknown words) of hypotheses under a run or an n-gram model."""
-    from zoo.evaluation import sentence_scores
-
     if isinstance(model, SentenceScorer):
         return model.score(texts)
     sentences = [sentence_scores.words_by(model, text) for text in texts]
+    noted |= model.noted(sentences)
     scores = sentence_scores.score(model, sentences, "the n-best lists")
     return scores.log_prob, scores.words, scores.unknown
 

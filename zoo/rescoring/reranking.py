@@ -15,6 +15,8 @@ from zoo.sources.nbest import Hypothesis, NBestList
 
 # ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
 
+_GIVE = "give the models, counts, --lattices and --costs that were given to tune."
+
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
@@ -67,8 +69,7 @@ class Weights:
             what = [f"without a weight are {named(unweighted)}"] if unweighted else []
             what += [f"without a feature are {named(absent)}"] if absent else []
             raise UserError(
-                f"{where}: the features do not match the weights; {' and '.join(what)}: give "
-                "the runs, counts and lattices that were given to tune."
+                f"{where}: the features do not match the weights; {' and '.join(what)}: {_GIVE}"
             )
 
     def check_added(self, names: tuple[str, ...], where: str):
@@ -76,8 +77,7 @@ class Weights:
         if self.added is not None and {*names} != {*self.added}:
             tuned, here = (named([*some]) if some else "none" for some in (self.added, names))
             raise UserError(
-                f"{where}: tune added the features {tuned}, and here {here} are added: give the "
-                "runs, counts and lattices that were given to tune."
+                f"{where}: tune added the features {tuned}, and here {here} are added: {_GIVE}"
             )
 
     def of(self, lists: Lists):

@@ -19,6 +19,7 @@ import numpy as np
 
 from zoo import strict_json
 from zoo.errors import UserError, named, shortened
+from zoo.evaluation import sentence_scores
 from zoo.sources import files
 
 NAME = "interpolated"
@@ -122,7 +123,5 @@ def word_log_probs(
     runs: dict[str, Any], sentences: Sequence[list[str]], name: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Computes log p of each word and boundary under each run, and where sentences start."""
-    from zoo.evaluation import sentence_scores
-
     rows = [sentence_scores.word_log_probs(run, sentences, name) for run in runs.values()]
     return np.stack([log_prob for log_prob, _ in rows]), rows[0][1]

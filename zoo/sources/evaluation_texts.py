@@ -27,6 +27,7 @@ _ITEMS = ("item", "id", "sentence", "sent_id")
 _KEYS = (*_ITEMS, "condition", "cond", "subject", "subj", "participant")
 # Columns that number the words or regions of a sentence.
 _PLACES = ("position", "region")
+_OTHERS = ("word", "sentence", "critical", "good", "bad")
 
 
 class Token(NamedTuple):
@@ -123,9 +124,21 @@ def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
     suffix = files.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(head):
         return "treebank"
-    names = table_rows.header(head)
+    names = known_names(table_rows.header(head), column)
     is_table = suffix in _TABLES or (len(names) > 1 and {"word", "sentence", column} & {*names})
     return "table" if is_table or _conditions(names) else "plain"
+
+
+def known_names(header: list[str], *others: str) -> list[str]:
+    """Returns the names of columns, known ones without capitals: "Item" is "item"."""
+    lower = [name.lower() for name in header]
+    known = {name.lower(): name for name in (*_KEYS, *_PLACES, *_OTHERS, *others)}
+    found = []
+    for name, low in zip(header, lower, strict=True):
+        first, mark, rest = name.partition("_")
+        first = first.lower() if mark and first.lower() in ("sentence", "critical") else first
+        found.append(known.get(low, first + mark + rest) if lower.count(low) == 1 else name)
+    return found
 
 
 def _conditions(header: list[str]) -> dict[str, str]:
@@ -265,8 +278,10 @@ def _placed(pairs, spaces):
 
 def _of_table(text, path, name, reading, column):
     delimiter = table_rows.delimiter_of(path, text)
-    header, rows = table_rows.rows(text, path, delimiter, full=True)
-    rows = [one for one in rows if "".join(one[1].values()).strip()]
+    written, rows = table_rows.rows(text, path, delimiter, full=True)
+    header = known_names(written, column)
+    cells = ((number, row.values()) for number, row in rows if "".join(row.values()).strip())
+    rows = [(number, dict(zip(header, values, strict=True))) for number, values in cells]
     if "word" in header:
         return _of_words(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
@@ -279,8 +294,8 @@ def _of_table(text, path, name, reading, column):
         return dataclasses.replace(given, items=True)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
-        f"sentence_B of two conditions, but {named(header)}: rename some, in lower case and with "
-        "tabs, commas or semicolons between all, or call the file .txt if it is plain text."
+        f"sentence_B of two conditions, but {named(written)}: rename some, with tabs, commas "
+        "or semicolons between all, or call the file .txt if it is plain text."
     )
 
 

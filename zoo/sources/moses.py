@@ -47,7 +47,7 @@ def spans(line: str, language: str) -> list[tuple[int, int]]:
     """Returns the positions (start, end) of the tokens in a line, in code points."""
     if not language:
         return [match.span() for match in re.finditer(r"\S+", line)]
-    plain = line.translate(_APOSTROPHE)
+    plain = line.translate(_APOSTROPHE).replace("<unk>", "xunkx")  # one word, as if of letters
     found: list[tuple[int, int]] = []
     end = 0
     for token in _made("MosesTokenizer", language).tokenize(plain, escape=False):

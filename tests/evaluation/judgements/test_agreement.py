@@ -105,7 +105,13 @@ def test_it_says_which_priors_saw_the_treebank(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
     copy = shutil.copy(source.train, tmp_path / "copy.conllu")
     command_table.main(["evaluate", str(workdir.path), "--agreement", "--data", str(copy)])
-    assert "\n  priors that saw this text: vocabulary\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "\n  priors that saw this text: vocabulary\n" in said
+    # The run's own splits have more pairs than its files given by --data.
+    told = "other forms are looked up in copy.conllu alone, and for the run's splits in all"
+    assert told in said
+    judge(workdir.path)
+    assert "looked up" not in capsys.readouterr().out
     (result,) = workdir.path.glob("results/*copy*.json")
     assert json.loads(result.read_text())["priors_saw_this_text"] == ["vocabulary"]
 

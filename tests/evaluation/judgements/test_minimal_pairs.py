@@ -135,6 +135,8 @@ def test_the_table_of_marvin_and_linzen(tmp_path):
     ("header", "groups"),
     [
         ("sentence_good\tpair_id\tUID\tsentence_bad\tfield", ("syntax", "island")),
+        ("Sentence_Good\tpair_id\tuid\tSENTENCE_BAD\tField", ("syntax", "island")),
+        ("Good\tItem\tUID\tBad\tField", ("syntax", "island")),
         ("good\tn\tx\tbad\ty", ()),
     ],
 )
@@ -159,14 +161,15 @@ def test_a_table_as_pandas_writes_it(tmp_path):
     [
         ("item", "condition", "sentence", "critical"),
         ("item", "sentence_match", "sentence_mismatch"),
-        ("Sentence_good", "Sentence_bad"),
-        ("item", "Good", "Bad"),
+        ("item", "Good_a", "Bad_a"),
     ],
 )
 def test_a_table_of_items_is_not_taken_for_pairs_or_labels(tmp_path, header, delimiter):
     path = tmp_path / "items.tsv"
     path.write_text(f"{delimiter.join(header)}\n{delimiter.join('abcd'[: len(header)])}\n")
-    with pytest.raises(UserError, match=r"items\.tsv, line 1: .*sentences of a pair good and bad"):
+    with pytest.raises(
+        UserError, match=r"items\.tsv, line 1: .*: write one row per pair, in columns good and bad"
+    ):
         minimal_pairs.read(str(path))
 
 
