@@ -1,0 +1,271 @@
+"""Re-ranks lists of translations by language models, and keeps the figures.
+
+    python -m records.translation_lists lists/en_cs_{plain,subwords} --run runs/czech_*_captions_*
+
+A folder has a translator's lists of each part, such as lists/en_cs_plain/test_2016_flickr.nbest, as
+`zoo translate --nbest` writes them. Log-probabilities of the hypotheses are kept in it, so that a
+second call only scores under runs that are new. The weights of the lists' own features, of the
+number of words and of one run's log-probability are tuned on validation for BLEU, as `zoo rescore
+tune` does. Runs whose names differ only in the number at the end are seeds of one model.
+records/translation_lists.json has the figures, from which the tables of
+docs/results/translations.md are made.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import json
+import pathlib
+import re
+import types
+
+import numpy as np
+
+from records.cells import FOLDER
+from zoo.commands import options, program
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores, significance
+from zoo.rescoring import tune
+from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric
+from zoo.rescoring.model_features import Columns, Lists
+from zoo.runs import output_files
+from zoo.sources import files
+from zoo.sources.nbest import read_lists, read_references
+
+FILE = FOLDER / "translation_lists.json"
+TEXTS = "multi30k/{}.lc.norm.tok.cs"
+TRAINING, TUNED = "train", "val"
+TESTS = ("test_2016_flickr", "test_2018_flickr")
+METHODS = ("mira", "mert")
+METRICS: tuple[Metric, ...] = (Bleu(), ChrF())
+NONE, UNTUNED = "none", "untuned"
+Statistics = dict[str, np.ndarray]  # {metric: [hypotheses or lists, S]}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """A translator's lists of one text.
+
+    Attributes:
+      lists: with the statistics of BLEU.
+      statistics: of each metric, [hypotheses, S].
+      texts: the hypotheses.
+      unseen: whether a list's reference has a word that training never saw, bool [lists].
+      new: the share of words that training never saw in the references, the first and all
+        hypotheses.
+    """
+
+    lists: Lists
+    statistics: Statistics
+    texts: list[str]
+    unseen: np.ndarray
+    new: list[float]
+
+    def with_column(self, column: np.ndarray) -> Lists:
+        """Returns the lists with a further feature."""
+        lists = self.lists
+        features = np.column_stack([lists.features, column])
+        return dataclasses.replace(lists, names=(*lists.names, "model"), features=features)
+
+    def of_rows(self, rows: np.ndarray) -> Statistics:
+        """Returns the statistics of one hypothesis of each list."""
+        return {name: statistics[rows] for name, statistics in self.statistics.items()}
+
+
+def has_new(texts: list[str], known: set[str]) -> np.ndarray:
+    """Tells of each text whether it has a word that is not known, bool [texts]."""
+    return np.array([not known.issuperset(text.split()) for text in texts])
+
+
+def new_share(texts: list[str], known: set[str]) -> float:
+    """Computes the share of the words of texts that are not known; <unk> is no word."""
+    words = [word for text in texts for word in text.split() if word != "<unk>"]
+    return sum(word not in known for word in words) / len(words)
+
+
+def read_part(path: str, references: str, known: set[str]) -> Part:
+    """Reads the lists of a text and their references."""
+    lists = [*Columns(word_count=True).add(read_lists(path)[1])]
+    wanted = read_references(references, [one.id for one in lists])
+    right = {id: (text,) for id, text in wanted.items()}
+    arrays = {metric.name: tune.arrays(lists, right, metric) for metric in METRICS}
+    texts = [hypothesis.text for one in lists for hypothesis in one.hypotheses]
+    first = [one.hypotheses[0].text for one in lists]
+    of_lists = [wanted[one.id] for one in lists]
+    return Part(
+        arrays[Bleu.name],
+        {name: one.statistics for name, one in arrays.items()},
+        texts,
+        has_new(of_lists, known),
+        [new_share(some, known) for some in (of_lists, first, texts)],
+    )
+
+
+def scores(run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]) -> dict:
+    """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}.
+
+    New words of the lists have probabilities by their letters, or share that of <unk>.
+    """
+    kept = folder / f"{run.name}.npz"
+    if not kept.exists():
+        texts = [text for part in parts.values() for text in part.texts]
+        words = folder / "words.txt"
+        every = sorted({word for text in texts for word in text.split()})
+        words.write_text("".join(f"{word}\n" for word in every), encoding="utf-8")
+        added = types.SimpleNamespace(
+            add_words=str(words), spread_unknown=True, spread_letters=None
+        )
+        model = options.run_with_words(str(run), added)
+        found = {}
+        for name, part in parts.items():
+            sentences = [sentence_scores.words_by(model, text) for text in part.texts]
+            found[name] = sentence_scores.score(model, sentences, name).log_prob
+        np.savez(kept, **found)
+    return {**np.load(kept)}
+
+
+def chosen(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
+    """Tunes the weights on validation; returns the rows that they choose, {part: int [lists]}."""
+    lists = {
+        name: part.lists if columns is None else part.with_column(columns[name])
+        for name, part in parts.items()
+    }
+    weights = tune.tune(lists[TUNED], Bleu(), method, 0)
+    return {name: one.chosen(weights) for name, one in lists.items()}
+
+
+def difference(metric: Metric, one: np.ndarray, other: np.ndarray) -> list[float]:
+    """Returns by how much a figure is above another's, the 95 % interval, and p of the difference.
+
+    Args:
+      metric: of the figures.
+      one: statistics [lists, S], the mean over the seeds of a model.
+      other: those of the model that it is compared with.
+    """
+    size = one.shape[1]
+
+    def gain(sums):
+        return metric.figure(sums[..., :size]) - metric.figure(sums[..., size:])
+
+    both = np.hstack([one, other])
+    p = significance.paired_test(one, other, metric.figure)
+    return [float(gain(both.sum(0))), *significance.bootstrap_interval(both, gain), p]
+
+
+def models_of(runs: list[str]) -> dict[str, list[str]]:
+    """Groups runs by their names without the number of the seed, {model: runs}."""
+    models: dict[str, list[str]] = {}
+    for run in runs:
+        models.setdefault(re.sub(r"_\d+$", "", run), []).append(run)
+    return models
+
+
+def of_translator(folder: pathlib.Path, runs: list[pathlib.Path], baseline: str) -> dict:
+    """Returns all figures of a translator's lists.
+
+    Args:
+      folder: of the lists.
+      runs: of the language models.
+      baseline: the model, a name without seed, that others are compared with.
+    """
+    known = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
+    parts = {
+        name: read_part(f"{folder}/{name}.nbest", TEXTS.format(name), known)
+        for name in (TUNED, *TESTS)
+        if (folder / f"{name}.nbest").exists()
+    }
+    columns = {run.name: scores(run, folder, parts) for run in runs}
+    rows = {
+        method: {run: chosen(parts, columns.get(run), method) for run in (NONE, *columns)}
+        for method in METHODS
+    }
+    found = {}
+    for name, part in parts.items():
+        fixed = {UNTUNED: part.lists.untuned(), "oracle": tune.choose(part.lists, Bleu())}
+        found[name] = {
+            "lists": len(part.lists.ids),
+            "hypotheses": len(part.texts),
+            "unseen": int(part.unseen.sum()),
+            "new": part.new,
+            **{how: figures(part.of_rows(some)) for how, some in fixed.items()},
+        }
+        for method in METHODS:
+            of = {run: part.of_rows(some[name]) for run, some in rows[method].items()}
+            found[name][method] = {
+                "figures": {run: figures(statistics) for run, statistics in of.items()},
+                "gains": gains({UNTUNED: part.of_rows(fixed[UNTUNED]), **of}, baseline, part),
+            }
+    return found
+
+
+def figures(statistics: Statistics) -> dict[str, list[float]]:
+    """Returns the figure and its 95 % interval by each metric, from statistics [lists, S]."""
+    return {
+        metric.name: [
+            float(metric.figure(statistics[metric.name].sum(0))),
+            *significance.bootstrap_interval(statistics[metric.name], metric.figure),
+        ]
+        for metric in METRICS
+    }
+
+
+def gains(statistics: dict[str, Statistics], baseline: str, part: Part) -> dict:
+    """Returns the gain of each model over the untuned lists, over no model and over the baseline,
+    on all sentences and on those whose references have new words, or have none.
+
+    Args:
+      statistics: of each run's choices, and of the untuned lists.
+      baseline: see `of_translator`.
+      part: the lists.
+    """
+    groups = {"all": part.unseen | True, "unseen": part.unseen, "seen": ~part.unseen}
+    models = models_of([*statistics])
+    others = {NONE: [UNTUNED], baseline: [UNTUNED, NONE]}
+    found: dict = {}
+    for model, runs in models.items():
+        for other in others.get(model, [UNTUNED, NONE, baseline]):
+            if model != UNTUNED and other in models:
+                found[f"{model} | {other}"] = {
+                    group: {
+                        metric.name: difference(
+                            metric,
+                            *(
+                                np.mean([statistics[run][metric.name][inside] for run in some], 0)
+                                for some in (runs, models[other])
+                            ),
+                        )
+                        for metric in METRICS
+                    }
+                    for group, inside in groups.items()
+                    if inside.any()
+                }
+    return found
+
+
+def main():
+    """Runs the program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
+    parser.add_argument("--baseline", default="czech_we_3_captions", metavar="MODEL")
+    arguments = parser.parse_args()
+    made = {
+        "revision": output_files.revision(),
+        "versions": output_files.versions(),
+        "machine": output_files.machine(),
+        "date": datetime.date.today().isoformat(),
+    }
+    if (made["revision"] or "dirty").endswith("dirty"):
+        raise UserError("the figures would be of code that was not committed: commit it first.")
+    translators = {
+        folder.name: of_translator(folder, arguments.run, arguments.baseline)
+        for folder in arguments.folders
+    }
+    text = json.dumps({**made, "translators": translators}, indent=1)
+    # numbers to four places, so that the file stays small
+    text = re.sub(r"-?\d+\.\d{5,}(e-\d+)?", lambda one: f"{float(one[0]):.4f}", text)
+    FILE.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    program.program(main)
