@@ -3,10 +3,10 @@
     python -m records.translation_lists lists/en_cs_{plain,subwords} --run runs/czech_*_captions_*
 
 A folder has a translator's lists of each part, such as lists/en_cs_plain/test_2016_flickr.nbest, as
-`zoo translate --nbest` writes them. Log-probabilities of the hypotheses are kept in it, so that a
-second call only scores under runs that are new. The weights of the lists' own features, of the
-number of words and of one run's log-probability are tuned on validation for BLEU, as `zoo rescore
-tune` does. Runs whose names differ only in the number at the end are seeds of one model.
+`zoo translate --nbest` writes them. Log-probabilities of the hypotheses and the choices are kept in
+it, so that a second call only computes those of new runs. The weights of the lists' own features,
+of the number of words and of one run's log-probability are tuned on validation for BLEU, as `zoo
+rescore tune` does. Runs whose names differ only in the number at the end are seeds of one model.
 records/translation_lists.json has the figures, from which the tables of
 docs/results/translations.md are made.
 """
@@ -17,11 +17,12 @@ import datetime
 import json
 import pathlib
 import re
-import types
+from collections.abc import Callable
 
 import numpy as np
 
-from records.cells import FOLDER
+from records.cells import FOLDER, grid, mean
+from zoo.arrays import array_files
 from zoo.commands import options, program
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores, significance
@@ -38,6 +39,17 @@ TRAINING, TUNED = "train", "val"
 TESTS = ("test_2016_flickr", "test_2018_flickr")
 METHODS = ("mira", "mert")
 METRICS: tuple[Metric, ...] = (Bleu(), ChrF())
+TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attention, subwords"}
+YEARS = dict(zip(TESTS, ("test 2016", "2018"), strict=True))
+BASELINE = "czech_we_3_captions"
+MODELS = {
+    "none": "no model",
+    BASELINE: "WE",
+    "czech_ce_3_captions": "CE",
+    "czech_cwe_3_captions": "CWE",
+    "czech_cwe_cwe_3_captions": "CWE-CWE",
+    "czech_cwe_cwe_3_open_captions": "CWE-CWE, open noise",
+}
 NONE, UNTUNED = "none", "untuned"
 Statistics = dict[str, np.ndarray]  # {metric: [hypotheses or lists, S]}
 
@@ -101,27 +113,29 @@ def read_part(path: str, references: str, known: set[str]) -> Part:
     )
 
 
+def kept(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Returns the arrays of a file, which is made first unless it exists."""
+    if not file.exists():
+        array_files.write(file, make())
+    return {**np.load(file)}
+
+
 def scores(run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]) -> dict:
     """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}.
 
     New words of the lists have probabilities by their letters, or share that of <unk>.
     """
-    kept = folder / f"{run.name}.npz"
-    if not kept.exists():
-        texts = [text for part in parts.values() for text in part.texts]
-        words = folder / "words.txt"
-        every = sorted({word for text in texts for word in text.split()})
-        words.write_text("".join(f"{word}\n" for word in every), encoding="utf-8")
-        added = types.SimpleNamespace(
-            add_words=str(words), spread_unknown=True, spread_letters=None
-        )
-        model = options.run_with_words(str(run), added)
-        found = {}
-        for name, part in parts.items():
-            sentences = [sentence_scores.words_by(model, text) for text in part.texts]
-            found[name] = sentence_scores.score(model, sentences, name).log_prob
-        np.savez(kept, **found)
-    return {**np.load(kept)}
+    texts = [text for part in parts.values() for text in part.texts]
+    words = folder / "words.txt"
+    every = sorted({word for text in texts for word in text.split()})
+    words.write_text("".join(f"{word}\n" for word in every), encoding="utf-8")
+    added = argparse.Namespace(add_words=str(words), spread_unknown=True, spread_letters=None)
+    model = options.run_with_words(str(run), added)
+    found = {}
+    for name, part in parts.items():
+        sentences = [sentence_scores.words_by(model, text) for text in part.texts]
+        found[name] = sentence_scores.score(model, sentences, name).log_prob
+    return found
 
 
 def chosen(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
@@ -160,23 +174,26 @@ def models_of(runs: list[str]) -> dict[str, list[str]]:
     return models
 
 
-def of_translator(folder: pathlib.Path, runs: list[pathlib.Path], baseline: str) -> dict:
-    """Returns all figures of a translator's lists.
-
-    Args:
-      folder: of the lists.
-      runs: of the language models.
-      baseline: the model, a name without seed, that others are compared with.
-    """
+def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict:
+    """Returns all figures of a translator's lists, re-ranked by each run."""
     known = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
     parts = {
         name: read_part(f"{folder}/{name}.nbest", TEXTS.format(name), known)
         for name in (TUNED, *TESTS)
         if (folder / f"{name}.nbest").exists()
     }
-    columns = {run.name: scores(run, folder, parts) for run in runs}
+    columns = {
+        run.name: kept(folder / f"{run.name}.npz", lambda run=run: scores(run, folder, parts))
+        for run in runs
+    }
     rows = {
-        method: {run: chosen(parts, columns.get(run), method) for run in (NONE, *columns)}
+        method: {
+            run: kept(
+                folder / f"{run}.{method}.npz",
+                lambda run=run, method=method: chosen(parts, columns.get(run), method),
+            )
+            for run in (NONE, *columns)
+        }
         for method in METHODS
     }
     found = {}
@@ -193,7 +210,7 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path], baseline: str)
             of = {run: part.of_rows(some[name]) for run, some in rows[method].items()}
             found[name][method] = {
                 "figures": {run: figures(statistics) for run, statistics in of.items()},
-                "gains": gains({UNTUNED: part.of_rows(fixed[UNTUNED]), **of}, baseline, part),
+                "gains": gains({UNTUNED: part.of_rows(fixed[UNTUNED]), **of}, part),
             }
     return found
 
@@ -209,21 +226,20 @@ def figures(statistics: Statistics) -> dict[str, list[float]]:
     }
 
 
-def gains(statistics: dict[str, Statistics], baseline: str, part: Part) -> dict:
-    """Returns the gain of each model over the untuned lists, over no model and over the baseline,
+def gains(statistics: dict[str, Statistics], part: Part) -> dict:
+    """Returns the gain of each model over the untuned lists, over no model and over `BASELINE`,
     on all sentences and on those whose references have new words, or have none.
 
     Args:
       statistics: of each run's choices, and of the untuned lists.
-      baseline: see `of_translator`.
       part: the lists.
     """
     groups = {"all": part.unseen | True, "unseen": part.unseen, "seen": ~part.unseen}
     models = models_of([*statistics])
-    others = {NONE: [UNTUNED], baseline: [UNTUNED, NONE]}
+    others = {NONE: [UNTUNED], BASELINE: [UNTUNED, NONE]}
     found: dict = {}
     for model, runs in models.items():
-        for other in others.get(model, [UNTUNED, NONE, baseline]):
+        for other in others.get(model, [UNTUNED, NONE, BASELINE]):
             if model != UNTUNED and other in models:
                 found[f"{model} | {other}"] = {
                     group: {
@@ -242,24 +258,104 @@ def gains(statistics: dict[str, Statistics], baseline: str, part: Part) -> dict:
     return found
 
 
+def _rows(found: dict):
+    """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
+    for translator, parts in found["translators"].items():
+        tests = {test: parts[test] for test in TESTS if test in parts}
+        runs = [*next(iter(tests.values()))[METHODS[0]]["figures"]]
+        yield TRANSLATORS[translator], models_of(runs), tests
+
+
+def _gain(numbers: list[float]) -> str:
+    gain, low, high, p = numbers
+    return f"{gain:+.2f} [{low:+.2f}, {high:+.2f}], p = {p:.3f}"
+
+
+def _table(header: list[str], rows: list[list[str]], found: dict) -> str:
+    machine = found["machine"]
+    return (
+        f"{grid(header, rows)}\nFrom records/{FILE.name}, by python -m records.translation_lists: "
+        f"revision {found['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
+        f"{found['date']}."
+    )
+
+
+def table() -> str:
+    """Makes the table of the re-ranked lists: BLEU of each model, and its gain over no model."""
+    found, rows = json.loads(FILE.read_text()), []
+    for lists, models, tests in _rows(found):
+        cells = [
+            f"{test['untuned']['BLEU'][0]:.2f}{significance.bounds(*test['untuned']['BLEU'][1:])}"
+            for test in tests.values()
+        ]
+        rows.append([f"{lists}, untuned", *(x for cell in cells for x in (cell, "", ""))])
+        for model, runs in models.items():
+            row = [f"{lists}, {MODELS[model]}"]
+            for test in tests.values():
+                row += [
+                    mean([test[method]["figures"][run]["BLEU"][0] for run in runs], ".2f")
+                    for method in METHODS
+                ]
+                other = UNTUNED if model == NONE else NONE
+                row.append(_gain(test[METHODS[0]]["gains"][f"{model} | {other}"]["all"]["BLEU"]))
+            rows.append(row)
+        best = [f"{test['oracle']['BLEU'][0]:.2f}" for test in tests.values()]
+        rows.append([f"{lists}, oracle", *(x for cell in best for x in (cell, "", ""))])
+    header = ["lists, re-ranked by"]
+    for test in TESTS[: (len(rows[0]) - 1) // 3]:
+        header += [f"{YEARS[test]}, MIRA", "MERT", "gain by MIRA, 95 %"]
+    return _table(header, rows, found)
+
+
+def new_words() -> str:
+    """Makes the table of gains where references have words that training never saw."""
+    found, rows = json.loads(FILE.read_text()), []
+    counts = {}
+    for lists, models, tests in _rows(found):
+        for model in [*models][1:]:
+            other = NONE if model == BASELINE else BASELINE
+            row = [f"{lists}, {MODELS[model]} over {MODELS[other]}"]
+            for name, test in tests.items():
+                gain = test[METHODS[0]]["gains"][f"{model} | {other}"]
+                row += [_gain(gain[group]["BLEU"]) for group in ("unseen", "seen")]
+                counts[name] = test["unseen"], test["lists"] - test["unseen"]
+            rows.append(row)
+    header = ["lists, gain of"]
+    for name, (unseen, seen) in counts.items():
+        header += [f"{YEARS[name]}, {unseen} with new words", f"{seen} others"]
+    return _table(header, rows, found)
+
+
+def shares() -> str:
+    """Makes the table of words that training never saw, as the paper's table 4."""
+    found, rows = json.loads(FILE.read_text()), []
+    for lists, _, tests in _rows(found):
+        for name, test in tests.items():
+            words = [f"{100 * share:.2f}" for share in test["new"]]
+            best = [f"{test[how]['chrF2'][0]:.2f}" for how in (UNTUNED, "oracle")]
+            count = f"{test['hypotheses'] / test['lists']:.1f}"
+            rows.append([f"{lists}, {YEARS[name]}", count, *words, *best])
+    header = ["lists", "hypotheses a list", "new words of the references, %", "of the first"]
+    return _table([*header, "of all", "chrF2 untuned", "chrF2 of the oracle"], rows, found)
+
+
 def main():
     """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
-    parser.add_argument("--baseline", default="czech_we_3_captions", metavar="MODEL")
     arguments = parser.parse_args()
+    revision = output_files.revision()
+    if (revision or "dirty").endswith("dirty"):
+        raise UserError("the figures would be of code that was not committed: commit it first.")
     made = {
-        "revision": output_files.revision(),
+        "revision": revision,
         "versions": output_files.versions(),
         "machine": output_files.machine(),
         "date": datetime.date.today().isoformat(),
     }
-    if (made["revision"] or "dirty").endswith("dirty"):
-        raise UserError("the figures would be of code that was not committed: commit it first.")
     translators = {
-        folder.name: of_translator(folder, arguments.run, arguments.baseline)
-        for folder in arguments.folders
+        folder.name: of_translator(folder, arguments.run) for folder in arguments.folders
     }
     text = json.dumps({**made, "translators": translators}, indent=1)
     # numbers to four places, so that the file stays small

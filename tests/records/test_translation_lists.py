@@ -75,7 +75,8 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
 
     monkeypatch.setattr(translation_lists, "scores", scores)
     runs = [tmp_path / name for name in columns]
-    found = translation_lists.of_translator(folder, runs, "misleads")
+    monkeypatch.setattr(translation_lists, "BASELINE", "misleads")
+    found = translation_lists.of_translator(folder, runs)
     test = found["test_2016_flickr"]
     assert (test["lists"], test["hypotheses"], test["unseen"]) == (3, 6, 1)
     assert test["new"] == [2 / 16, 2 / 15, 4 / 31]  # f and g
@@ -91,7 +92,7 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
         assert "none | misleads" not in gains
 
 
-def test_scores_are_those_of_the_run_and_are_kept(tmp_path, monkeypatch, trained):
+def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
     run = Run.load(trained)
     known = [word for word in run.lexicon.words if not word.startswith("<")]
     names = dict(zip("abcdefgxy", known, strict=False))
@@ -103,9 +104,13 @@ def test_scores_are_those_of_the_run_and_are_kept(tmp_path, monkeypatch, trained
     sentences = [[names[one] for one in text.split()] for text in (WRONG[0], REFERENCES[0])]
     wanted = sentence_scores.score(run, sentences, "by the run").log_prob
     np.testing.assert_allclose(found[:2], wanted, rtol=1e-5)
-    monkeypatch.setattr(sentence_scores, "score", None)  # is not asked again
-    again = translation_lists.scores(trained, folder, {"val": part})["val"]
-    np.testing.assert_array_equal(again, found)
+
+
+def test_arrays_are_made_once(tmp_path):
+    file = tmp_path / "kept.npz"
+    made = translation_lists.kept(file, lambda: {"val": np.arange(3)})
+    again = translation_lists.kept(file, lambda: {})
+    assert made["val"].tolist() == again["val"].tolist() == [0, 1, 2]
 
 
 def test_uncommitted_code_is_refused(tmp_path, monkeypatch):
