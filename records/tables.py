@@ -328,6 +328,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "adaptation": adaptation,
     "speech": speech,
     "speech_lists": speech_lists,
+    "caption_models": functools.partial(of_ways, rows_of.CAPTION_MODELS, "trigrams", "test1"),
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
     "translation_shares": translation_lists.shares,

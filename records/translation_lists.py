@@ -14,6 +14,7 @@ docs/results/translations.md are made.
 import argparse
 import dataclasses
 import datetime
+import functools
 import json
 import pathlib
 import re
@@ -100,7 +101,7 @@ def read_part(path: str, references: str, known: set[str]) -> Part:
     lists = [*Columns(word_count=True).add(read_lists(path)[1])]
     lines = files.read_text(files.find(references)).split("\n")
     wanted = {one.id: lines[int(one.id)] for one in lists}
-    right = {id: (text,) for id, text in wanted.items()}
+    right: dict[str, tuple[str, ...]] = {id: (text,) for id, text in wanted.items()}
     arrays = {metric.name: tune.arrays(lists, right, metric) for metric in METRICS}
     texts = [hypothesis.text for one in lists for hypothesis in one.hypotheses]
     first = [one.hypotheses[0].text for one in lists]
@@ -184,14 +185,14 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict:
         if (folder / f"{name}.nbest").exists()
     }
     columns = {
-        run.name: kept(folder / f"{run.name}.npz", lambda run=run: scores(run, folder, parts))
+        run.name: kept(folder / f"{run.name}.npz", functools.partial(scores, run, folder, parts))
         for run in runs
     }
     rows = {
         method: {
             run: kept(
                 folder / f"{run}.{method}.npz",
-                lambda run=run, method=method: chosen(parts, columns.get(run), method),
+                functools.partial(chosen, parts, columns.get(run), method),
             )
             for run in (NONE, *columns)
         }
