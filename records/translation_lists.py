@@ -44,6 +44,7 @@ TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attentio
 YEARS = dict(zip(TESTS, ("test 2016", "2018"), strict=True))
 BASELINE = "czech_we_3_captions"
 MODELS = {
+    "untuned": "untuned",
     "none": "no model",
     BASELINE: "WE",
     "czech_ce_3_captions": "CE",
@@ -310,21 +311,22 @@ def table() -> str:
 
 
 def new_words() -> str:
-    """Makes the table of gains where references have words that training never saw."""
+    """Makes the table of gains, also where references have words that training never saw."""
     found, rows = json.loads(FILE.read_text()), []
     counts = {}
     for lists, models, tests in _rows(found):
-        for model in [*models][1:]:
-            other = NONE if model == BASELINE else BASELINE
+        for model in models:
+            other = {NONE: UNTUNED, BASELINE: NONE}.get(model, BASELINE)
             row = [f"{lists}, {MODELS[model]} over {MODELS[other]}"]
             for name, test in tests.items():
                 gain = test[METHODS[0]]["gains"][f"{model} | {other}"]
-                row += [_gain(gain[group]["BLEU"]) for group in ("unseen", "seen")]
+                row += [_gain(gain[group]["BLEU"]) for group in ("all", "unseen", "seen")]
+                row.append(_gain(gain["all"]["chrF2"]))
                 counts[name] = test["unseen"], test["lists"] - test["unseen"]
             rows.append(row)
     header = ["lists, gain of"]
     for name, (unseen, seen) in counts.items():
-        header += [f"{YEARS[name]}, {unseen} with new words", f"{seen} others"]
+        header += [f"{YEARS[name]}, BLEU", f"{unseen} with new words", f"{seen} others", "chrF2"]
     return _table(header, rows, found)
 
 
