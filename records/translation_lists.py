@@ -4,7 +4,7 @@
 
 A folder has a translator's lists of each part, such as lists/en_cs_plain/test_2016_flickr.nbest, as
 `zoo translate --nbest` writes them. Log-probabilities of the hypotheses and the choices are kept in
-it, so that a second call only computes those of new runs. The weights of the lists' own features,
+it, so that a second call only scores under new runs. The weights of the lists' own features,
 of the number of words and of one run's log-probability are tuned on validation for BLEU, as `zoo
 rescore tune` does. Runs whose names differ only in the number at the end are seeds of one model.
 records/translation_lists.json has the figures, from which the tables of
@@ -126,7 +126,7 @@ def kept(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[
 def scores(run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]) -> dict:
     """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}.
 
-    New words of the lists have probabilities by their letters, or share that of <unk>.
+    New words of the lists have probabilities by their letters, or share the probability of <unk>.
     """
     texts = [text for part in parts.values() for text in part.texts]
     words = folder / "words.txt"
@@ -157,7 +157,7 @@ def difference(metric: Metric, one: np.ndarray, other: np.ndarray) -> list[float
     Args:
       metric: of the figures.
       one: statistics [lists, S], the mean over the seeds of a model.
-      other: those of the model that it is compared with.
+      other: statistics of the model to compare with.
     """
     size = one.shape[1]
 
