@@ -23,6 +23,7 @@ CZECH_DOMAINS = {
 # Trigrams of Czech captions, which re-rank translations: {model of the paper: runs}.
 CAPTION_MODELS = {
     "WE": seeds("czech_we_3_captions"),
+    "CE, seed 0": seeds("czech_ce_3_captions", 1),
     "CWE": seeds("czech_cwe_3_captions"),
     "CWE-CWE": seeds("czech_cwe_cwe_3_captions"),
 }
