@@ -360,7 +360,7 @@ def main():
     translators = {
         folder.name: of_translator(folder, arguments.run) for folder in arguments.folders
     }
-    text = json.dumps({**made, "translators": translators}, indent=1)
+    text = json.dumps({**made, "translators": translators})
     # numbers to four places, so that the file stays small
     text = re.sub(r"-?\d+\.\d{5,}(e-\d+)?", lambda one: f"{float(one[0]):.4f}", text)
     FILE.write_text(text + "\n", encoding="utf-8")
