@@ -98,6 +98,16 @@ LOSSES = (
         "take letters as inputs in a language of many forms",
     ),
     Claim(
+        "words and letters in (CWE)",
+        seeds("czech_cwe_3_captions"),
+        "words in (WE)",
+        seeds("czech_we_3_captions"),
+        "Czech captions",
+        "test1",
+        "translations.md#translations-re-ranked-with-an-open-vocabulary-labeau-and-allauzen-2017",
+        "take letters as inputs, but not to re-rank translations: BLEU is the same",
+    ),
+    Claim(
         "news beside 290 captions, 1 to 3",
         seeds("domains_290_3_to_1"),
         "290 captions alone",

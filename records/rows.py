@@ -20,6 +20,13 @@ CZECH_DOMAINS = {
     "290 captions alone": seeds("domains_290_captions"),
     "290 captions, 3 to 1": seeds("domains_290_3_to_1"),
 }
+# Trigrams of Czech captions, which re-rank translations: {model of the paper: runs}.
+CAPTION_MODELS = {
+    "WE": seeds("czech_we_3_captions"),
+    "CE, seed 0": seeds("czech_ce_3_captions", 1),
+    "CWE": seeds("czech_cwe_3_captions"),
+    "CWE-CWE": seeds("czech_cwe_cwe_3_captions"),
+}
 TWO_LANGUAGES = {
     "both": seeds("two_languages_char"),
     "French alone": seeds("french_char"),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from records import claims, french, penn_treebank, power, questions
+from records import claims, french, penn_treebank, power, questions, translation_lists
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
@@ -328,6 +328,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "adaptation": adaptation,
     "speech": speech,
     "speech_lists": speech_lists,
+    "caption_models": functools.partial(of_ways, rows_of.CAPTION_MODELS, "trigrams", "test1"),
+    "translation_lists": translation_lists.table,
+    "translation_new_words": translation_lists.new_words,
+    "translation_shares": translation_lists.shares,
 }
 
 

@@ -1,0 +1,131 @@
+"""Lists of translations that language models re-rank: gains and their groups by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+from records import translation_lists
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import Run
+from zoo.rescoring.bleu_chrf_wer import WordErrorRate
+
+REFERENCES = ["a b c d e", "a b c d f g", "b c d e a"]
+WRONG = ["a b x y e", "a b c x f g", "b c e x"]
+
+
+def texts(folder, monkeypatch):
+    """Writes training text and references, the second of them with two new words."""
+    monkeypatch.setenv("ZOO_DATA", str(folder))
+    (folder / "multi30k").mkdir()
+    for name in ("val", "test_2016_flickr"):
+        path = folder / translation_lists.TEXTS.format(name)
+        path.write_text("".join(f"{text}\n" for text in REFERENCES), encoding="utf-8")
+    path = folder / translation_lists.TEXTS.format("train")
+    path.write_text("a b c d e\nx y e\n", encoding="utf-8")
+
+
+def lists(folder, words=lambda text: text):
+    """Writes lists of two translations, the wrong one before the right one."""
+    folder.mkdir()
+    lines = []
+    for id, (right, wrong) in enumerate(zip(REFERENCES, WRONG, strict=True)):
+        lines += [f"{id} ||| {words(wrong)} ||| LogProb= -1.0 ||| -1.0\n"]
+        lines += [f"{id} ||| {words(right)} ||| LogProb= -2.0 ||| -2.0\n"]
+    for name in ("val", "test_2016_flickr"):
+        (folder / f"{name}.nbest").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_words_that_training_never_saw():
+    known = {"a", "b", "c"}
+    assert translation_lists.has_new(["a b", "a d", "c"], known).tolist() == [False, True, False]
+    assert translation_lists.new_share(["a d <unk>", "c e"], known) == 2 / 4
+
+
+def test_seeds_of_a_model():
+    runs = ["we_3_captions_0", "we_3_captions_12", "ce_3_captions_0", "none"]
+    assert translation_lists.models_of(runs) == {
+        "we_3_captions": ["we_3_captions_0", "we_3_captions_12"],
+        "ce_3_captions": ["ce_3_captions_0"],
+        "none": ["none"],
+    }
+
+
+def test_a_difference_by_hand():
+    one = np.array([[1.0, 0, 0, 4], [0, 0, 0, 6]])
+    other = np.array([[2.0, 0, 0, 4], [0, 1, 0, 6]])
+    gain, low, high, p = translation_lists.difference(WordErrorRate(), one, other)
+    assert gain == pytest.approx(10 - 30)
+    # samples draw the first sentence twice (25 - 50), the second twice (0 - 17) or both
+    assert (low, high) == pytest.approx((-25, -100 / 6))
+    assert p > 0.4  # two of four exchanges have as large a difference
+    assert translation_lists.difference(WordErrorRate(), one, one)[::3] == [0, 1]
+
+
+def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
+    texts(tmp_path, monkeypatch)
+    folder = lists(tmp_path / "lists")
+    knows = np.array([0.0, 1, 0, 1, 0, 1])
+    columns = {"knows_0": knows, "knows_1": knows, "misleads_0": 0 * knows}
+
+    def scores(run, folder, parts):
+        return dict.fromkeys(parts, columns[run.name])
+
+    monkeypatch.setattr(translation_lists, "scores", scores)
+    runs = [tmp_path / name for name in columns]
+    monkeypatch.setattr(translation_lists, "BASELINE", "misleads")
+    found = translation_lists.of_translator(folder, runs)
+    test = found["test_2016_flickr"]
+    assert (test["lists"], test["hypotheses"], test["unseen"]) == (3, 6, 1)
+    assert test["new"] == [2 / 16, 2 / 15, 4 / 31]  # f and g
+    assert test["oracle"]["BLEU"][0] == pytest.approx(100)
+    untuned = test["untuned"]["BLEU"][0]
+    for method in translation_lists.METHODS:
+        of = test[method]
+        assert of["figures"]["knows_0"]["BLEU"][0] == pytest.approx(100)
+        gains = of["gains"]
+        assert gains["knows | untuned"]["all"]["BLEU"][0] == pytest.approx(100 - untuned)
+        assert {*gains["knows | misleads"]} == {"all", "unseen", "seen"}
+        assert "misleads | misleads" not in gains
+        assert "none | misleads" not in gains
+
+
+def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
+    run = Run.load(trained)
+    known = [word for word in run.lexicon.words if not word.startswith("<")]
+    names = dict(zip("abcdefgxy", known, strict=False))
+    texts(tmp_path, monkeypatch)
+    folder = lists(tmp_path / "lists", lambda text: " ".join(names[one] for one in text.split()))
+    path = str(folder / "val.nbest")
+    part = translation_lists.read_part(path, translation_lists.TEXTS.format("val"), {"a"})
+    found = translation_lists.scores(trained, folder, {"val": part})["val"]
+    sentences = [[names[one] for one in text.split()] for text in (WRONG[0], REFERENCES[0])]
+    wanted = sentence_scores.score(run, sentences, "by the run").log_prob
+    np.testing.assert_allclose(found[:2], wanted, rtol=1e-5)
+
+
+def test_arrays_are_made_once(tmp_path):
+    file = tmp_path / "kept.npz"
+    made = translation_lists.kept(file, lambda: {"val": np.arange(3)})
+    again = translation_lists.kept(file, lambda: {})
+    assert made["val"].tolist() == again["val"].tolist() == [0, 1, 2]
+
+
+def test_uncommitted_code_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["translation_lists", "lists", "--run", "runs/one"])
+    monkeypatch.setattr(translation_lists.output_files, "revision", lambda: "1a2b3c-dirty")
+    with pytest.raises(UserError, match="commit it first"):
+        translation_lists.main()
+
+
+def test_the_file_has_short_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["translation_lists", "one", "--run", "runs/one"])
+    monkeypatch.setattr(translation_lists.output_files, "revision", lambda: "1a2b3c")
+    monkeypatch.setattr(translation_lists, "FILE", tmp_path / "found.json")
+    found = {"p": 1 / 3, "whole": 12, "half": 0.5}
+    monkeypatch.setattr(translation_lists, "of_translator", lambda *arguments: found)
+    translation_lists.main()
+    kept = json.loads(translation_lists.FILE.read_text())["translators"]
+    assert kept == {"one": {"p": 0.3333, "whole": 12, "half": 0.5}}
