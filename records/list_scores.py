@@ -18,6 +18,7 @@ import argparse
 import collections
 import dataclasses
 import datetime
+import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,12 +71,14 @@ def token_log_probs(
     """
     model: Any = run.experiment.model
     assert isinstance(model, SequenceToSequence) and model.order != "target_reversed"
-    boundary, unknown = run.lexicon.boundary_id, run.lexicon.ids[run.lexicon.unknown]
-    assert boundary is not None
-    text = run.experiment.reading_of_sources.encode(Corpus("the sources", [*sources]), run.others[0])
-    encoded = np.split(text.words, text.starts[1:])
-    if model.order == "source_reversed":
-        encoded = [words[::-1] for words in encoded]
+    ids, boundary = run.lexicon.ids, run.lexicon.boundary_id
+    assert boundary is not None and run.lexicon.unknown is not None
+    unknown = ids[run.lexicon.unknown]
+    text = run.experiment.reading_of_sources.encode(
+        Corpus("the sources", [*sources]), run.others[0]
+    )
+    way = -1 if model.order == "source_reversed" else 1
+    encoded = [words[::way].tolist() for words in np.split(text.words, text.starts[1:])]
     prepared = model.prepared(run.params, run.tables)
     found: list[list[np.ndarray]] = [[] for _ in sources]
     order = sorted(range(len(sources)), key=lambda number: len(encoded[number]))
@@ -83,11 +86,9 @@ def token_log_probs(
         some = order[first : first + TOGETHER]
         size = size_of(max(len(encoded[number]) for number in some))
         batch = source_batch([encoded[number] for number in some], size, TOGETHER)
-        step, carry = steps.of_sequence_to_sequence(
-            model, run.params, run.tables, *batch, prepared
-        )
+        step, carry = steps.of_sequence_to_sequence(model, run.params, run.tables, *batch, prepared)
         targets = [
-            [[*(run.lexicon.ids.get(word, unknown) for word in words), boundary] for words in one]
+            [[*(ids.get(word, unknown) for word in words), boundary] for words in one]
             for one in (lists[number] for number in some)
         ]
         for number, values in zip(some, of_step(step, carry, boundary, targets), strict=True):
@@ -107,9 +108,9 @@ def of_step(step, carry, boundary: int, targets: Sequence[list[list[int]]]) -> l
     flat = [(number, tokens) for number, one in enumerate(targets) for tokens in one]
     values = [np.zeros(len(tokens)) for _, tokens in flat]
     rows = np.array([number for number, _ in flat])  # of each sequence's state, at this depth
-    words = np.full(len(targets), boundary)
+    words = np.full(len(jax.tree.leaves(carry)[0]), boundary)
     open_ = np.arange(len(flat))
-    carry = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(targets)], carry)
+    carry = jax.tree.map(np.asarray, carry)
     for depth in range(max(len(tokens) for _, tokens in flat)):
         open_ = np.array([one for one in open_ if len(flat[one][1]) > depth])
         asked = collections.defaultdict(list)  # {chunk of rows: its sequences}
@@ -118,9 +119,7 @@ def of_step(step, carry, boundary: int, targets: Sequence[list[list[int]]]) -> l
         carries = []
         for chunk in range(-(-len(words) // ROWS)):
             some = slice(chunk * ROWS, (chunk + 1) * ROWS)
-            log_probs, after = _stepped(
-                step, _filled(words[some]), jax.tree.map(lambda leaf: _filled(leaf[some]), carry)
-            )
+            log_probs, after = _stepped(step, *_filled((words, carry), some))
             table = np.asarray(log_probs)
             for one in asked[chunk]:
                 values[one][depth] = table[rows[one] - chunk * ROWS, flat[one][1][depth]]
@@ -132,16 +131,21 @@ def of_step(step, carry, boundary: int, targets: Sequence[list[list[int]]]) -> l
             key = int(rows[one]), flat[one][1][depth]
             rows[one] = places.setdefault(key, len(places))
         if places:
-            parents = np.array([row for row, _ in places])
             words = np.array([word for _, word in places])
-            carry = jax.tree.map(lambda *leaves: np.concatenate(leaves)[parents], *carries)
+            carry = jax.tree.map(lambda *leaves: np.concatenate(leaves), *carries)
+            carry = _taken(carry, np.array([row for row, _ in places]))
     ends = np.cumsum([0, *map(len, targets)])
-    return [values[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [values[start:end] for start, end in itertools.pairwise(ends)]
 
 
-def _filled(values):
-    """Pads rows to `ROWS` with copies of the last."""
-    return np.concatenate([values, np.repeat(values[-1:], ROWS - len(values), axis=0)])
+def _taken(tree, rows):
+    return jax.tree.map(lambda leaf: leaf[rows], tree)
+
+
+def _filled(tree, some):
+    """Takes a slice of rows, filled up to `ROWS` with copies of the last."""
+    last = len(jax.tree.leaves(tree)[0]) - 1
+    return _taken(tree, np.minimum(np.arange(some.start, some.start + ROWS), last))
 
 
 def together(of_models: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
@@ -161,7 +165,7 @@ def together(of_models: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
 # ---- files of lists, SYSTEM.SPLIT.nbest, and of scores beside them, SYSTEM.SPLIT.RUN.npy
 
 
-def pairs(run: Run, split: str) -> tuple[list[list[str]], list[str]]:
+def pairs(run: Run, split: str) -> tuple[Sequence[list[str]], list[str]]:
     """Reads the sentences of a split and their translations.
 
     Args:
@@ -222,9 +226,7 @@ def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) 
 # ---- the choices from lists
 
 
-def with_scores(
-    lists: Sequence[NBestList], references: Sequence[str], other: np.ndarray
-) -> Lists:
+def with_scores(lists: Sequence[NBestList], references: Sequence[str], other: np.ndarray) -> Lists:
     """Returns lists as arrays, with the features `OWN`, `LENGTH` and `OTHER`.
 
     Args:
@@ -232,11 +234,11 @@ def with_scores(
       references: of each list.
       other: the third, [hypotheses].
     """
-    wanted = {one.id: (text,) for one, text in zip(lists, references, strict=True)}
+    wanted: dict[str, tuple[str, ...]] = {
+        one.id: (text,) for one, text in zip(lists, references, strict=True)
+    }
     arrays = tune.arrays(lists, wanted, Bleu()).with_features((OWN, LENGTH, OTHER))
-    return dataclasses.replace(
-        arrays, features=np.column_stack([arrays.features[:, :2], other])
-    )
+    return dataclasses.replace(arrays, features=np.column_stack([arrays.features[:, :2], other]))
 
 
 def choices(tuned: Lists, test: Lists, power: float) -> tuple[dict[str, np.ndarray], np.ndarray]:

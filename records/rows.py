@@ -195,11 +195,12 @@ SPEECH = {
 E2E = {f"`{config}`": seeds(config) for config in ("e2e_plain", "e2e_priming")}
 # Encoder-decoders of captions, whose sources are read from the first word or from the last.
 STRAIGHT, REVERSED = seeds("en_fr_straight"), seeds("en_fr_reversed", 5)
-CAPTIONS = {
-    "one, straight": STRAIGHT,
-    "one, reversed": REVERSED[:3],
-    "two, reversed": REVERSED[:2],
-    "five, reversed": REVERSED,
+# {models of a row: those together that translate, several of them for seeds}
+CAPTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "one, straight": tuple((run,) for run in STRAIGHT),
+    "one, reversed": tuple((run,) for run in REVERSED[:3]),
+    "two, reversed": (REVERSED[:2],),
+    "five, reversed": (REVERSED,),
 }
 # Lists that are re-scored: {their system: {scored by: runs together}}.
 LISTS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from records import list_scores, rows
+from records import list_scores
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.decoding import force
@@ -65,7 +65,7 @@ def test_lists_have_the_log_probabilities_of_evaluation(run, tmp_path, monkeypat
         texts = [one[which] for one in lists]
         corpus = run.read("validation")
         assert run.experiment.source_of(corpus).sentences == sources
-        text, scores = run.score_corpus(dataclasses.replace(corpus, sentences=texts))
+        _, scores = run.score_corpus(dataclasses.replace(corpus, sentences=texts))
         values = np.concatenate([one[which] for one in found])
         np.testing.assert_allclose(values, scores.log_prob[scores.counted], atol=1e-5)
 
