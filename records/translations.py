@@ -59,29 +59,31 @@ def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, dict]:
     raise ValueError(f"no translation of {split} by {runs} with a beam of {beam}")
 
 
-def log_probs(run: str) -> tuple[np.ndarray, np.ndarray]:
-    """Reads log p of each token of the test by a run, and the tokens of each sentence.
+def log_probs(run: str, split: str = TEST) -> tuple[np.ndarray, np.ndarray]:
+    """Reads log p of each token of a split by a run, and the tokens of each sentence.
 
     Args:
       run: its name in the records.
+      split: its name.
     """
     file, record = every_run()[run]
-    (name,) = (name for name, of in record.results.items() if of["split"] == TEST)
+    (name,) = (name for name, of in record.results.items() if of["split"] == split)
     given = records.scores_file(file), record.results[name], f"{run}/{name}/"
     kept = item_scores.read_archive(*given)
     assert kept is not None
     return kept["log_prob"].astype(np.float64), kept["lengths"].astype(np.int64)
 
 
-def log_perplexity(runs: Sequence[str]) -> float:
+def log_perplexity(runs: Sequence[str], split: str) -> float:
     """Computes nats per token of runs together, which average their probabilities.
 
     Args:
       runs: their names.
+      split: the name of the text.
     """
     if len(runs) == 1:
-        return loss(runs[0], TEST)
-    tokens = np.logaddexp.reduce([log_probs(run)[0] for run in runs]) - np.log(len(runs))
+        return loss(runs[0], split)
+    tokens = np.logaddexp.reduce([log_probs(run, split)[0] for run in runs]) - np.log(len(runs))
     return -float(tokens.mean())
 
 
@@ -108,26 +110,25 @@ def scores() -> str:
             for beam in BEAMS
         }
         widest = np.mean(found[WIDEST], axis=0)
-        judged, other = (
-            [translation(runs, split, WIDEST)[1]["figures"] for runs in ensembles]
+        judged = [translation(runs, TEST, WIDEST)[1]["figures"] for runs in ensembles]
+        perplexities = (
+            [perplexity_of(log_perplexity(runs, split)) for runs in ensembles]
             for split in (TEST, OTHER_TEST)
         )
-        losses = [perplexity_of(log_perplexity(runs)) for runs in ensembles]
         rows.append(
             [
                 model,
-                mean(losses, ".2f"),
+                *(mean(of_split, ".2f") for of_split in perplexities),
                 *(_bleu(found[beam]) for beam in BEAMS),
                 _between(significance.bootstrap_interval(widest, BLEU)),
                 "" if above is None else _p(above, widest),
                 mean([one["chrF2"]["score"] for one in judged], ".1f"),
-                mean([one["BLEU"]["score"] for one in other], ".2f"),
                 paper,
             ]
         )
         above = widest
-    header = ["models", "perplexity", *(f"BLEU, beam {beam}" for beam in BEAMS)]
-    header += ["95 %, beam 12", "p against the row above", "chrF2", "test 2018", "the paper"]
+    header = ["models", "perplexity", "of test 2018", *(f"BLEU, beam {beam}" for beam in BEAMS)]
+    header += ["95 %, beam 12", "p against the row above", "chrF2", "the paper"]
     by_seeds = [
         [float(BLEU(counts()[translation((run,), TEST, WIDEST)[0]].sum(0))) for run in of]
         for of in (rows_of.STRAIGHT, rows_of.REVERSED[:3])
