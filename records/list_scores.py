@@ -48,7 +48,7 @@ WEIGHTS = FOLDER / "captions_lists.json"
 TUNED, TEST = "validation", "test1"
 OWN, LENGTH, OTHER = "LogProb", "Length", "other"
 # Sources whose hypotheses are computed together, and rows of a call of the step.
-TOGETHER, ROWS = 32, 512
+TOGETHER, ROWS = 32, 256
 
 
 # ---- log-probabilities of hypotheses; each common beginning of a list is computed once
