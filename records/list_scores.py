@@ -206,7 +206,7 @@ def score(lists: Sequence[pathlib.Path], runs: Sequence[pathlib.Path]):
 
 
 def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) -> np.ndarray:
-    """Reads log p of the hypotheses of lists under runs together, [hypotheses].
+    """Reads log p of the hypotheses of lists under runs together, [hypotheses]; 0 without runs.
 
     Args:
       file: of the lists.
@@ -214,6 +214,8 @@ def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) 
       runs: names of the runs, whose scores stand beside the file.
     """
     ends = np.cumsum([len(h.words) + 1 for one in lists for h in one.hypotheses])
+    if not runs:
+        return np.zeros(len(ends))
     of_runs = []
     for run in runs:
         flat = np.load(scores_file(file, pathlib.Path(run))).astype(np.float64)
@@ -226,19 +228,28 @@ def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) 
 # ---- the choices from lists
 
 
-def with_scores(lists: Sequence[NBestList], references: Sequence[str], other: np.ndarray) -> Lists:
-    """Returns lists as arrays, with the features `OWN`, `LENGTH` and `OTHER`.
+def arrays_of(lists: Sequence[NBestList], references: Sequence[str]) -> Lists:
+    """Returns lists as arrays, with the features `OWN` and `LENGTH`.
 
     Args:
-      lists: with the first two features.
+      lists: with these features.
       references: of each list.
-      other: the third, [hypotheses].
     """
     wanted: dict[str, tuple[str, ...]] = {
         one.id: (text,) for one, text in zip(lists, references, strict=True)
     }
-    arrays = tune.arrays(lists, wanted, Bleu()).with_features((OWN, LENGTH, OTHER))
-    return dataclasses.replace(arrays, features=np.column_stack([arrays.features[:, :2], other]))
+    return tune.arrays(lists, wanted, Bleu()).with_features((OWN, LENGTH))
+
+
+def with_scores(lists: Lists, other: np.ndarray) -> Lists:
+    """Adds the feature `OTHER` to lists.
+
+    Args:
+      lists: with the first two features.
+      other: the third, [hypotheses].
+    """
+    features = np.column_stack([lists.features, other])
+    return dataclasses.replace(lists, names=(*lists.names, OTHER), features=features)
 
 
 def choices(tuned: Lists, test: Lists, power: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -280,10 +291,14 @@ def of_lists(
     for system, scorers in systems.items():
         files = [folder / f"{system}.{split}.nbest" for split in (TUNED, TEST)]
         read = [[*read_lists(str(file))[1]] for file in files]
+        own = [
+            arrays_of(lists, references[split])
+            for lists, split in zip(read, (TUNED, TEST), strict=True)
+        ]
         for by, runs in scorers.items():
             tuned, test = (
-                with_scores(lists, references[split], scored(file, lists, runs))
-                for file, lists, split in zip(files, read, (TUNED, TEST), strict=True)
+                with_scores(arrays, scored(file, lists, runs))
+                for arrays, file, lists in zip(own, files, read, strict=True)
             )
             ways, found = choices(tuned, test, power)
             for way, rows in ways.items():

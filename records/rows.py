@@ -202,13 +202,15 @@ CAPTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
     "two, reversed": (REVERSED[:2],),
     "five, reversed": (REVERSED,),
 }
-# Lists that are re-scored: {their system: {scored by: runs together}}.
+# Lists that are re-scored: {their system: {scored by: runs together}}; by none, its own weights.
 LISTS: dict[str, dict[str, tuple[str, ...]]] = {
     "attention": {
-        **{run.removeprefix("en_fr_"): (run,) for run in (*STRAIGHT, *REVERSED[:3])},
+        "itself": (),
+        "straight_0": STRAIGHT[:1],
+        **{run.removeprefix("en_fr_"): (run,) for run in REVERSED[:3]},
         "five": REVERSED,
     },
-    "reversed_0": {"five": REVERSED},
+    "reversed_0": {"itself": (), "five": REVERSED},
 }
 # Words and letters in, each trained as suits it best; letters are characters.
 CZECH = {

@@ -24,7 +24,12 @@ PAPER = ("26.17", "30.59", "33.27", "34.81")
 LENGTHS = (1, 10, 13, 17)
 # Names of systems and of those who score their lists, in the tables.
 SYSTEMS = {"attention": "attention", "reversed_0": "one, reversed (seed 0)"}
-SCORERS = {"straight": "one, straight", "reversed": "one, reversed", "five": "five, reversed"}
+SCORERS = {
+    "itself": "itself",
+    "straight": "one, straight (seed 0)",
+    "reversed": "one, reversed",
+    "five": "five, reversed",
+}
 
 
 @functools.cache
@@ -207,20 +212,26 @@ def lists() -> str:
         }
         first = next(iter(of.values()))
         title = SYSTEMS[system]
-        rows.append([title, "itself", *[""] * 2, _with_interval([first["untuned"]]), ""])
+        rows.append(
+            [title, "nothing: the first", *[""] * 2, _with_interval([first["untuned"]]), "", ""]
+        )
+        itself = of["itself"]["tuned"]
         for prefix, name in SCORERS.items():
             found = [ways for by, ways in of.items() if by.startswith(prefix)]
             if not found:
                 continue
-            ways = (_bleu([one[way] for one in found]) for way in ("alone", "even"))
-            tuned = [one["tuned"] for one in found]
-            p = _p(first["untuned"], np.mean(tuned, axis=0))
-            rows.append([title, name, *ways, _with_interval(tuned), p])
-        rows.append([title, "the oracle", *[""] * 2, _with_interval([first["oracle"]]), ""])
+            tuned = np.mean([one["tuned"] for one in found], axis=0)
+            ways = [_bleu([one[way] for one in found]) for way in ("alone", "even")]
+            against = [_p(first["untuned"], tuned), _p(itself, tuned)]
+            if prefix == "itself":
+                ways, against[1] = ["", ""], ""
+            shown = _with_interval([one["tuned"] for one in found])
+            rows.append([title, name, *ways, shown, *against])
+        rows.append([title, "the oracle", *[""] * 2, _with_interval([first["oracle"]]), "", ""])
     search = counts()[translation(rows_of.REVERSED, TEST, WIDEST)[0]]
     p = p_text(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
     header = ["lists of", "scored by", "by that alone", "even average"]
-    header += ["tuned on validation, 95 %", "p against the list's first"]
+    header += ["tuned on validation, 95 %", "p against the first", "p against itself"]
     kept, machine = weights(), weights()["machine"]
     return (
         f"{grid(header, rows)}\nThe five's own search with beam 12 has {_bleu([search])}; against "

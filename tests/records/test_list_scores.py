@@ -91,7 +91,7 @@ def test_ways_to_choose_by_hand():
         [[-2.0, -3.0, -1.9], [-2.0, -2.5, -1.9]],
     )
     other = np.array([-5.0, -1.0, -0.9, -6.0, -5.0, -4.0])
-    arrays = list_scores.with_scores(lists, references, other)
+    arrays = list_scores.with_scores(list_scores.arrays_of(lists, references), other)
     assert arrays.features[0].tolist() == [-2, 6, -5]
     ways, weights = list_scores.choices(arrays, arrays, 1.0)
     chosen = {way: found.tolist() for way, found in ways.items()}
@@ -116,5 +116,11 @@ def test_lists_and_scores_that_do_not_fit(tmp_path, run):
         list_scores.score([file], [run.path])
     _, lists = nbest.read_lists(str(file))
     np.save(tmp_path / "some.validation.one.npy", np.zeros(3))
+    read = [*lists]
     with pytest.raises(UserError, match="are of other lists"):
-        list_scores.scored(file, [*lists], ["one"])
+        list_scores.scored(file, read, ["one"])
+    np.save(tmp_path / "some.validation.one.npy", np.log([0.5, 0.25]))
+    np.save(tmp_path / "some.validation.two.npy", np.log([0.1, 0.75]))
+    of_both = list_scores.scored(file, read, ["one", "two"])
+    np.testing.assert_allclose(of_both, [np.log(0.3) + np.log(0.5)])
+    assert list_scores.scored(file, read, []).tolist() == [0]

@@ -42,6 +42,7 @@ def kept(monkeypatch):
         for by in scorers:
             for way in ("untuned", "alone", "even", "tuned", "oracle"):
                 name = "five" if way in ("tuned", "oracle") else "straight"
+                name = "reversed" if (by, way) == ("itself", "tuned") else name
                 arrays[f"lists/{system}/{by}/{way}"] = counted(name)
     figures = {"chrF2": {"score": 22.0}}
 
@@ -105,10 +106,13 @@ def test_gains_by_length(kept):
 
 def test_lists_before_and_after(kept):
     table = translations.lists()
-    first, found, oracle = re.findall(r"^\| attention \| (?:itself|five|the).*", table, re.M)
+    first, found, oracle = re.findall(r"^\| attention \| (?:nothing|five|the).*", table, re.M)
     assert f" {bleu('straight'):.2f} [" in first
     assert f"| {bleu('straight'):.2f} | {bleu('straight'):.2f} | {bleu('five'):.2f} [" in found
     assert f" {bleu('five'):.2f} [" in oracle
-    assert table.count("| attention |") == 5 and table.count("| one, reversed (seed 0) |") == 3
+    itself = re.findall(r"^\| attention \| itself \|.*", table, re.M)[0].split("|")
+    assert itself[3].strip() == itself[4].strip() == itself[7].strip() == ""
+    assert itself[5].strip().startswith(f"{bleu('reversed'):.2f} [")
+    assert table.count("| attention |") == 6 and table.count("| one, reversed (seed 0) |") == 4
     assert "against their choice from the lists of one, p = 1.000" in table
     assert "64 sentences; revision 0123456; AMD, 2 cores; 2026-11-28." in table
