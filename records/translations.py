@@ -133,7 +133,7 @@ def scores() -> str:
         )
         above = widest
     header = ["models", "perplexity", "of test 2018", *(f"BLEU, beam {beam}" for beam in BEAMS)]
-    header += ["95 %, beam 12", "p against the row above", "chrF2", "the paper"]
+    header += ["95 %, beam 12", "p against the row above", "chrF2", "BLEU of the paper"]
     by_seeds = [
         [float(BLEU(counts()[translation((run,), TEST, WIDEST)[0]].sum(0))) for run in of]
         for of in (rows_of.STRAIGHT, rows_of.REVERSED[:3])
@@ -194,7 +194,7 @@ def by_length() -> str:
     between = _between(significance.bootstrap_interval(ends, growth), ".3f")
     where = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
     return (
-        f"{grid(header, cells)}\n{where} Means of three seeds, beam 12. In nats the gain of the "
+        f"{grid(header, cells)}\n{where} Means of the seeds, beam 12. In nats the gain of the "
         f"longest sources is {growth(ends.sum(0)):.3f} {between} above that of the shortest."
     )
 
