@@ -7,7 +7,7 @@
 translations y of the sentences x of a split, exactly; LISTS is named SYSTEM.SPLIT.nbest. An
 ensemble's probability of a token is the mean of its models'. `keep` tunes the weights of three
 features on the lists of validation, the list's own log p and number of tokens, and log p by other
-models, and re-ranks those of test1.
+models, and re-ranks the lists of test1.
 
 The file records/captions_sentences.npz has what BLEU is computed from, for each sentence of test1:
 of the translations that the runs keep, named RUN/RESULT, and of the choices from lists, named

@@ -1,4 +1,4 @@
-"""Tables of encoder-decoders on captions, as those of Sutskever, Vinyals and Le (2014)."""
+"""Tables of encoder-decoders on captions, after Sutskever, Vinyals and Le (2014)."""
 
 import functools
 import json
@@ -51,7 +51,7 @@ def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, dict]:
     Args:
       runs: their names; the first keeps the result.
       split: its name.
-      beam: of the search, whose length normalisation is that of the lists.
+      beam: of the search, which normalises by length as the searches of the lists do.
     """
     for name, passport in every_run()[runs[0]][1].results.items():
         if not name.startswith(f"translation-{split}."):
@@ -195,7 +195,7 @@ def by_length() -> str:
     where = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
     return (
         f"{grid(header, cells)}\n{where} Means of the seeds, beam 12. In nats the gain of the "
-        f"longest sources is {growth(ends.sum(0)):.3f} {between} above that of the shortest."
+        f"longest sources is {growth(ends.sum(0)):.3f} {between} above the shortest sources'."
     )
 
 

@@ -101,7 +101,7 @@ def test_gains_by_length(kept):
     gain = bleu("reversed") - bleu("straight")
     assert every[5:7] == [f"{bleu(name):.2f}" for name in ("straight", "reversed")]
     assert every[7].startswith(f"{gain:.2f} [")
-    assert "is 0.100 [0.100, 0.100] above" in table
+    assert "is 0.100 [0.100, 0.100] above the shortest" in table
 
 
 def test_lists_before_and_after(kept):
