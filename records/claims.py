@@ -216,7 +216,7 @@ LOSSES = (
         "captions into French, without attention",
         list_scores.TEST,
         "texts.md#captions-from-english-to-french",
-        "reverse the sources of an encoder-decoder without attention",
+        "reverse the sources of an encoder-decoder without attention if they are long",
     ),
 )
 
