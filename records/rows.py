@@ -194,7 +194,7 @@ SPEECH = {
 # Restaurants described from their properties.
 E2E = {f"`{config}`": seeds(config) for config in ("e2e_plain", "e2e_priming")}
 # Encoder-decoders of captions, whose sources are read from the first word or from the last.
-STRAIGHT, REVERSED = seeds("en_fr_straight", 2), seeds("en_fr_reversed", 5)
+STRAIGHT, REVERSED = seeds("en_fr_straight"), seeds("en_fr_reversed", 5)
 # {models of a row: those together that translate, several of them for seeds}
 CAPTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
     "one, straight": tuple((run,) for run in STRAIGHT),
