@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from records import list_scores
 from records import rows as rows_of
 from records.cells import every_run, grid, mean, passports
 from records.rows import seeds
@@ -216,6 +217,16 @@ LOSSES = (
         "test",
         "questions.md#names-with-evidence",
         "take a background if names of the text are known beforehand",
+    ),
+    Claim(
+        "a source read from its last word",
+        rows_of.REVERSED[:3],
+        "from its first word",
+        rows_of.STRAIGHT,
+        "captions into French, without attention",
+        list_scores.TEST,
+        "texts.md#captions-from-english-to-french",
+        "reverse the sources of an encoder-decoder without attention if they are long",
     ),
 )
 

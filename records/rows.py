@@ -200,8 +200,25 @@ SPEECH = {
 }
 # Restaurants described from their properties.
 E2E = {f"`{config}`": seeds(config) for config in ("e2e_plain", "e2e_priming")}
-# Five seeds of one recipe.
-FIVE = {f"skip connections, seed {seed}": f"en_fr_small_skip_{seed}" for seed in range(5)}
+# Encoder-decoders of captions, whose sources are read from the first word or from the last.
+STRAIGHT, REVERSED = seeds("en_fr_straight"), seeds("en_fr_reversed", 5)
+# {models of a row: those together that translate, several of them for seeds}
+CAPTIONS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "one, straight": tuple((run,) for run in STRAIGHT),
+    "one, reversed": tuple((run,) for run in REVERSED[:3]),
+    "two, reversed": (REVERSED[:2],),
+    "five, reversed": (REVERSED,),
+}
+# Lists that are re-scored: {their system: {scored by: runs together}}; by none, its own weights.
+LISTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "attention": {
+        "itself": (),
+        "straight_0": STRAIGHT[:1],
+        **{run.removeprefix("en_fr_"): (run,) for run in REVERSED[:3]},
+        "five": REVERSED,
+    },
+    "reversed_0": {"itself": (), "five": REVERSED},
+}
 # Words and letters in, each trained as suits it best; letters are characters.
 CZECH = {
     "WE, constant rate, no dropout": seeds("czech_we_own"),

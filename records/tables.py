@@ -15,7 +15,15 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from records import claims, french, penn_treebank, power, questions, translation_lists
+from records import (
+    claims,
+    french,
+    penn_treebank,
+    power,
+    questions,
+    translation_lists,
+    translations,
+)
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
@@ -135,56 +143,6 @@ def micro_training() -> str:
     return of_ways(rows_of.WAYS, "trained by")
 
 
-def translations(run: str, split: str, models: int = 1) -> dict[int, dict[str, float]]:
-    """Returns {beam: {measure: score}} of a split's translations by a run or its ensemble.
-
-    Args:
-      run: its name in the records.
-      split: its name.
-      models: runs of the ensemble that the run is the first of; 1 for the run alone.
-    """
-    found = {}
-    for name, passport in every_run()[run][1].results.items():
-        of_split = name.startswith(f"translation-{split}.")
-        if of_split and len(passport["decoding"]["runs"]) == models:
-            beam = passport["decoding"]["search"]["beam"]
-            found[beam] = {name: of["score"] for name, of in passport["figures"].items()}
-    return found
-
-
-def captions_of(runs: dict[str, str], together: str = "") -> str:
-    """Makes a table of encoder-decoders on captions: perplexity beside BLEU by the width of the
-    beam.
-
-    Args:
-      runs: {the name of the row: run}.
-      together: the name of the row for an ensemble of all runs, the first of which keeps its
-        passports; no row if empty.
-    """
-    rows = []
-    for how, run in runs.items():
-        found = passports(run)
-        perplexities = [
-            format(perplexity_of(found[split]["figures"]["log_perplexity"]), ".2f")
-            for split in ("validation", "test1")
-        ]
-        parameters = f"{found['test1']['parameters']:,}"
-        rows.append([how, *perplexities, *_scores(translations(run, "test1")), parameters])
-    if together:
-        scores = _scores(translations(next(iter(runs.values())), "test1", len(runs)))
-        rows.append([together, "", "", *scores, ""])
-    header = ["model", "perplexity, validation", "test 2016", "BLEU (beams)"]
-    header += ["chrF2 of the widest beam", "parameters"]
-    return markdown(header, rows, [*runs.values()], "test1", spread=False)
-
-
-def _scores(of_beams):
-    """Formats BLEU by the width of the beam, and chrF2 of the widest."""
-    bleu = " / ".join(f"{of_beams[beam]['BLEU']:.2f}" for beam in sorted(of_beams))
-    beams = ", ".join(map(str, sorted(of_beams)))
-    return f"{bleu} ({beams})", f"{of_beams[max(of_beams)]['chrF2']:.1f}"
-
-
 def precision() -> str:
     """Makes the table of recipes trained with products in float32 and in bfloat16."""
     rows, runs = [], []
@@ -292,7 +250,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "accuracies": claims.accuracies,
     "micro": micro,
     "micro_training": micro_training,
-    "captions_five": functools.partial(captions_of, rows_of.FIVE, "the five together"),
+    "captions": translations.scores,
+    "captions_lengths": translations.by_length,
+    "captions_lists": translations.lists,
     "czech": functools.partial(of_ways, rows_of.CZECH, "trigrams"),
     "lm1b": functools.partial(at_rates, rows_of.LM1B),
     "czech_domains": domains,

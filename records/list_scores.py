@@ -1,0 +1,387 @@
+"""Re-scores lists of translations by encoder-decoders, and keeps n-gram counts of each sentence.
+
+    python -m records.list_scores score lists/attention.{validation,test1}.nbest --run runs/one ...
+    python -m records.list_scores keep lists runs/en_fr_{straight,reversed}_{0,1,2} ...
+
+`score` computes log p(y_t | y_1 ... y_(t-1), x) of each token of the lists, whose hypotheses are
+translations y of the sentences x of a split, exactly; LISTS is named SYSTEM.SPLIT.nbest. An
+ensemble's probability of a token is the mean of its models'. `keep` tunes the weights of three
+features on the lists of validation, the list's own log p and number of tokens, and log p by other
+models, and re-ranks the lists of test1.
+
+The file records/captions_sentences.npz has what BLEU is computed from, for each sentence of test1:
+of the translations that the runs keep, named RUN/RESULT, and of the choices from lists, named
+lists/SYSTEM/SCORED BY/WAY. records/captions_lists.json has the weights, and where they come from.
+"""
+
+import argparse
+import collections
+import dataclasses
+import datetime
+import itertools
+import json
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from records import rows as rows_of
+from records.cells import FOLDER
+from zoo.arrays import array_files
+from zoo.commands import program
+from zoo.data import Corpus
+from zoo.data.batches import source_batch
+from zoo.decoding import steps
+from zoo.decoding.batched_search import size_of
+from zoo.errors import UserError
+from zoo.evaluation import translation_quality
+from zoo.evaluation.run import Run
+from zoo.models import SequenceToSequence
+from zoo.rescoring import Bleu, Lists, tune
+from zoo.runs import output_files
+from zoo.sources.nbest import NBestList, read_lists
+
+STATISTICS = FOLDER / "captions_sentences.npz"
+WEIGHTS = FOLDER / "captions_lists.json"
+TUNED, TEST = "validation", "test1"
+OWN, LENGTH, OTHER = "LogProb", "Length", "other"
+# Sources whose hypotheses are computed together, and rows of a call of the step.
+TOGETHER, ROWS = 32, 256
+
+
+# ---- log-probabilities of hypotheses; each common beginning of a list is computed once
+
+
+@jax.jit
+def _stepped(step, words, carry):
+    return step(words, carry)
+
+
+def token_log_probs(
+    run: Run, sources: Sequence[list[str]], lists: Sequence[Sequence[list[str]]]
+) -> list[list[np.ndarray]]:
+    """Computes log p of each token of hypotheses and of the boundary that ends them, nats.
+
+    Args:
+      run: of an encoder-decoder.
+      sources: words of the sentences.
+      lists: the hypotheses of each sentence, as words.
+    """
+    model: Any = run.experiment.model
+    assert isinstance(model, SequenceToSequence) and model.order != "target_reversed"
+    ids, boundary = run.lexicon.ids, run.lexicon.boundary_id
+    assert boundary is not None and run.lexicon.unknown is not None
+    unknown = ids[run.lexicon.unknown]
+    text = run.experiment.reading_of_sources.encode(
+        Corpus("the sources", [*sources]), run.others[0]
+    )
+    way = -1 if model.order == "source_reversed" else 1
+    encoded = [words[::way].tolist() for words in np.split(text.words, text.starts[1:])]
+    prepared = model.prepared(run.params, run.tables)
+    found: list[list[np.ndarray]] = [[] for _ in sources]
+    order = sorted(range(len(sources)), key=lambda number: len(encoded[number]))
+    for first in range(0, len(order), TOGETHER):
+        some = order[first : first + TOGETHER]
+        size = size_of(max(len(encoded[number]) for number in some))
+        batch = source_batch([encoded[number] for number in some], size, TOGETHER)
+        step, carry = steps.of_sequence_to_sequence(model, run.params, run.tables, *batch, prepared)
+        targets = [
+            [[*(ids.get(word, unknown) for word in words), boundary] for words in one]
+            for one in (lists[number] for number in some)
+        ]
+        for number, values in zip(some, of_step(step, carry, boundary, targets), strict=True):
+            found[number] = values
+    return found
+
+
+def of_step(step, carry, boundary: int, targets: Sequence[list[list[int]]]) -> list:
+    """Computes log p of each token of sequences by a step function.
+
+    Args:
+      step: see `zoo.decoding.steps`.
+      carry: the state before the first token, a row for each list, and perhaps more.
+      boundary: the word before the first token.
+      targets: the sequences of each list.
+    """
+    flat = [(number, tokens) for number, one in enumerate(targets) for tokens in one]
+    values = [np.zeros(len(tokens)) for _, tokens in flat]
+    rows = np.array([number for number, _ in flat])  # of each sequence's state, at this depth
+    words = np.full(len(jax.tree.leaves(carry)[0]), boundary)
+    open_ = np.arange(len(flat))
+    carry = jax.tree.map(np.asarray, carry)
+    for depth in range(max(len(tokens) for _, tokens in flat)):
+        open_ = np.array([one for one in open_ if len(flat[one][1]) > depth])
+        asked = collections.defaultdict(list)  # {chunk of rows: its sequences}
+        for one in open_:
+            asked[rows[one] // ROWS].append(one)
+        carries = []
+        for chunk in range(-(-len(words) // ROWS)):
+            some = slice(chunk * ROWS, (chunk + 1) * ROWS)
+            log_probs, after = _stepped(step, *_filled((words, carry), some))
+            table = np.asarray(log_probs)
+            for one in asked[chunk]:
+                values[one][depth] = table[rows[one] - chunk * ROWS, flat[one][1][depth]]
+            carries.append(jax.tree.map(np.asarray, after))
+        # The prefixes with a further token: one row of the next depth for each distinct one.
+        longer = [one for one in open_ if len(flat[one][1]) > depth + 1]
+        places: dict[tuple[int, int], int] = {}
+        for one in longer:
+            key = int(rows[one]), flat[one][1][depth]
+            rows[one] = places.setdefault(key, len(places))
+        if places:
+            words = np.array([word for _, word in places])
+            carry = jax.tree.map(lambda *leaves: np.concatenate(leaves), *carries)
+            carry = _taken(carry, np.array([row for row, _ in places]))
+    ends = np.cumsum([0, *map(len, targets)])
+    return [values[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def _taken(tree, rows):
+    return jax.tree.map(lambda leaf: leaf[rows], tree)
+
+
+def _filled(tree, some):
+    """Takes a slice of rows, filled up to `ROWS` with copies of the last."""
+    last = len(jax.tree.leaves(tree)[0]) - 1
+    return _taken(tree, np.minimum(np.arange(some.start, some.start + ROWS), last))
+
+
+def together(of_models: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """Computes log p of hypotheses under the mean of models, token by token, [hypotheses].
+
+    Args:
+      of_models: of each model, log p of the tokens of each hypothesis.
+    """
+    return np.array(
+        [
+            (np.logaddexp.reduce(tokens, axis=0) - np.log(len(tokens))).sum()
+            for tokens in zip(*of_models, strict=True)
+        ]
+    )
+
+
+# ---- files of lists, SYSTEM.SPLIT.nbest, and of scores beside them, SYSTEM.SPLIT.RUN.npy
+
+
+def pairs(run: Run, split: str) -> tuple[Sequence[list[str]], list[str]]:
+    """Reads the sentences of a split and their translations.
+
+    Args:
+      run: whose data has the split.
+      split: its name.
+    """
+    corpus = run.experiment.vocabulary.read(run.experiment.data.as_written(), split)
+    references = [" ".join(words) for words in corpus.sentences]
+    return run.experiment.source_of(corpus).sentences, references
+
+
+def scores_file(lists: pathlib.Path, run: pathlib.Path) -> pathlib.Path:
+    """Returns the file of the scores of lists by a run."""
+    return lists.with_name(f"{lists.name.removesuffix('.nbest')}.{run.name}.npy")
+
+
+def score(lists: Sequence[pathlib.Path], runs: Sequence[pathlib.Path]):
+    """Writes the scores of lists by runs, unless they are written already.
+
+    Args:
+      lists: their files.
+      runs: their folders.
+    """
+    for path in runs:
+        run = Run.load(path)
+        for file in lists:
+            _, split, _ = file.name.split(".")
+            sources, _ = pairs(run, split)
+            read = [[h.words for h in one.hypotheses] for one in read_lists(str(file))[1]]
+            if len(read) != len(sources):
+                raise UserError(
+                    f"{file} has {len(read)} lists, not {len(sources)}, of {split}: give all."
+                )
+            values = token_log_probs(run, sources, read)
+            flat = np.concatenate([tokens for one in values for tokens in one])
+            np.save(scores_file(file, path), flat.astype(np.float32))
+            print(f"{path}: {file}, {len(flat):,} tokens", flush=True)
+
+
+def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) -> np.ndarray:
+    """Reads log p of the hypotheses of lists under runs together, [hypotheses]; 0 without runs.
+
+    Args:
+      file: of the lists.
+      lists: in the order of the file.
+      runs: names of the runs, whose scores stand beside the file.
+    """
+    ends = np.cumsum([len(h.words) + 1 for one in lists for h in one.hypotheses])
+    if not runs:
+        return np.zeros(len(ends))
+    of_runs = []
+    for run in runs:
+        flat = np.load(scores_file(file, pathlib.Path(run))).astype(np.float64)
+        if len(flat) != ends[-1]:
+            raise UserError(f"the scores of {file} by {run} are of other lists: score them again.")
+        of_runs.append(np.split(flat, ends[:-1]))
+    return together(of_runs)
+
+
+# ---- the choices from lists
+
+
+def arrays_of(lists: Sequence[NBestList], references: Sequence[str]) -> Lists:
+    """Returns lists as arrays, with the features `OWN` and `LENGTH`.
+
+    Args:
+      lists: with these features.
+      references: of each list.
+    """
+    wanted: dict[str, tuple[str, ...]] = {
+        one.id: (text,) for one, text in zip(lists, references, strict=True)
+    }
+    return tune.arrays(lists, wanted, Bleu()).with_features((OWN, LENGTH))
+
+
+def with_scores(lists: Lists, other: np.ndarray) -> Lists:
+    """Adds the feature `OTHER` to lists.
+
+    Args:
+      lists: with the first two features.
+      other: the third, [hypotheses].
+    """
+    features = np.column_stack([lists.features, other])
+    return dataclasses.replace(lists, names=(*lists.names, OTHER), features=features)
+
+
+def choices(tuned: Lists, test: Lists, power: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Returns (the chosen row of each list of the test by each way, the tuned weights).
+
+    Args:
+      tuned: the lists of validation.
+      test: others.
+      power: of the length by which the search divided its scores.
+    """
+    metric = Bleu()
+    weights = tune.tune(tuned, metric, "mira", seed=0)
+    own, length, other = test.features.T
+    ways = {
+        "untuned": test.untuned(),
+        "alone": test.best(other / length**power),
+        "even": test.best((own + other) / length**power),
+        "tuned": test.chosen(weights),
+        "oracle": tune.choose(test, metric),
+    }
+    return ways, weights
+
+
+def of_lists(
+    folder: pathlib.Path,
+    references: Mapping[str, Sequence[str]],
+    systems: Mapping[str, Mapping[str, Sequence[str]]],
+    power: float,
+) -> tuple[dict[str, np.ndarray], dict[str, dict]]:
+    """Returns ({SYSTEM/SCORED BY/WAY: counts of each sentence}, {SYSTEM/SCORED BY: weights}).
+
+    Args:
+      folder: of the lists and their scores.
+      references: {split: of each sentence}.
+      systems: {SYSTEM: {SCORED BY: names of runs}}.
+      power: see `choices`.
+    """
+    counts, weights = {}, {}
+    for system, scorers in systems.items():
+        files = [folder / f"{system}.{split}.nbest" for split in (TUNED, TEST)]
+        read = [[*read_lists(str(file))[1]] for file in files]
+        own = [
+            arrays_of(lists, references[split])
+            for lists, split in zip(read, (TUNED, TEST), strict=True)
+        ]
+        for by, runs in scorers.items():
+            tuned, test = (
+                with_scores(arrays, scored(file, lists, runs))
+                for arrays, file, lists in zip(own, files, read, strict=True)
+            )
+            ways, found = choices(tuned, test, power)
+            for way, rows in ways.items():
+                counts[f"{system}/{by}/{way}"] = test.statistics[rows]
+            weights[f"{system}/{by}"] = {
+                "weights": dict(zip(test.names, found.tolist(), strict=True)),
+                "validation": {
+                    "untuned": float(Bleu().figure(tuned.statistics[tuned.untuned()].sum(0))),
+                    "tuned": tune.judge(tuned, Bleu(), found),
+                },
+                "hypotheses": {TUNED: len(tuned.features), TEST: len(test.features)},
+            }
+    return counts, weights
+
+
+def of_translations(
+    run: pathlib.Path, references: Sequence[str]
+) -> Iterable[tuple[str, np.ndarray]]:
+    """Yields (RUN/RESULT, counts of each sentence) of the translations of the test by a run.
+
+    Args:
+      run: its folder.
+      references: of each sentence.
+    """
+    metric = Bleu()
+    for file in sorted((run / "results").glob(f"translation-{TEST}.*.json")):
+        _, lines = translation_quality.read(file)
+        counts = [
+            metric.statistics([line], [text])[0]
+            for line, text in zip(lines, references, strict=True)
+        ]
+        yield f"{run.name}/{file.stem}", np.array(counts)
+
+
+def keep(folder: pathlib.Path, runs: Sequence[pathlib.Path], power: float):
+    """Writes both files.
+
+    Args:
+      folder: of lists.
+      runs: folders of runs that have translated the test; the first reads the text.
+      power: of the length by which searches divided their scores.
+    """
+    revision = output_files.revision()
+    if (revision or "dirty").endswith("dirty"):
+        raise UserError("the figures would be of code that was not committed: commit it first.")
+    first = Run.load(runs[0])
+    read = {split: pairs(first, split) for split in (TUNED, TEST)}
+    references = {split: of_split[1] for split, of_split in read.items()}
+    counts, weights = of_lists(folder, references, rows_of.LISTS, power)
+    arrays = {f"lists/{name}": array for name, array in counts.items()}
+    for run in runs:
+        arrays |= dict(of_translations(run, references[TEST]))
+    arrays["source_words"] = np.array([len(words) for words in read[TEST][0]])
+    array_files.write(STATISTICS, {name: array.astype(np.int16) for name, array in arrays.items()})
+    found = {
+        "revision": revision,
+        "versions": output_files.versions(),
+        "machine": output_files.machine(),
+        "date": datetime.date.today().isoformat(),
+        "signature": Bleu().signature(),
+        "length_normalisation": power,
+        "weights": weights,
+    }
+    WEIGHTS.write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+def main():
+    """Runs the program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    scoring = commands.add_parser("score", help="writes scores beside lists")
+    scoring.add_argument("lists", nargs="+", type=pathlib.Path, metavar="LISTS")
+    scoring.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
+    keeping = commands.add_parser("keep", help="re-ranks, and keeps the counts")
+    keeping.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="of lists")
+    keeping.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
+    keeping.add_argument("--length-normalisation", type=float, required=True, metavar="A")
+    arguments = parser.parse_args()
+    if arguments.command == "score":
+        score(arguments.lists, arguments.run)
+    else:
+        keep(arguments.folder, arguments.runs, arguments.length_normalisation)
+
+
+if __name__ == "__main__":
+    program.program(main)

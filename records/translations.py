@@ -1,0 +1,252 @@
+"""Tables of encoder-decoders on captions, after Sutskever, Vinyals and Le (2014)."""
+
+import functools
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from records import list_scores
+from records import rows as rows_of
+from records.cells import every_run, grid, loss, markdown, mean, origin
+from zoo.comparison.paired import p_text
+from zoo.evaluation import item_scores, records, significance
+from zoo.evaluation.perplexity import perplexity_of
+from zoo.rescoring import Bleu
+
+TEST, OTHER_TEST = list_scores.TEST, "test2"
+BEAMS, WIDEST = (1, 2, 12), 12
+BLEU = Bleu().figure
+COUNTS = 10  # numbers of a sentence that BLEU is computed from
+# BLEU of the paper's table 1, with a beam of 12, of the rows of `rows_of.CAPTIONS`.
+PAPER = ("26.17", "30.59", "33.27", "34.81")
+# The shortest source of each group of sentences.
+LENGTHS = (1, 10, 13, 17)
+# Names of systems and of those who score their lists, in the tables.
+SYSTEMS = {"attention": "attention", "reversed_0": "one, reversed (seed 0)"}
+SCORERS = {
+    "itself": "itself",
+    "straight": "one, straight (seed 0)",
+    "reversed": "one, reversed",
+    "five": "five, reversed",
+}
+
+
+@functools.cache
+def counts() -> dict[str, np.ndarray]:
+    """Reads the counts of each sentence, [sentences, 10], by name; see `list_scores`."""
+    with np.load(list_scores.STATISTICS) as kept:
+        return {name: kept[name].astype(np.float64) for name in kept}
+
+
+@functools.cache
+def weights() -> dict:
+    """Reads the weights of lists, and where they come from."""
+    return json.loads(list_scores.WEIGHTS.read_text(encoding="utf-8"))
+
+
+def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, dict]:
+    """Returns (RUN/RESULT, passport) of the translations of a split by runs together.
+
+    Args:
+      runs: their names; the first keeps the result.
+      split: its name.
+      beam: of the search, which normalises by length as the searches of the lists do.
+    """
+    for name, passport in every_run()[runs[0]][1].results.items():
+        if not name.startswith(f"translation-{split}."):
+            continue
+        search = passport["decoding"]["search"]
+        power = search["length_normalisation"]
+        by = len(passport["decoding"]["runs"])
+        if (by, search["beam"], power) == (len(runs), beam, weights()["length_normalisation"]):
+            return f"{runs[0]}/{name}", passport
+    raise ValueError(f"no translation of {split} by {runs} with a beam of {beam}")
+
+
+def log_probs(run: str, split: str = TEST) -> tuple[np.ndarray, np.ndarray]:
+    """Reads log p of each token of a split by a run, and the tokens of each sentence.
+
+    Args:
+      run: its name in the records.
+      split: its name.
+    """
+    file, record = every_run()[run]
+    (name,) = (name for name, of in record.results.items() if of["split"] == split)
+    given = records.scores_file(file), record.results[name], f"{run}/{name}/"
+    kept = item_scores.read_archive(*given)
+    assert kept is not None
+    return kept["log_prob"].astype(np.float64), kept["lengths"].astype(np.int64)
+
+
+def log_perplexity(runs: Sequence[str], split: str) -> float:
+    """Computes nats per token of runs together, which average their probabilities.
+
+    Args:
+      runs: their names.
+      split: the name of the text.
+    """
+    if len(runs) == 1:
+        return loss(runs[0], split)
+    tokens = np.logaddexp.reduce([log_probs(run, split)[0] for run in runs]) - np.log(len(runs))
+    return -float(tokens.mean())
+
+
+def _gain(sums):
+    return BLEU(sums[..., COUNTS:]) - BLEU(sums[..., :COUNTS])
+
+
+def _between(ends, form=".2f"):
+    return "[{}, {}]".format(*(format(end, form) for end in ends))
+
+
+def _bleu(of_seeds):
+    """Formats BLEU: the mean of seeds with least and greatest."""
+    return mean([float(BLEU(one.sum(0))) for one in of_seeds], ".2f")
+
+
+def scores() -> str:
+    """Makes the table of single models and ensembles, after the paper's table 1."""
+    rows: list[list[str]] = []
+    above = None
+    for (model, ensembles), paper in zip(rows_of.CAPTIONS.items(), PAPER, strict=True):
+        found = {
+            beam: [counts()[translation(runs, TEST, beam)[0]] for runs in ensembles]
+            for beam in BEAMS
+        }
+        widest = np.mean(found[WIDEST], axis=0)
+        judged = [translation(runs, TEST, WIDEST)[1]["figures"] for runs in ensembles]
+        perplexities = (
+            [perplexity_of(log_perplexity(runs, split)) for runs in ensembles]
+            for split in (TEST, OTHER_TEST)
+        )
+        rows.append(
+            [
+                model,
+                *(mean(of_split, ".2f") for of_split in perplexities),
+                *(_bleu(found[beam]) for beam in BEAMS),
+                _between(significance.bootstrap_interval(widest, BLEU)),
+                "" if above is None else _p(above, widest),
+                mean([one["chrF2"]["score"] for one in judged], ".1f"),
+                paper,
+            ]
+        )
+        above = widest
+    header = ["models", "perplexity", "of test 2018", *(f"BLEU, beam {beam}" for beam in BEAMS)]
+    header += ["95 %, beam 12", "p against the row above", "chrF2", "BLEU of the paper"]
+    by_seeds = [
+        [float(BLEU(counts()[translation((run,), TEST, WIDEST)[0]].sum(0))) for run in of]
+        for of in (rows_of.STRAIGHT, rows_of.REVERSED[:3])
+    ]
+    between = p_text(significance.seeds_test(*by_seeds))
+    return (
+        f"{markdown(header, rows, [*rows_of.STRAIGHT, *rows_of.REVERSED], TEST)} By seeds one "
+        f"reversed differs from one straight with {between} (beam 12)."
+    )
+
+
+def by_length() -> str:
+    """Makes the table of both orders by the length of the source, after the paper's figure 3."""
+    words = counts()["source_words"]
+    losses, bleu = {}, {}
+    for order, runs in {"straight": rows_of.STRAIGHT, "reversed": rows_of.REVERSED[:3]}.items():
+        read = [log_probs(run) for run in runs]
+        lengths = read[0][1]
+        sentence = np.repeat(np.arange(len(lengths)), lengths)
+        token = -np.mean([of_run for of_run, _ in read], axis=0)
+        losses[order] = np.bincount(sentence, token, len(lengths))
+        found = [counts()[translation((run,), TEST, WIDEST)[0]] for run in runs]
+        bleu[order] = np.mean(found, axis=0)
+    gain = losses["straight"] - losses["reversed"]
+    groups = np.searchsorted(LENGTHS, words, side="right")
+    rows = []
+    for number, least in enumerate(LENGTHS, 1):
+        most = f"-{LENGTHS[number] - 1}" if number < len(LENGTHS) else " and more"
+        rows.append((f"{max(least, int(words.min()))}{most}", groups == number))
+    cells = []
+    for name, some in [*rows, ("all", groups > 0)]:
+        of_tokens = np.stack([gain[some], lengths[some]], 1)
+        both = np.concatenate([bleu["straight"], bleu["reversed"]], axis=1)[some]
+        cells.append(
+            [
+                name,
+                f"{some.sum():,}",
+                *(f"{of[some].sum() / lengths[some].sum():.3f}" for of in losses.values()),
+                f"{gain[some].sum() / lengths[some].sum():.3f} "
+                + _between(
+                    significance.bootstrap_interval(of_tokens, item_scores.log_perplexity), ".3f"
+                ),
+                *(f"{BLEU(of[some].sum(0)):.2f}" for of in bleu.values()),
+                f"{_gain(both.sum(0)):.2f} "
+                + _between(significance.bootstrap_interval(both, _gain)),
+            ]
+        )
+    header = ["source words", "sentences", "nats a word, straight", "reversed", "gain, 95 %"]
+    header += ["BLEU, straight", "reversed", "gain, 95 %"]
+    ends = np.zeros((len(words), 4))
+    for column, group in ((0, 1), (2, len(LENGTHS))):
+        some = groups == group
+        ends[some, column : column + 2] = np.stack([gain[some], lengths[some]], 1)
+
+    def growth(sums):
+        return sums[..., 2] / sums[..., 3] - sums[..., 0] / sums[..., 1]
+
+    between = _between(significance.bootstrap_interval(ends, growth), ".3f")
+    where = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
+    return (
+        f"{grid(header, cells)}\n{where} Means of the seeds, beam 12. In nats the gain of the "
+        f"longest sources is {growth(ends.sum(0)):.3f} {between} above the shortest sources'."
+    )
+
+
+def lists() -> str:
+    """Makes the table of re-ranked lists, after the paper's section 3.6."""
+    rows = []
+    for system, scorers in rows_of.LISTS.items():
+        of = {
+            by: {
+                way: counts()[f"lists/{system}/{by}/{way}"]
+                for way in ("untuned", "alone", "even", "tuned", "oracle")
+            }
+            for by in scorers
+        }
+        first = next(iter(of.values()))
+        title = SYSTEMS[system]
+        rows.append(
+            [title, "nothing: the first", *[""] * 2, _with_interval([first["untuned"]]), "", ""]
+        )
+        itself = of["itself"]["tuned"]
+        for prefix, name in SCORERS.items():
+            found = [ways for by, ways in of.items() if by.startswith(prefix)]
+            if not found:
+                continue
+            tuned = np.mean([one["tuned"] for one in found], axis=0)
+            ways = [_bleu([one[way] for one in found]) for way in ("alone", "even")]
+            against = [_p(first["untuned"], tuned), _p(itself, tuned)]
+            if prefix == "itself":
+                ways, against[1] = ["", ""], ""
+            shown = _with_interval([one["tuned"] for one in found])
+            rows.append([title, name, *ways, shown, *against])
+        rows.append([title, "the oracle", *[""] * 2, _with_interval([first["oracle"]]), "", ""])
+    search = counts()[translation(rows_of.REVERSED, TEST, WIDEST)[0]]
+    p = p_text(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
+    header = ["lists of", "scored by", "by that alone", "even average"]
+    header += ["tuned on validation, 95 %", "p against the first", "p against itself"]
+    kept, machine = weights(), weights()["machine"]
+    return (
+        f"{grid(header, rows)}\nThe five's own search with beam 12 has {_bleu([search])}; against "
+        f"their choice from the lists of one, {p}. From records/captions_lists.json, by python -m "
+        f"records.list_scores: {len(search):,} sentences; revision {kept['revision'][:7]}; "
+        f"{machine['processor']}, {machine['cores']} cores; {kept['date']}. In round brackets the "
+        "least and the greatest of the seeds."
+    )
+
+
+def _p(one, other):
+    p = significance.paired_test(one, other, BLEU)
+    return p_text(p).removeprefix("p = ").removeprefix("p ")
+
+
+def _with_interval(of_seeds):
+    together = np.mean(of_seeds, axis=0)
+    return f"{_bleu(of_seeds)} {_between(significance.bootstrap_interval(together, BLEU))}"

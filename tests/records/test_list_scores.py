@@ -1,0 +1,126 @@
+"""Lists of translations re-scored: by hand, and as evaluation and forced decoding score them."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from records import list_scores
+from tests.training import small
+from tests.training.test_translation import MODEL, experiment
+from zoo.decoding import force
+from zoo.errors import UserError
+from zoo.evaluation.run import Run
+from zoo.rescoring import Bleu
+from zoo.sources import nbest
+
+END = 0
+
+
+def follow(table, words, carry):
+    """A step: log p of the next word depends on this one and on the list's number."""
+    return jax.nn.log_softmax(table[words] * (1 + carry)[:, None]), carry
+
+
+def test_beginnings_in_common_are_scored_as_each_alone(random, monkeypatch):
+    monkeypatch.setattr(list_scores, "ROWS", 4)  # more prefixes than that at a depth
+    step = jax.tree_util.Partial(follow, jnp.asarray(random.normal(size=(5, 5)), jnp.float32))
+    carry = jnp.arange(3.0)  # one more than there are lists
+    targets = [
+        [[1, 2, 3, END], [1, 2, END], [1, 2, 3, 4, END], [END], [4, END], [1, 2, END]],
+        [[1, 3, END], [2, END], [3, END], [4, 4, END], [1, 1, END], [1, 2, END]],
+    ]
+    found = list_scores.of_step(step, carry, END, targets)
+    for number, one in enumerate(targets):
+        for tokens, values in zip(one, found[number], strict=True):
+            alone = force(step, np.array([END]), carry[number : number + 1], np.array([tokens]))
+            np.testing.assert_allclose(values, np.asarray(alone)[0], atol=1e-6)
+
+
+def test_the_mean_of_models_by_hand():
+    given = ([0.5, 0.2], [0.4]), ([0.1, 0.6], [0.8])
+    models = [[np.log(tokens) for tokens in model] for model in given]
+    expected = [np.log(0.3) + np.log(0.4), np.log(0.6)]
+    np.testing.assert_allclose(list_scores.together(models), expected)
+
+
+@pytest.fixture(scope="module", params=["forward", "source_reversed"])
+def run(request, tmp_path_factory):
+    """An encoder-decoder of a few steps."""
+    folder = tmp_path_factory.mktemp("pairs")
+    model = dataclasses.replace(MODEL, order=request.param)
+    small.run_in(folder, experiment(model, epochs=1))
+    return Run.load(folder)
+
+
+@pytest.mark.slow
+def test_lists_have_the_log_probabilities_of_evaluation(run, tmp_path, monkeypatch):
+    sources, references = list_scores.pairs(run, "validation")
+    others = [text.split()[::-1] for text in references]
+    lists = [[text.split(), other] for text, other in zip(references, others, strict=True)]
+    found = list_scores.token_log_probs(run, sources, lists)
+    for which in range(2):
+        texts = [one[which] for one in lists]
+        corpus = run.read("validation")
+        assert run.experiment.source_of(corpus).sentences == sources
+        _, scores = run.score_corpus(dataclasses.replace(corpus, sentences=texts))
+        values = np.concatenate([one[which] for one in found])
+        np.testing.assert_allclose(values, scores.log_prob[scores.counted], atol=1e-5)
+
+
+def lists_of(texts, features):
+    """Lists of hypotheses with log p and length."""
+    return [
+        nbest.NBestList(
+            str(number),
+            [
+                nbest.Hypothesis(1, text, {"LogProb": log_prob, "Length": len(text.split()) + 1.0})
+                for text, log_prob in zip(of, values, strict=True)
+            ],
+        )
+        for number, (of, values) in enumerate(zip(texts, features, strict=True))
+    ]
+
+
+def test_ways_to_choose_by_hand():
+    references = ["a b c d e", "f g h i j"]
+    lists = lists_of(
+        [["a b c x y", "a b c d e", "x"], ["f g h i j", "f x h y j", "y"]],
+        [[-2.0, -3.0, -1.9], [-2.0, -2.5, -1.9]],
+    )
+    other = np.array([-5.0, -1.0, -0.9, -6.0, -5.0, -4.0])
+    arrays = list_scores.with_scores(list_scores.arrays_of(lists, references), other)
+    assert arrays.features[0].tolist() == [-2, 6, -5]
+    ways, weights = list_scores.choices(arrays, arrays, 1.0)
+    chosen = {way: found.tolist() for way, found in ways.items()}
+    # by the other score a token: -5/6, -1/6, -0.9/2; -1, -5/6, -2
+    assert chosen["alone"] == [1, 4]
+    # by both: -7/6, -4/6, -2.8/2; -8/6, -7.5/6, -5.9/2
+    assert chosen["even"] == [1, 4]
+    assert chosen["untuned"] == [0, 3]
+    assert chosen["oracle"] == [1, 3]
+    metric = Bleu()
+    figures = {way: metric.figure(arrays.statistics[of].sum(0)) for way, of in ways.items()}
+    assert figures["oracle"] == pytest.approx(100)
+    assert figures["tuned"] >= figures["untuned"]
+    assert weights.shape == (3,)
+
+
+@pytest.mark.slow
+def test_lists_and_scores_that_do_not_fit(tmp_path, run):
+    file = tmp_path / "some.validation.nbest"
+    file.write_text(nbest.line(0, ["a"], {"LogProb": -1.0, "Length": 2}, -0.5) + "\n")
+    with pytest.raises(UserError, match="has 1 lists, not"):
+        list_scores.score([file], [run.path])
+    _, lists = nbest.read_lists(str(file))
+    np.save(tmp_path / "some.validation.one.npy", np.zeros(3))
+    read = [*lists]
+    with pytest.raises(UserError, match="are of other lists"):
+        list_scores.scored(file, read, ["one"])
+    np.save(tmp_path / "some.validation.one.npy", np.log([0.5, 0.25]))
+    np.save(tmp_path / "some.validation.two.npy", np.log([0.1, 0.75]))
+    of_both = list_scores.scored(file, read, ["one", "two"])
+    np.testing.assert_allclose(of_both, [np.log(0.3) + np.log(0.5)])
+    assert list_scores.scored(file, read, []).tolist() == [0]
