@@ -129,13 +129,24 @@ def load(name: str) -> "Experiment":
         if path.resolve() in paths().values():  # a bug of a config of Zoo's
             raise
         frames = traceback.walk_tb(error.__traceback__)
-        if any(user_modules.is_own(frame.f_globals["__name__"]) for frame, _ in frames):
+        if any(_is_own(frame.f_globals["__name__"]) for frame, _ in frames):
             raise  # an error in another module of the user keeps its traceback
         kind = type(error).__name__
         raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
     if not isinstance(experiment, Experiment):
         raise UserError(f"{path} has no get_config() that returns a zoo.Experiment.")
     return experiment
+
+
+def _is_own(module):
+    """Whether a module lies in one of the user's folders and does not belong to zoo."""
+    from zoo.trust import user_modules
+
+    top = module.partition(".")[0]
+    return top not in ("zoo", user_modules.CONFIGS) and any(
+        (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
+        for folder in user_modules.folders()
+    )
 
 
 def _line(error, path):

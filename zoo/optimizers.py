@@ -366,7 +366,15 @@ def _takes_rate(name, maker) -> bool:
 
 def build(optimizer: Optimizer, clip: float, epoch_steps: int, total_steps: int):
     """Builds an optax transformation: clipping of the gradient's global norm unless `clip`, the
-    greatest, is 0, then an optimiser."""
+    greatest, is 0, then an optimiser.
+
+    Example:
+      >>> transformation = optimizers.build(optimizers.SGD(1.0), 1.0, 10, 20)
+      >>> gradients = jnp.array([3.0, 4.0])  # of norm 5
+      >>> updates, _ = transformation.update(gradients, transformation.init(gradients))
+      >>> print(updates)
+      [-0.6 -0.8]
+    """
     transformation = optimizer.build(epoch_steps, total_steps)
     if not clip:
         return transformation

@@ -84,15 +84,6 @@ def open_path():
             sys.path.insert(sys.path.index(_WORKING_FOLDER), name)
 
 
-def is_own(module: str) -> bool:
-    """Whether a module lies in one of the folders and does not belong to zoo."""
-    top = module.partition(".")[0]
-    return top not in ("zoo", CONFIGS) and any(
-        (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
-        for folder in folders()
-    )
-
-
 class Missing(Exception):
     """The error of a module that does not exist, or that lacks a name."""
 
