@@ -91,7 +91,7 @@ def has_new(texts: list[str], known: set[str]) -> np.ndarray:
 
 
 def new_share(texts: list[str], known: set[str]) -> float:
-    """Computes the share of the words of texts that are not known; <unk> is no word."""
+    """Computes the share of unknown words among the words of texts, leaving out <unk>."""
     words = [word for text in texts for word in text.split() if word != "<unk>"]
     return sum(word not in known for word in words) / len(words)
 

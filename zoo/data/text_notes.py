@@ -21,7 +21,7 @@ _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
 _ALONE = re.compile(r"[,;:!?.]+")
 ALONE = frozenset(",;:!?.")
 MARKS = "\"'“”‘’«»()[],;:!?.…"
-# Words of tokenised text alone: those of the Penn Treebank, WikiText and Moses, in any language.
+# Words that only tokenised text has, such as the Penn Treebank, WikiText or the output of Moses.
 _SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&quot;"}
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01
