@@ -397,7 +397,9 @@ def main():
         print(checkpoint_table())
         return
     names = arguments.names or [
-        name for name in configs.names() if name.startswith("lm1b") and name != "lm1b_small"
+        name
+        for name in configs.names()
+        if name.startswith("lm1b") and name not in ("lm1b_small", "lm1b_full")
     ]
     if arguments.memory or arguments.collectives:
         jax.config.update("jax_num_cpu_devices", 16)

@@ -1,10 +1,11 @@
-"""Shared parts of the models with letters: the core of BIG LSTM and the convolution over letters.
+"""Shared parts: the core of BIG LSTM, the convolution over letters, and the small relatives' sizes.
 
 Jozefowicz et al. (2016), table 1 and section 4.2. The paper leaves open how the 4,096 filters are
 divided among widths: here eight widths, each with twice as many filters as the one before.
 """
 
 from zoo.cores import LSTM
+from zoo.data import Text
 from zoo.embeddings import CharCNN
 from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
 from zoo.layers.char_convolution import Convolution
@@ -28,4 +29,21 @@ LETTERS_OUT = {
         sampled=ImportanceSampling(noise=LogUniformNoise(), samples=8192, distinct=True),
     ),
     "training.rates": (("head/network", 0.1),),
+}
+# 21,216, 1,500 and 1,605 sentences of the files that are published one by one.
+HELD_OUT = "lm1b/1b_benchmark.*.tokens"
+SMALL = {
+    "data": Text(
+        train=f"{HELD_OUT}[:21216]",
+        validation=f"{HELD_OUT}[21216:22716]",
+        tests=(f"{HELD_OUT}[22716:]",),
+    ),
+    "model.embedding.size": 128,
+    "model.core.size": 128,
+    "model.core.projection": 128,
+    "model.head.samples": 1024,
+    "training.batch": 32,
+    "training.optimizer.learning_rate": 4.0,
+    "training.validate_every": 0,
+    "evaluation.batch": 8,
 }

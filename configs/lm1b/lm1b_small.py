@@ -11,28 +11,12 @@ minutes on one CPU core.
 """
 
 from configs import lm1b_lstm_2048_512
+from configs.lm1b._shared import SMALL
 from zoo import Experiment, changed
-from zoo.data import Text, Vocabulary
+from zoo.data import Vocabulary
 
 
 def get_config() -> Experiment:
-    both = "lm1b/1b_benchmark.*.tokens"
     return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {
-            "data": Text(
-                train=f"{both}[:21216]",
-                validation=f"{both}[21216:22716]",
-                tests=(f"{both}[22716:]",),
-            ),
-            "vocabulary": Vocabulary(maximum_size=30000),
-            "model.embedding.size": 128,
-            "model.core.size": 128,
-            "model.core.projection": 128,
-            "model.head.samples": 1024,
-            "training.batch": 32,
-            "training.optimizer.learning_rate": 4.0,
-            "training.validate_every": 0,
-            "evaluation.batch": 8,
-        },
+        lm1b_lstm_2048_512.get_config(), {**SMALL, "vocabulary": Vocabulary(maximum_size=30000)}
     )

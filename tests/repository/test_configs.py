@@ -337,4 +337,17 @@ def test_models_of_the_billion_words_have_the_paper_s_parameters(name):
 
 
 def test_every_config_of_the_billion_words_is_in_the_table():
-    assert {name for name in configs.names() if name.startswith("lm1b")} == {*LM1B, "lm1b_small"}
+    others = {"lm1b_small", "lm1b_full"}
+    assert {name for name in configs.names() if name.startswith("lm1b")} == {*LM1B, *others}
+
+
+@pytest.mark.realdata("lm1b/1b_benchmark.dev.tokens")
+def test_the_words_of_the_full_billion_fill_a_lexicon_of_the_paper_s_size():
+    recipe = configs.load("lm1b_full")
+    small = dataclasses.replace(recipe.data, words=50_000)
+    lexicon, _ = recipe.vocabulary.build(small)
+    assert len(lexicon) == 50_000
+    occur = np.array(lexicon.counts) > 0
+    own = {word for split in small.splits() for word in small.read(split).token_counts()}
+    assert own < set(lexicon.words)
+    assert {*np.array(lexicon.words)[occur]} <= own | {"</s>"}
