@@ -6,14 +6,15 @@ For what a vocabulary of the size of Jozefowicz et al. (2016), table 1, costs on
 steps and exact perplexities. The benchmark's list of words is published as counts without names, so
 only the words of the held-out sentences have theirs. The others are made of two halves of such
 words. They never occur, and share in the normaliser and the noise. No word is unknown. Data and all
-sizes are as in lm1b_small; validation takes as long as 1,500 steps, and happens once, at the end.
+sizes are as in lm1b_small, but as an exact perplexity takes 26 times as long, the validation text
+has 300 sentences.
 """
 
 import dataclasses
 import random
 
 from configs import lm1b_lstm_2048_512
-from configs.lm1b._shared import SMALL
+from configs.lm1b._shared import HELD_OUT, SMALL
 from zoo import Experiment, changed
 from zoo.data import Text, Vocabulary
 
@@ -43,8 +44,9 @@ def get_config() -> Experiment:
         lm1b_lstm_2048_512.get_config(),
         {
             **SMALL,
-            "data": FilledText(train=text.train, validation=text.validation, tests=text.tests),
+            "data": FilledText(
+                train=text.train, validation=f"{HELD_OUT}[21216:21516]", tests=text.tests
+            ),
             "vocabulary": Vocabulary(splits=(), unknown="refused"),
-            "training.validate_every": 4370,
         },
     )

@@ -249,7 +249,7 @@ def _grown(state, step, settings, boundary, rows):
         longer = put(grown.longer, log_prob[:, None] + best)
         enough = grown.enough
         if not settings.every_end:
-            enough = jax.lax.top_k(longer.reshape(sentences, -1), wanted)[0][:, -1]
+            enough = top_k(longer.reshape(sentences, -1), wanted)[0][:, -1]
         return _Grown(
             put(grown.asked, True),
             longer,
