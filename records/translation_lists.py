@@ -25,6 +25,7 @@ import numpy as np
 from records.cells import FOLDER, grid, mean
 from zoo.arrays import array_files
 from zoo.commands import options, program
+from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores, significance
 from zoo.rescoring import tune
@@ -127,17 +128,52 @@ def scores(run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]) -> d
 
     New words of the lists have probabilities by their letters, or share the probability of <unk>.
     """
-    texts = [text for part in parts.values() for text in part.texts]
     words = folder / "words.txt"
-    every = sorted({word for text in texts for word in text.split()})
+    every = sorted(
+        {word for part in parts.values() for text in part.texts for word in text.split()}
+    )
     words.write_text("".join(f"{word}\n" for word in every), encoding="utf-8")
     added = argparse.Namespace(add_words=str(words), spread_unknown=True, spread_letters=None)
     model = options.run_with_words(str(run), added)
-    found = {}
-    for name, part in parts.items():
-        sentences = [sentence_scores.words_by(model, text) for text in part.texts]
-        found[name] = sentence_scores.score(model, sentences, name).log_prob
-    return found
+    texts = {
+        name: [sentence_scores.words_by(model, text) for text in part.texts]
+        for name, part in parts.items()
+    }
+    core = model.language_model.core
+    log_probs = sentence_log_probs(
+        model,
+        [words for some in texts.values() for words in some],
+        core.order - 1 if isinstance(core, NGram) else None,
+    )
+    places = np.cumsum([len(some) for some in texts.values()])[:-1]
+    return dict(zip(texts, np.split(log_probs, places), strict=True))
+
+
+def sentence_log_probs(model, sentences: list[list[str]], history: int | None) -> np.ndarray:
+    """Computes log p of sentences, float64 [n], nats; each n-gram is computed once.
+
+    Args:
+      model: a run.
+      sentences: of words.
+      history: the number of words before that a word depends on; None for all.
+    """
+    numbers: dict[tuple[str, ...], int] = {}  # of each word, or the end, after its history
+    grams, lengths = [], np.array([len(words) + 1 for words in sentences])
+    for words in sentences:
+        for place, word in enumerate((*words, "")):
+            first = 0 if history is None else max(0, place - history)
+            gram = (*words[first:place], word)
+            grams.append(numbers.setdefault(gram, len(numbers)))
+    inside = [gram for gram in numbers if gram[-1]]
+    ends = [gram for gram in numbers if not gram[-1]]
+    log_prob = np.empty(len(numbers))
+    after = sentence_scores.score(
+        model, [gram[-1:] for gram in inside], "words", [gram[:-1] for gram in inside]
+    )
+    at_end = sentence_scores.score(model, [gram[:-1] for gram in ends], "ends")
+    log_prob[[numbers[gram] for gram in inside]] = after.of_words
+    log_prob[[numbers[gram] for gram in ends]] = at_end.of_boundary
+    return np.add.reduceat(log_prob[grams], np.cumsum(lengths) - lengths)
 
 
 def chosen(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
