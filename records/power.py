@@ -106,29 +106,31 @@ def table() -> str:
 
 def further() -> str:
     """Makes the table of the seeds that were run because the first three did not decide."""
-    rows = []
-    first, new = (
-        [of_config[config] for config in rows_of.FORMS_FURTHER]
-        for of_config in (rows_of.FORMS, rows_of.FORMS_FURTHER)
-    )
-    for name, groups in {
-        "0 to 2": first,
-        "3 to 10": new,
-        "all": [[*one, *other] for one, other in zip(first, new, strict=True)],
-    }.items():
-        without, trained = (_shares(runs) for runs in groups)
-        gain = statistics.fmean(trained) - statistics.fmean(without)
-        intervals = (
-            _interval_of_seeds(trained, without),
-            _interval_of_questions(groups[0], groups[1]),
+    rows, runs = [], []
+    for text, recipe, opponent in FORMS:
+        if recipe not in rows_of.FORMS_FURTHER:
+            continue
+        first, new = (
+            (of_config[opponent], of_config[recipe])
+            for of_config in (rows_of.FORMS, rows_of.FORMS_FURTHER)
         )
-        cells = [mean(shares, ".1f") + " %" for shares in (without, trained)]
-        cells += [f"{gain:.1f} points", *(f"{low:.1f} to {high:.1f}" for low, high in intervals)]
-        rows.append([name, *cells, _p(significance.seeds_test(trained, without))])
-    header = ["seeds", *(f"`{config}`" for config in rows_of.FORMS_FURTHER), "difference"]
-    header += ["95 %, by seeds", "95 %, by questions"]
-    runs = [run for group in (*first, *new) for run in group]
-    return markdown([*header, "p by seeds"], rows, runs, "answers:test")
+        together = tuple((*one, *other) for one, other in zip(first, new, strict=True))
+        last = len(together[0]) - 1
+        for seeds, groups in {"0 to 2": first, f"3 to {last}": new, "all": together}.items():
+            without, trained = (_shares(of_config) for of_config in groups)
+            gain = statistics.fmean(trained) - statistics.fmean(without)
+            intervals = (_interval_of_seeds(trained, without), _interval_of_questions(*groups))
+            cells = [mean(shares, ".1f") + " %" for shares in (without, trained)]
+            cells += [
+                f"{gain:.1f} points",
+                *(f"{low:.1f} to {high:.1f}" for low, high in intervals),
+            ]
+            p = _p(significance.seeds_test(trained, without))
+            rows.append([f"{text}, `{recipe}`", seeds, *cells, p])
+        runs += [run for of_config in together for run in of_config]
+    header = ["recipe", "seeds", "its opponent", "recipe", "difference"]
+    header += ["95 %, by seeds", "95 %, by questions", "p by seeds"]
+    return markdown(header, rows, runs, "answers:test")
 
 
 def _right(runs):

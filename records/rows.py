@@ -188,10 +188,11 @@ FORMS = {
         "overnight_attention_constrained",
     )
 }
-# Further seeds of two of these.
+# Further seeds of some of these.
 FORMS_FURTHER = {
-    config: tuple(f"{config}_{seed}" for seed in range(3, 11))
-    for config in ("geoquery_attention", "geoquery_attention_constrained")
+    f"{config}{way}": tuple(f"{config}{way}_{seed}" for seed in range(3, last + 1))
+    for config, last in (("geoquery_attention", 10), ("overnight", 8))
+    for way in ("", "_constrained")
 }
 # Language models of a recogniser's lists.
 SPEECH = {

@@ -139,7 +139,7 @@ def scores(run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]) -> d
         name: [sentence_scores.words_by(model, text) for text in part.texts]
         for name, part in parts.items()
     }
-    core = model.language_model.core
+    core = model.experiment.language_model.core
     log_probs = sentence_log_probs(
         model,
         [words for some in texts.values() for words in some],

@@ -44,7 +44,7 @@ def test_sentences_that_are_needed():
     )
 
 
-@pytest.mark.parametrize("config", [*rows.FORMS_FURTHER, "overnight"])
+@pytest.mark.parametrize("config", rows.FORMS_FURTHER)
 def test_kept_answers_are_those_of_the_passports(config):
     run = rows.FORMS[config][0]
     right = questions.right([run], "answers:test", constrained=True)

@@ -1,11 +1,15 @@
 """Lists of translations that language models re-rank: gains and their groups by hand."""
 
+import dataclasses
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from records import translation_lists
+from zoo import changed
+from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import Run
@@ -104,6 +108,20 @@ def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
     sentences = [[names[one] for one in text.split()] for text in (WRONG[0], REFERENCES[0])]
     wanted = sentence_scores.score(run, sentences, "by the run").log_prob
     np.testing.assert_allclose(found[:2], wanted, rtol=1e-5)
+
+
+def test_each_trigram_is_computed_once(trained):
+    run = Run.load(trained)
+    experiment = changed(run.experiment, {"model.core": NGram(size=7, order=3)})
+    params = experiment.model.init(jax.random.key(0), run.lexicon)
+    trigrams = dataclasses.replace(run, experiment=experiment, params=params)
+    texts = "le chat dort .", "le chien voit le chat .", "chat", "le chat voit le chien dort ."
+    sentences = [text.split() for text in texts]
+    wanted = sentence_scores.score(trigrams, sentences, "whole").log_prob
+    for history in (None, 2, 3):
+        found = translation_lists.sentence_log_probs(trigrams, sentences, history)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert not np.allclose(translation_lists.sentence_log_probs(trigrams, sentences, 1), wanted)
 
 
 def test_arrays_are_made_once(tmp_path):
