@@ -1,5 +1,6 @@
 """Tables of the small AWD-LSTM, its variants, and other heads on its core."""
 
+import itertools
 import json
 import statistics
 
@@ -36,6 +37,40 @@ def awd() -> str:
     seconds = [every_run()[run][1].validations[-1]["seconds"] for run in rows_of.PTB_AWD]
     took = f" Training took {min(seconds):,.0f} to {max(seconds):,.0f} s."
     return markdown(header, rows, list(rows_of.PTB_AWD)) + took
+
+
+def full_vocabulary() -> str:
+    """Makes the table of models of a billion words over all words of the benchmark."""
+    rows, runs = [], []
+    for model, of_model in rows_of.LM1B_FULL.items():
+        found = [passports(run)["test"] for run in of_model]
+        bands = [
+            mean([of_run["figures"][band]["log_perplexity"] for of_run in found], ".2f")
+            for band in ("seen", "unseen")
+        ]
+        losses = [of_run["figures"]["log_perplexity"] for of_run in found]
+        curve = [
+            (0, 0.0),
+            *((o["step"], o["seconds"]) for o in every_run()[of_model[-1]][1].validations),
+        ]
+        # without the first epoch, in which the step is compiled
+        a_step = statistics.median(
+            (seconds - before) / (step - steps)
+            for (steps, before), (step, seconds) in itertools.pairwise(curve[1:])
+        )
+        rows.append(
+            [
+                model,
+                mean(losses, ".3f"),
+                f"{perplexity_of(statistics.fmean(losses)):.0f}",
+                *bands,
+                f"{found[0]['parameters']:,}",
+                f"{1000 * a_step:.0f}",
+            ]
+        )
+        runs += of_model
+    header = ["model", "test", "perplexity", "of words in training", "of words never there"]
+    return markdown([*header, "parameters", "ms a step"], rows, runs)
 
 
 def variants(file: str, seeds: str) -> str:

@@ -233,3 +233,10 @@ LM1B = {
     "CNN inputs and CNN softmax": ("lm1b_cnn_softmax", _ADAGRAD),
     "that, corrected by 32 numbers a word": ("lm1b_corrected", _ADAGRAD),
 }
+# The same over all 793,471 words.
+LM1B_FULL = {
+    "tables of words": ("lm1b_full_tables_0", "lm1b_full_tables_1"),
+    "networks of letters in the inputs": ("lm1b_full_inputs_0",),
+    "that, and a corrected CNN softmax": ("lm1b_full_corrected_0",),
+    "that core, frozen, and an LSTM that spells": ("lm1b_full_letters_0",),
+}

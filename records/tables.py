@@ -255,6 +255,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "captions_lists": translations.lists,
     "czech": functools.partial(of_ways, rows_of.CZECH, "trigrams"),
     "lm1b": functools.partial(at_rates, rows_of.LM1B),
+    "lm1b_full": penn_treebank.full_vocabulary,
     "czech_domains": domains,
     "two_languages": languages,
     "ptb_heads": functools.partial(at_rates, rows_of.PTB_HEADS),
@@ -291,6 +292,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "caption_models": functools.partial(of_ways, rows_of.CAPTION_MODELS, "trigrams", "test1"),
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
+    "translation_sizes": translation_lists.sizes,
     "translation_shares": translation_lists.shares,
 }
 

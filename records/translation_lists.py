@@ -40,6 +40,7 @@ TEXTS = "multi30k/{}.lc.norm.tok.cs"
 TRAINING, TUNED = "train", "val"
 TESTS = ("test_2016_flickr", "test_2018_flickr")
 METHODS = ("mira", "mert")
+FEW = 50  # hypotheses of a list that are also judged without the others
 METRICS: tuple[Metric, ...] = (Bleu(), ChrF())
 TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attention, subwords"}
 YEARS = dict(zip(TESTS, ("test 2016", "2018"), strict=True))
@@ -48,9 +49,11 @@ MODELS = {
     "untuned": "untuned",
     "none": "no model",
     BASELINE: "WE",
-    "czech_ce_3_captions": "CE, seed 0",
+    "czech_ce_3_captions": "CE",
     "czech_cwe_3_captions": "CWE",
     "czech_cwe_cwe_3_captions": "CWE-CWE",
+    "czech_cwe_cwe_3_open_captions": "CWE-CWE, noise of any spelling, seed 0",
+    "czech_we_3_captions_news": "WE, captions and news, seed 0",
 }
 NONE, UNTUNED = "none", "untuned"
 Statistics = dict[str, np.ndarray]  # {metric: [hypotheses or lists, S]}
@@ -81,8 +84,25 @@ class Part:
         features = np.column_stack([lists.features, column])
         return dataclasses.replace(lists, names=(*lists.names, "model"), features=features)
 
+    def first(self, most: int) -> tuple["Part", np.ndarray]:
+        """Returns the lists with at most so many hypotheses, and the rows that these have here."""
+        lists = self.lists
+        places = np.arange(len(self.texts)) - lists.starts[lists.owners]
+        rows = np.flatnonzero(places < most)
+        starts = np.concatenate([[0], np.cumsum(np.minimum(lists.sizes, most))])
+        statistics = self.of_rows(rows)
+        shorter = dataclasses.replace(
+            lists,
+            starts=starts,
+            features=lists.features[rows],
+            statistics=statistics[Bleu.name],
+            first=None if lists.first is None else lists.first[rows],
+        )
+        texts = [self.texts[row] for row in rows]
+        return dataclasses.replace(self, lists=shorter, statistics=statistics, texts=texts), rows
+
     def of_rows(self, rows: np.ndarray) -> Statistics:
-        """Returns the statistics of one hypothesis of each list."""
+        """Returns the statistics of some hypotheses."""
         return {name: statistics[rows] for name, statistics in self.statistics.items()}
 
 
@@ -212,8 +232,9 @@ def models_of(runs: list[str]) -> dict[str, list[str]]:
     return models
 
 
-def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict:
-    """Returns all figures of a translator's lists, re-ranked by each run."""
+def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, dict]:
+    """Returns all figures of a translator's lists, and of the first `FEW` of each, re-ranked by
+    each run."""
     known = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
     parts = {
         name: read_part(f"{folder}/{name}.nbest", TEXTS.format(name), known)
@@ -224,6 +245,23 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict:
         run.name: kept(folder / f"{run.name}.npz", functools.partial(scores, run, folder, parts))
         for run in runs
     }
+    few = {name: part.first(FEW) for name, part in parts.items()}
+    (folder / "few").mkdir(exist_ok=True)
+    return {
+        "all": judged(folder, parts, columns),
+        "few": judged(
+            folder / "few",
+            {name: part for name, (part, _) in few.items()},
+            {
+                run: {name: column[few[name][1]] for name, column in of_run.items()}
+                for run, of_run in columns.items()
+            },
+        ),
+    }
+
+
+def judged(folder: pathlib.Path, parts: dict[str, Part], columns: dict) -> dict:
+    """Returns the figures of each part of lists, re-ranked by the columns of each run."""
     rows = {
         method: {
             run: kept(
@@ -296,9 +334,10 @@ def gains(statistics: dict[str, Statistics], part: Part) -> dict:
     return found
 
 
-def _rows(found: dict):
+def _rows(found: dict, which="all"):
     """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
-    for translator, parts in found["translators"].items():
+    for translator, of_lists in found["translators"].items():
+        parts = of_lists[which]
         tests = {test: parts[test] for test in TESTS if test in parts}
         runs = [*next(iter(tests.values()))[METHODS[0]]["figures"]]
         yield TRANSLATORS[translator], models_of(runs), tests
@@ -362,6 +401,27 @@ def new_words() -> str:
     header = ["lists, gain of"]
     for name, (unseen, seen) in counts.items():
         header += [f"{YEARS[name]}, BLEU", f"{unseen} with new words", f"{seen} others", "chrF2"]
+    return _table(header, rows, found)
+
+
+def sizes() -> str:
+    """Makes the table of what longer lists have room for, and what is gained in them by MIRA."""
+    found, rows = json.loads(FILE.read_text()), []
+    compared = {NONE: UNTUNED, BASELINE: NONE, "czech_cwe_cwe_3_captions": BASELINE}
+    for which in ("few", "all"):
+        for lists, _, tests in _rows(found, which):
+            row = [lists]
+            for test in tests.values():
+                row.append(f"{test['hypotheses'] / test['lists']:.0f}")
+                row.append(f"{test['oracle']['BLEU'][0]:.2f}")
+                for model, other in compared.items():
+                    gain = test[METHODS[0]]["gains"][f"{model} | {other}"]["all"]["BLEU"]
+                    row.append(_gain(gain))
+            rows.append(row)
+    header = ["lists"]
+    for test in tests:
+        header += [f"{YEARS[test]}, hypotheses a list", "oracle"]
+        header += [f"{MODELS[model]} over {MODELS[other]}" for model, other in compared.items()]
     return _table(header, rows, found)
 
 

@@ -80,7 +80,9 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
     monkeypatch.setattr(translation_lists, "scores", scores)
     runs = [tmp_path / name for name in columns]
     monkeypatch.setattr(translation_lists, "BASELINE", "misleads")
-    found = translation_lists.of_translator(folder, runs)
+    monkeypatch.setattr(translation_lists, "FEW", 1)
+    of_lists = translation_lists.of_translator(folder, runs)
+    found = of_lists["all"]
     test = found["test_2016_flickr"]
     assert (test["lists"], test["hypotheses"], test["unseen"]) == (3, 6, 1)
     assert test["new"] == [2 / 16, 2 / 15, 4 / 31]  # f and g
@@ -94,6 +96,11 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
         assert {*gains["knows | misleads"]} == {"all", "unseen", "seen"}
         assert "misleads | misleads" not in gains
         assert "none | misleads" not in gains
+    # Lists of one translation leave nothing to choose.
+    few = of_lists["few"]["test_2016_flickr"]
+    assert (few["lists"], few["hypotheses"], few["unseen"]) == (3, 3, 1)
+    assert few["oracle"] == few["untuned"] == test["untuned"]
+    assert few["mira"]["gains"]["knows | untuned"]["all"]["BLEU"][0] == 0
 
 
 def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
