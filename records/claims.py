@@ -272,6 +272,16 @@ ACCURACIES = (
         "train under the grammar, and do not only decode under it",
     ),
     Claim(
+        "training under a grammar",
+        rows_of.FORMS_FURTHER["overnight_constrained"],
+        "decoding under it alone",
+        rows_of.FORMS_FURTHER["overnight"],
+        "Overnight, without attention",
+        "answers:test",
+        "questions.md#how-many-runs-would-decide",
+        "do so without attention, too, though attention is worth more than the grammar",
+    ),
+    Claim(
         "log-linear, features of a generated language",
         seeds("micro_log_linear"),
         "softmax",
