@@ -12,6 +12,7 @@ docs/results/translations.md are made.
 """
 
 import argparse
+import array
 import dataclasses
 import datetime
 import functools
@@ -19,6 +20,7 @@ import json
 import pathlib
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from zoo.commands import options, program
 from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores, significance
+from zoo.evaluation.run import Run
 from zoo.rescoring import tune
 from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric
 from zoo.rescoring.model_features import Columns, Lists
@@ -143,57 +146,66 @@ def kept(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[
     return {**np.load(file)}
 
 
-def scores(run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]) -> dict:
-    """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}.
+class Grams(NamedTuple):
+    """The words of sentences after the words that they depend on, each n-gram once."""
+
+    distinct: list[tuple[str, ...]]  # the last is the word, or "" for the end of the sentence
+    numbers: np.ndarray  # int64 [tokens], of each word and end of the sentences
+    starts: np.ndarray  # int64 [sentences], the first token of each
+
+
+def grams(texts: list[str], history: int | None) -> Grams:
+    """Finds the n-grams of sentences.
+
+    Args:
+      texts: the sentences, words between blanks.
+      history: the number of words before that a word depends on; None for all.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    numbers, starts = array.array("q"), array.array("q")
+    for text in texts:
+        words = (*text.split(), "")
+        starts.append(len(numbers))
+        for end in range(1, len(words) + 1):
+            first = 0 if history is None else max(0, end - 1 - history)
+            numbers.append(found.setdefault(words[first:end], len(found)))
+    return Grams([*found], np.array(numbers), np.array(starts))
+
+
+def scores(
+    run: pathlib.Path,
+    folder: pathlib.Path,
+    parts: dict[str, Part],
+    of_history: Callable[[int | None], Grams],
+) -> dict[str, np.ndarray]:
+    """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}, nats.
 
     New words of the lists have probabilities by their letters, or share the probability of <unk>.
+
+    Args:
+      run: of the language model.
+      folder: to write the words of the lists to.
+      parts: the lists.
+      of_history: the n-grams of their hypotheses, by the number of words before.
     """
+    core = Run.load(run).experiment.language_model.core
+    found = of_history(core.order - 1 if isinstance(core, NGram) else None)
     words = folder / "words.txt"
-    every = sorted(
-        {word for part in parts.values() for text in part.texts for word in text.split()}
-    )
+    every = sorted({gram[-1] for gram in found.distinct} - {""})
     words.write_text("".join(f"{word}\n" for word in every), encoding="utf-8")
     added = argparse.Namespace(add_words=str(words), spread_unknown=True, spread_letters=None)
     model = options.run_with_words(str(run), added)
-    texts = {
-        name: [sentence_scores.words_by(model, text) for text in part.texts]
-        for name, part in parts.items()
-    }
-    core = model.experiment.language_model.core
-    log_probs = sentence_log_probs(
-        model,
-        [words for some in texts.values() for words in some],
-        core.order - 1 if isinstance(core, NGram) else None,
-    )
-    places = np.cumsum([len(some) for some in texts.values()])[:-1]
-    return dict(zip(texts, np.split(log_probs, places), strict=True))
-
-
-def sentence_log_probs(model, sentences: list[list[str]], history: int | None) -> np.ndarray:
-    """Computes log p of sentences, float64 [n], nats; each n-gram is computed once.
-
-    Args:
-      model: a run.
-      sentences: of words.
-      history: the number of words before that a word depends on; None for all.
-    """
-    numbers: dict[tuple[str, ...], int] = {}  # of each word, or the end, after its history
-    grams, lengths = [], np.array([len(words) + 1 for words in sentences])
-    for words in sentences:
-        for place, word in enumerate((*words, "")):
-            first = 0 if history is None else max(0, place - history)
-            gram = (*words[first:place], word)
-            grams.append(numbers.setdefault(gram, len(numbers)))
-    inside = [gram for gram in numbers if gram[-1]]
-    ends = [gram for gram in numbers if not gram[-1]]
-    log_prob = np.empty(len(numbers))
-    after = sentence_scores.score(
-        model, [gram[-1:] for gram in inside], "words", [gram[:-1] for gram in inside]
-    )
-    at_end = sentence_scores.score(model, [gram[:-1] for gram in ends], "ends")
-    log_prob[[numbers[gram] for gram in inside]] = after.of_words
-    log_prob[[numbers[gram] for gram in ends]] = at_end.of_boundary
-    return np.add.reduceat(log_prob[grams], np.cumsum(lengths) - lengths)
+    ends = np.array([not gram[-1] for gram in found.distinct])
+    before = [gram[:-1] for gram in found.distinct]
+    log_prob = np.empty(len(ends))
+    inside = [[gram[-1]] for gram, end in zip(found.distinct, ends, strict=True) if not end]
+    after = [one for one, end in zip(before, ends, strict=True) if not end]
+    log_prob[~ends] = sentence_scores.score(model, inside, "words", after).of_words
+    whole = [one for one, end in zip(before, ends, strict=True) if end]
+    log_prob[ends] = sentence_scores.score(model, whole, "ends").of_boundary
+    sums = np.add.reduceat(log_prob[found.numbers], found.starts)
+    places = np.cumsum([len(part.texts) for part in parts.values()])[:-1]
+    return dict(zip(parts, np.split(sums, places), strict=True))
 
 
 def chosen(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
@@ -241,8 +253,13 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, d
         for name in (TUNED, *TESTS)
         if (folder / f"{name}.nbest").exists()
     }
+    texts = [text for part in parts.values() for text in part.texts]
+    of_history = functools.cache(functools.partial(grams, texts))
     columns = {
-        run.name: kept(folder / f"{run.name}.npz", functools.partial(scores, run, folder, parts))
+        run.name: kept(
+            folder / f"{run.name}.npz",
+            functools.partial(scores, run, folder, parts, of_history),
+        )
         for run in runs
     }
     few = {name: part.first(FEW) for name, part in parts.items()}

@@ -1,7 +1,9 @@
 """Lists of translations that language models re-rank: gains and their groups by hand."""
 
 import dataclasses
+import functools
 import json
+import types
 
 import jax
 import numpy as np
@@ -74,7 +76,7 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
     knows = np.array([0.0, 1, 0, 1, 0, 1])
     columns = {"knows_0": knows, "knows_1": knows, "misleads_0": 0 * knows}
 
-    def scores(run, folder, parts):
+    def scores(run, folder, parts, of_history):
         return dict.fromkeys(parts, columns[run.name])
 
     monkeypatch.setattr(translation_lists, "scores", scores)
@@ -111,24 +113,45 @@ def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
     folder = lists(tmp_path / "lists", lambda text: " ".join(names[one] for one in text.split()))
     path = str(folder / "val.nbest")
     part = translation_lists.read_part(path, translation_lists.TEXTS.format("val"), {"a"})
-    found = translation_lists.scores(trained, folder, {"val": part})["val"]
+    grams = functools.partial(translation_lists.grams, part.texts)
+    found = translation_lists.scores(trained, folder, {"val": part}, grams)["val"]
     sentences = [[names[one] for one in text.split()] for text in (WRONG[0], REFERENCES[0])]
     wanted = sentence_scores.score(run, sentences, "by the run").log_prob
     np.testing.assert_allclose(found[:2], wanted, rtol=1e-5)
 
 
-def test_each_trigram_is_computed_once(trained):
+def test_each_trigram_is_scored_once(tmp_path, monkeypatch, trained):
     run = Run.load(trained)
     experiment = changed(run.experiment, {"model.core": NGram(size=7, order=3)})
     params = experiment.model.init(jax.random.key(0), run.lexicon)
     trigrams = dataclasses.replace(run, experiment=experiment, params=params)
-    texts = "le chat dort .", "le chien voit le chat .", "chat", "le chat voit le chien dort ."
-    sentences = [text.split() for text in texts]
-    wanted = sentence_scores.score(trigrams, sentences, "whole").log_prob
-    for history in (None, 2, 3):
-        found = translation_lists.sentence_log_probs(trigrams, sentences, history)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
-    assert not np.allclose(translation_lists.sentence_log_probs(trigrams, sentences, 1), wanted)
+    monkeypatch.setattr(translation_lists.Run, "load", lambda path: trigrams)
+    monkeypatch.setattr(translation_lists.options, "run_with_words", lambda path, words: trigrams)
+    texts = ["le chat dort .", "le chien voit le chat .", "chat", "le chat voit le chien dort ."]
+    part = types.SimpleNamespace(texts=texts)
+    asked = []
+
+    def grams(history):
+        asked.append(history)
+        return translation_lists.grams(texts, history)
+
+    found = translation_lists.scores(trained, tmp_path, {"val": part}, grams)["val"]
+    wanted = sentence_scores.score(trigrams, [text.split() for text in texts], "whole").log_prob
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert asked == [2]
+
+
+def test_n_grams_by_hand():
+    texts = ["a b a b", "c a b", "", "a b c a b"]
+    found = translation_lists.grams(texts, 2)
+    assert found.distinct == [
+        *[("a",), ("a", "b"), ("a", "b", "a"), ("b", "a", "b"), ("a", "b", "")],
+        *[("c",), ("c", "a"), ("c", "a", "b"), ("",), ("a", "b", "c"), ("b", "c", "a")],
+    ]
+    assert found.numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 4, 8, 0, 1, 9, 10, 7, 4]
+    assert found.starts.tolist() == [0, 5, 9, 10]
+    whole = translation_lists.grams(texts, None)
+    assert len(whole.distinct) == 14 and whole.distinct[whole.numbers[-1]] == (*"abcab", "")
 
 
 def test_arrays_are_made_once(tmp_path):
