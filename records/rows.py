@@ -26,6 +26,7 @@ CAPTION_MODELS = {
     "CE, seed 0": seeds("czech_ce_3_captions", 1),
     "CWE": seeds("czech_cwe_3_captions"),
     "CWE-CWE": seeds("czech_cwe_cwe_3_captions"),
+    "CWE-CWE, noise of any spelling, seed 0": seeds("czech_cwe_cwe_3_open_captions", 1),
 }
 TWO_LANGUAGES = {
     "both": seeds("two_languages_char"),
@@ -235,8 +236,8 @@ LM1B = {
 }
 # The same over all 793,471 words.
 LM1B_FULL = {
-    "tables of words": ("lm1b_full_tables_0", "lm1b_full_tables_1"),
+    "tables of words": ("lm1b_full_tables_0",),
     "networks of letters in the inputs": ("lm1b_full_inputs_0",),
     "that, and a corrected CNN softmax": ("lm1b_full_corrected_0",),
-    "that core, frozen, and an LSTM that spells": ("lm1b_full_letters_0",),
+    "that core, frozen, and an LSTM that spells": ("lm1b_full_letters4_0",),
 }

@@ -52,7 +52,7 @@ MODELS = {
     "untuned": "untuned",
     "none": "no model",
     BASELINE: "WE",
-    "czech_ce_3_captions": "CE",
+    "czech_ce_3_captions": "CE, seed 0",
     "czech_cwe_3_captions": "CWE",
     "czech_cwe_cwe_3_captions": "CWE-CWE",
     "czech_cwe_cwe_3_open_captions": "CWE-CWE, noise of any spelling, seed 0",

@@ -39,13 +39,14 @@ class FilledText(Text):
 
 
 def get_config() -> Experiment:
-    text = SMALL["data"]
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {
             **SMALL,
             "data": FilledText(
-                train=text.train, validation=f"{HELD_OUT}[21216:21516]", tests=text.tests
+                train=f"{HELD_OUT}[:21216]",
+                validation=f"{HELD_OUT}[21216:21516]",
+                tests=(f"{HELD_OUT}[22716:]",),
             ),
             "vocabulary": Vocabulary(splits=(), unknown="refused"),
         },
