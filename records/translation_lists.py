@@ -422,7 +422,7 @@ def new_words() -> str:
 
 
 def sizes() -> str:
-    """Makes the table of what longer lists have room for, and what is gained in them by MIRA."""
+    """Makes the table of the oracles of longer lists, and of the gains in them by MIRA."""
     found, rows = json.loads(FILE.read_text()), []
     compared = {NONE: UNTUNED, BASELINE: NONE, "czech_cwe_cwe_3_captions": BASELINE}
     for which in ("few", "all"):

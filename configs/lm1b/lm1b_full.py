@@ -1,10 +1,10 @@
-"""LSTM-512-512 shrunk as in lm1b_small, but over all 793,471 words, by importance sampling.
+"""LSTM-512-512 shrunk, over all 793,471 words, by importance sampling.
 
     python train.py --config lm1b_full runs/lm1b_full
 
 For what a vocabulary of the size of Jozefowicz et al. (2016), table 1, costs on a CPU: parameters,
 steps and exact perplexities. The benchmark's list of words is published as counts without names, so
-only the words of the held-out sentences have theirs. The others are made of two halves of such
+only the words of the held-out sentences are real. The others are made of two halves of such
 words. They never occur, and share in the normaliser and the noise. No word is unknown. Data and all
 sizes are as in lm1b_small, but as an exact perplexity takes 26 times as long, the validation text
 has 300 sentences.
