@@ -17,6 +17,7 @@ from configs import lm1b_lstm_2048_512
 from configs.lm1b._shared import HELD_OUT, SMALL
 from zoo import Experiment, changed
 from zoo.data import Text, Vocabulary
+from zoo.errors import UserError
 
 WORDS = 793_471
 
@@ -32,10 +33,15 @@ class FilledText(Text):
         own = sorted({word for split in self.splits() for word in self.read(split).token_counts()})
         entries: dict[str, tuple[str, ...]] = dict.fromkeys(own, ())
         draw = random.Random(0)
-        while len(entries) < self.words - 1:
+        for _ in range(100 * self.words):
+            if len(entries) >= self.words - 1:
+                return entries
             one, other = draw.choices(own, k=2)
             entries[one[: (len(one) + 1) // 2] + other[len(other) // 2 :]] = ()
-        return entries
+        raise UserError(
+            f"data.words is {self.words}: halves of the text's {len(own)} words make only "
+            f"{len(entries)}; give a longer text or fewer words."
+        )
 
 
 def get_config() -> Experiment:

@@ -69,6 +69,10 @@ def shrunk_data(source, folder):
         return WithWordsOf(inner, str(background_run(inner, folder / "background")))
     if isinstance(source, Facts):
         return dataclasses.replace(source, train_questions=9, other_questions=3)
+    if hasattr(source, "words"):  # lm1b_full's text, whose lexicon is filled
+        of = shrunk_data(Text(source.train, source.validation, source.tests), folder)
+        files = {"train": of.train, "validation": of.validation, "tests": of.tests}
+        return dataclasses.replace(source, **files, words=12)
     text = {
         Realisations: "mr,ref\n" + '"name[One], food[two]",One has two\nname[Two],Two is it\n' * 3,
         Overnight: '(example (utterance "all ?") (targetFormula (call listValue (call getProperty '
@@ -339,6 +343,16 @@ def test_models_of_the_billion_words_have_the_paper_s_parameters(name):
 def test_every_config_of_the_billion_words_is_in_the_table():
     others = {"lm1b_small", "lm1b_full"}
     assert {name for name in configs.names() if name.startswith("lm1b")} == {*LM1B, *others}
+
+
+def test_a_text_of_few_words_cannot_fill_a_lexicon(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("aa bb\n")
+    files = {"train": str(path), "validation": str(path), "tests": (str(path),)}
+    source = dataclasses.replace(configs.load("lm1b_full").data, **files, words=5)
+    assert {*source.lexicon_entries()} == {"aa", "bb", "ab", "ba"}
+    with pytest.raises(UserError, match=r"^data\.words is 6: .* make only 4"):
+        dataclasses.replace(source, words=6).lexicon_entries()
 
 
 @pytest.mark.realdata("lm1b/1b_benchmark.dev.tokens")
