@@ -24,7 +24,11 @@ WORDS = 793_471
 
 @dataclasses.dataclass(frozen=True)
 class FilledText(Text):
-    """A text whose lexicon is filled up to `words` words, among them its own and </s>."""
+    """A text whose lexicon is filled up to `words` words, among them its own and </s>.
+
+    Raises:
+      UserError: by `lexicon_entries`, the text has more words, or too few to make so many.
+    """
 
     words: int = WORDS
 
@@ -35,13 +39,15 @@ class FilledText(Text):
         draw = random.Random(0)
         for _ in range(100 * self.words):
             if len(entries) >= self.words - 1:
-                return entries
+                break
             one, other = draw.choices(own, k=2)
             entries[one[: (len(one) + 1) // 2] + other[len(other) // 2 :]] = ()
-        raise UserError(
-            f"data.words is {self.words}: halves of the text's {len(own)} words make only "
-            f"{len(entries)}; give a longer text or fewer words."
-        )
+        if len(entries) != self.words - 1:
+            raise UserError(
+                f"data.words is {self.words}: the text has {len(own)} words, and halves of them "
+                f"make {len(entries)} at most; give another number."
+            )
+        return entries
 
 
 def get_config() -> Experiment:

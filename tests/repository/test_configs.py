@@ -345,14 +345,15 @@ def test_every_config_of_the_billion_words_is_in_the_table():
     assert {name for name in configs.names() if name.startswith("lm1b")} == {*LM1B, *others}
 
 
-def test_a_text_of_few_words_cannot_fill_a_lexicon(tmp_path):
+def test_a_text_of_other_size_cannot_fill_a_lexicon(tmp_path):
     path = tmp_path / "text"
     path.write_text("aa bb\n")
     files = {"train": str(path), "validation": str(path), "tests": (str(path),)}
     source = dataclasses.replace(configs.load("lm1b_full").data, **files, words=5)
     assert {*source.lexicon_entries()} == {"aa", "bb", "ab", "ba"}
-    with pytest.raises(UserError, match=r"^data\.words is 6: .* make only 4"):
-        dataclasses.replace(source, words=6).lexicon_entries()
+    for words, most in ((6, 4), (2, 2)):
+        with pytest.raises(UserError, match=rf"^data\.words is {words}: .* make {most} at most"):
+            dataclasses.replace(source, words=words).lexicon_entries()
 
 
 @pytest.mark.realdata("lm1b/1b_benchmark.dev.tokens")
