@@ -1,11 +1,14 @@
 """Figures of kept runs as cells of a table in Markdown, with a line on where they come from."""
 
+import datetime
 import functools
 import pathlib
 import statistics
 
+from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.results import learns
+from zoo.runs import output_files
 
 FOLDER = pathlib.Path(__file__).parent
 
@@ -81,6 +84,36 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
         f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}."
         + brackets
         * (spread and len(seeds) > 1)
+    )
+
+
+def made() -> dict:
+    """Returns by which code, where and when figures are computed now.
+
+    Raises:
+      UserError: by code that was not committed.
+    """
+    revision = output_files.revision()
+    if (revision or "dirty").endswith("dirty"):
+        raise UserError("the figures would be of code that was not committed: commit it first.")
+    return {
+        "revision": revision,
+        "versions": output_files.versions(),
+        "machine": output_files.machine(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def maker(kept: dict) -> str:
+    """Returns a line on what `made` told of figures.
+
+    Args:
+      kept: the content of their file.
+    """
+    machine = kept["machine"]
+    return (
+        f"revision {kept['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
+        f"{kept['date']}."
     )
 
 

@@ -17,7 +17,6 @@ lists/SYSTEM/SCORED BY/WAY. records/captions_lists.json has the weights, and whe
 import argparse
 import collections
 import dataclasses
-import datetime
 import itertools
 import json
 import pathlib
@@ -28,7 +27,7 @@ import jax
 import numpy as np
 
 from records import rows as rows_of
-from records.cells import FOLDER
+from records.cells import FOLDER, made
 from zoo.arrays import array_files
 from zoo.commands import program
 from zoo.data import Corpus
@@ -40,7 +39,6 @@ from zoo.evaluation import translation_quality
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
 from zoo.rescoring import Bleu, Lists, tune
-from zoo.runs import output_files
 from zoo.sources.nbest import NBestList, read_lists
 
 STATISTICS = FOLDER / "captions_sentences.npz"
@@ -341,9 +339,7 @@ def keep(folder: pathlib.Path, runs: Sequence[pathlib.Path], power: float):
       runs: folders of runs that have translated the test; the first reads the text.
       power: of the length by which searches divided their scores.
     """
-    revision = output_files.revision()
-    if (revision or "dirty").endswith("dirty"):
-        raise UserError("the figures would be of code that was not committed: commit it first.")
+    found = made()
     first = Run.load(runs[0])
     read = {split: pairs(first, split) for split in (TUNED, TEST)}
     references = {split: of_split[1] for split, of_split in read.items()}
@@ -353,11 +349,7 @@ def keep(folder: pathlib.Path, runs: Sequence[pathlib.Path], power: float):
         arrays |= dict(of_translations(run, references[TEST]))
     arrays["source_words"] = np.array([len(words) for words in read[TEST][0]])
     array_files.write(STATISTICS, {name: array.astype(np.int16) for name, array in arrays.items()})
-    found = {
-        "revision": revision,
-        "versions": output_files.versions(),
-        "machine": output_files.machine(),
-        "date": datetime.date.today().isoformat(),
+    found |= {
         "signature": Bleu().signature(),
         "length_normalisation": power,
         "weights": weights,

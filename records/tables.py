@@ -25,7 +25,7 @@ from records import (
     translations,
 )
 from records import rows as rows_of
-from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
+from records.cells import FOLDER, every_run, grid, loss, maker, markdown, mean, passports
 from zoo.commands import program
 from zoo.comparison.micro_report import PAIRS
 from zoo.errors import UserError
@@ -236,12 +236,10 @@ def speech_lists() -> str:
         cells = [f"{rate(run)}, p = {p:.3f}" for run, p in zip(runs, tests, strict=True)]
         rows.append([model, *cells, *[""] * (3 - len(cells))])
     oracle = 100 * sum(kept["oracle"]) / sum(kept["words"])
-    machine = kept["machine"]
     return (
         f"{grid(['model', 'seed 0', 'seed 1', 'seed 2'], rows)}\nUntuned {rate('untuned')}; the "
         f"oracle has {oracle:.2f}. From records/speech_lists.json, by python -m "
-        f"records.word_errors: {len(kept['words'])} utterances; revision {kept['revision'][:7]}; "
-        f"{machine['processor']}, {machine['cores']} cores; {kept['date']}."
+        f"records.word_errors: {len(kept['words'])} utterances; {maker(kept)}"
     )
 
 

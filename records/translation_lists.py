@@ -14,29 +14,26 @@ docs/results/translations.md are made.
 import argparse
 import array
 import dataclasses
-import datetime
 import functools
 import json
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from records.cells import FOLDER, grid, mean
+from records.cells import FOLDER, grid, made, maker, mean
 from zoo.arrays import array_files
 from zoo.commands import options, program
 from zoo.cores import NGram
-from zoo.errors import UserError
 from zoo.evaluation import sentence_scores, significance
 from zoo.evaluation.run import Run
 from zoo.rescoring import tune
 from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric
 from zoo.rescoring.model_features import Columns, Lists
-from zoo.runs import output_files
 from zoo.sources import files
-from zoo.sources.nbest import read_lists
+from zoo.sources.nbest import NBestList, read_lists
 
 FILE = FOLDER / "translation_lists.json"
 TEXTS = "multi30k/{}.lc.norm.tok.cs"
@@ -120,13 +117,25 @@ def new_share(texts: list[str], known: set[str]) -> float:
     return sum(word not in known for word in words) / len(words)
 
 
-def read_part(path: str, references: str, known: set[str]) -> Part:
-    """Reads the lists of a text, or of its first lines, and their references."""
-    lists = [*Columns(word_count=True).add(read_lists(path)[1])]
+def part_of(
+    lists: Iterable[NBestList],
+    references: str,
+    known: set[str],
+    metrics: tuple[Metric, ...] = METRICS,
+) -> Part:
+    """Reads the references of lists.
+
+    Args:
+      lists: numbered from 0, by the lines of their text.
+      references: the file with a line for each of the text.
+      known: the words of training.
+      metrics: with the tokenizers of the language.
+    """
+    lists = [*Columns(word_count=True).add(lists)]
     lines = files.read_text(files.find(references)).split("\n")
     wanted = {one.id: lines[int(one.id)] for one in lists}
     right: dict[str, tuple[str, ...]] = {id: (text,) for id, text in wanted.items()}
-    arrays = {metric.name: tune.arrays(lists, right, metric) for metric in METRICS}
+    arrays = {metric.name: tune.arrays(lists, right, metric) for metric in metrics}
     texts = [hypothesis.text for one in lists for hypothesis in one.hypotheses]
     first = [one.hypotheses[0].text for one in lists]
     of_lists = [wanted[one.id] for one in lists]
@@ -249,7 +258,7 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, d
     each run."""
     known = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
     parts = {
-        name: read_part(f"{folder}/{name}.nbest", TEXTS.format(name), known)
+        name: part_of(read_lists(f"{folder}/{name}.nbest")[1], TEXTS.format(name), known)
         for name in (TUNED, *TESTS)
         if (folder / f"{name}.nbest").exists()
     }
@@ -265,7 +274,7 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, d
     few = {name: part.first(FEW) for name, part in parts.items()}
     (folder / "few").mkdir(exist_ok=True)
     return {
-        "all": judged(folder, parts, columns),
+        "all": judged(folder, parts, columns, BASELINE),
         "few": judged(
             folder / "few",
             {name: part for name, (part, _) in few.items()},
@@ -273,12 +282,20 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, d
                 run: {name: column[few[name][1]] for name, column in of_run.items()}
                 for run, of_run in columns.items()
             },
+            BASELINE,
         ),
     }
 
 
-def judged(folder: pathlib.Path, parts: dict[str, Part], columns: dict) -> dict:
-    """Returns the figures of each part of lists, re-ranked by the columns of each run."""
+def judged(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline: str) -> dict:
+    """Returns the figures of each part of lists, re-ranked by the columns of each run.
+
+    Args:
+      folder: to keep the choices in.
+      parts: the lists, with those to tune on.
+      columns: {run: {part: log p of its hypotheses}}.
+      baseline: the model that others are compared with.
+    """
     rows = {
         method: {
             run: kept(
@@ -303,7 +320,7 @@ def judged(folder: pathlib.Path, parts: dict[str, Part], columns: dict) -> dict:
             of = {run: part.of_rows(some[name]) for run, some in rows[method].items()}
             found[name][method] = {
                 "figures": {run: figures(statistics) for run, statistics in of.items()},
-                "gains": gains({UNTUNED: part.of_rows(fixed[UNTUNED]), **of}, part),
+                "gains": gains({UNTUNED: part.of_rows(fixed[UNTUNED]), **of}, part, baseline),
             }
     return found
 
@@ -319,20 +336,21 @@ def figures(statistics: Statistics) -> dict[str, list[float]]:
     }
 
 
-def gains(statistics: dict[str, Statistics], part: Part) -> dict:
-    """Returns the gain of each model over the untuned lists, over no model and over `BASELINE`,
+def gains(statistics: dict[str, Statistics], part: Part, baseline: str) -> dict:
+    """Returns the gain of each model over the untuned lists, over no model and over the baseline,
     on all sentences and on those whose references have new words, or have none.
 
     Args:
       statistics: of each run's choices, and of the untuned lists.
       part: the lists.
+      baseline: the name of a model.
     """
     groups = {"all": part.unseen | True, "unseen": part.unseen, "seen": ~part.unseen}
     models = models_of([*statistics])
-    others = {NONE: [UNTUNED], BASELINE: [UNTUNED, NONE]}
+    others = {NONE: [UNTUNED], baseline: [UNTUNED, NONE]}
     found: dict = {}
     for model, runs in models.items():
-        for other in others.get(model, [UNTUNED, NONE, BASELINE]):
+        for other in others.get(model, [UNTUNED, NONE, baseline]):
             if model != UNTUNED and other in models:
                 found[f"{model} | {other}"] = {
                     group: {
@@ -351,6 +369,13 @@ def gains(statistics: dict[str, Statistics], part: Part) -> dict:
     return found
 
 
+def write(file: pathlib.Path, found: dict):
+    """Writes figures, with numbers to four places, so that the file stays small."""
+    text = json.dumps(found)
+    text = re.sub(r"-?\d+\.\d{5,}(e-\d+)?", lambda one: f"{float(one[0]):.4f}", text)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
 def _rows(found: dict, which="all"):
     """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
     for translator, of_lists in found["translators"].items():
@@ -360,17 +385,16 @@ def _rows(found: dict, which="all"):
         yield TRANSLATORS[translator], models_of(runs), tests
 
 
-def _gain(numbers: list[float]) -> str:
+def gain_cell(numbers: list[float]) -> str:
+    """Formats what `difference` returns."""
     gain, low, high, p = numbers
     return f"{gain:+.2f} [{low:+.2f}, {high:+.2f}], p = {p:.3f}"
 
 
 def _table(header: list[str], rows: list[list[str]], found: dict) -> str:
-    machine = found["machine"]
     return (
         f"{grid(header, rows)}\nFrom records/{FILE.name}, by python -m records.translation_lists: "
-        f"revision {found['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
-        f"{found['date']}."
+        f"{maker(found)}"
     )
 
 
@@ -391,7 +415,8 @@ def table() -> str:
                     for method in METHODS
                 ]
                 other = UNTUNED if model == NONE else NONE
-                row.append(_gain(test[METHODS[0]]["gains"][f"{model} | {other}"]["all"]["BLEU"]))
+                gain = test[METHODS[0]]["gains"][f"{model} | {other}"]
+                row.append(gain_cell(gain["all"]["BLEU"]))
             rows.append(row)
         best = [f"{test['oracle']['BLEU'][0]:.2f}" for test in tests.values()]
         rows.append([f"{lists}, oracle", *(x for cell in best for x in (cell, "", ""))])
@@ -411,8 +436,8 @@ def new_words() -> str:
             row = [f"{lists}, {MODELS[model]} over {MODELS[other]}"]
             for name, test in tests.items():
                 gain = test[METHODS[0]]["gains"][f"{model} | {other}"]
-                row += [_gain(gain[group]["BLEU"]) for group in ("all", "unseen", "seen")]
-                row.append(_gain(gain["all"]["chrF2"]))
+                row += [gain_cell(gain[group]["BLEU"]) for group in ("all", "unseen", "seen")]
+                row.append(gain_cell(gain["all"]["chrF2"]))
                 counts[name] = test["unseen"], test["lists"] - test["unseen"]
             rows.append(row)
     header = ["lists, gain of"]
@@ -433,7 +458,7 @@ def sizes() -> str:
                 row.append(f"{test['oracle']['BLEU'][0]:.2f}")
                 for model, other in compared.items():
                     gain = test[METHODS[0]]["gains"][f"{model} | {other}"]["all"]["BLEU"]
-                    row.append(_gain(gain))
+                    row.append(gain_cell(gain))
             rows.append(row)
     header = ["lists"]
     for test in tests:
@@ -461,22 +486,11 @@ def main():
     parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
     arguments = parser.parse_args()
-    revision = output_files.revision()
-    if (revision or "dirty").endswith("dirty"):
-        raise UserError("the figures would be of code that was not committed: commit it first.")
-    made = {
-        "revision": revision,
-        "versions": output_files.versions(),
-        "machine": output_files.machine(),
-        "date": datetime.date.today().isoformat(),
-    }
-    translators = {
+    found = made()
+    found["translators"] = {
         folder.name: of_translator(folder, arguments.run) for folder in arguments.folders
     }
-    text = json.dumps({**made, "translators": translators})
-    # numbers to four places, so that the file stays small
-    text = re.sub(r"-?\d+\.\d{5,}(e-\d+)?", lambda one: f"{float(one[0]):.4f}", text)
-    FILE.write_text(text + "\n", encoding="utf-8")
+    write(FILE, found)
 
 
 if __name__ == "__main__":

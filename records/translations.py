@@ -8,7 +8,7 @@ import numpy as np
 
 from records import list_scores
 from records import rows as rows_of
-from records.cells import every_run, grid, loss, markdown, mean, origin
+from records.cells import every_run, grid, loss, maker, markdown, mean, origin
 from zoo.comparison.paired import p_text
 from zoo.evaluation import item_scores, records, significance
 from zoo.evaluation.perplexity import perplexity_of
@@ -232,12 +232,10 @@ def lists() -> str:
     p = p_text(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
     header = ["lists of", "scored by", "by that alone", "even average"]
     header += ["tuned on validation, 95 %", "p against the first", "p against itself"]
-    kept, machine = weights(), weights()["machine"]
     return (
         f"{grid(header, rows)}\nThe five's own search with beam 12 has {_bleu([search])}; against "
         f"their choice from the lists of one, {p}. From records/captions_lists.json, by python -m "
-        f"records.list_scores: {len(search):,} sentences; revision {kept['revision'][:7]}; "
-        f"{machine['processor']}, {machine['cores']} cores; {kept['date']}. In round brackets the "
+        f"records.list_scores: {len(search):,} sentences; {maker(weights())} In round brackets the "
         "least and the greatest of the seeds."
     )
 

@@ -10,18 +10,15 @@ is computed from these numbers.
 """
 
 import argparse
-import datetime
 import json
 import pathlib
 import tempfile
 
-from records.cells import FOLDER
+from records.cells import FOLDER, made
 from zoo import __main__ as zoo
 from zoo.commands import program
-from zoo.errors import UserError
 from zoo.evaluation.run import short_names
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
-from zoo.runs import output_files
 from zoo.sources.nbest import read_lists, read_references
 
 FILE = FOLDER / "speech_lists.json"
@@ -66,6 +63,7 @@ def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
 
 def counted(runs: list[pathlib.Path]) -> dict:
     """Returns the content of the file: where it comes from, and errors of each utterance."""
+    begun = made()
     words, errors = errors_of(f"{TEST}/nbest.txt", f"{TEST}/refs.tsv")
     chosen = {}
     names = short_names([*map(str, runs)])
@@ -74,10 +72,7 @@ def counted(runs: list[pathlib.Path]) -> dict:
             best = reranked(run, pathlib.Path(folder))
             chosen[name] = [one[0] for one in errors_of(best, f"{TEST}/refs.tsv")[1]]
     return {
-        "revision": output_files.revision(),
-        "versions": output_files.versions(),
-        "machine": output_files.machine(),
-        "date": datetime.date.today().isoformat(),
+        **begun,
         "words": words,
         "untuned": [one[0] for one in errors],
         "oracle": [min(one) for one in errors],
@@ -90,8 +85,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
     found = counted(parser.parse_args().runs)
-    if (found["revision"] or "dirty").endswith("dirty"):
-        raise UserError("the figures would be of code that was not committed: commit it first.")
     FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 

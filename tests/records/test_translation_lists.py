@@ -9,13 +9,14 @@ import jax
 import numpy as np
 import pytest
 
-from records import translation_lists
+from records import cells, translation_lists
 from zoo import changed
 from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import Run
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
+from zoo.sources.nbest import read_lists
 
 REFERENCES = ["a b c d e", "a b c d f g", "b c d e a"]
 WRONG = ["a b x y e", "a b c x f g", "b c e x"]
@@ -111,8 +112,8 @@ def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
     names = dict(zip("abcdefgxy", known, strict=False))
     texts(tmp_path, monkeypatch)
     folder = lists(tmp_path / "lists", lambda text: " ".join(names[one] for one in text.split()))
-    path = str(folder / "val.nbest")
-    part = translation_lists.read_part(path, translation_lists.TEXTS.format("val"), {"a"})
+    _, read = read_lists(str(folder / "val.nbest"))
+    part = translation_lists.part_of(read, translation_lists.TEXTS.format("val"), {"a"})
     grams = functools.partial(translation_lists.grams, part.texts)
     found = translation_lists.scores(trained, folder, {"val": part}, grams)["val"]
     sentences = [[names[one] for one in text.split()] for text in (WRONG[0], REFERENCES[0])]
@@ -163,14 +164,14 @@ def test_arrays_are_made_once(tmp_path):
 
 def test_uncommitted_code_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["translation_lists", "lists", "--run", "runs/one"])
-    monkeypatch.setattr(translation_lists.output_files, "revision", lambda: "1a2b3c-dirty")
+    monkeypatch.setattr(cells.output_files, "revision", lambda: "1a2b3c-dirty")
     with pytest.raises(UserError, match="commit it first"):
         translation_lists.main()
 
 
 def test_the_file_has_short_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["translation_lists", "one", "--run", "runs/one"])
-    monkeypatch.setattr(translation_lists.output_files, "revision", lambda: "1a2b3c")
+    monkeypatch.setattr(cells.output_files, "revision", lambda: "1a2b3c")
     monkeypatch.setattr(translation_lists, "FILE", tmp_path / "found.json")
     found = {"p": 1 / 3, "whole": 12, "half": 0.5}
     monkeypatch.setattr(translation_lists, "of_translator", lambda *arguments: found)

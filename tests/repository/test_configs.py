@@ -69,7 +69,7 @@ def shrunk_data(source, folder):
         return WithWordsOf(inner, str(background_run(inner, folder / "background")))
     if isinstance(source, Facts):
         return dataclasses.replace(source, train_questions=9, other_questions=3)
-    if isinstance(source, Text) and hasattr(source, "words"):  # lm1b_full's, whose lexicon is filled
+    if isinstance(source, Text) and hasattr(source, "words"):  # lm1b_full, of a filled lexicon
         of = shrunk_data(Text(source.train, source.validation, source.tests), folder)
         files = {"train": of.train, "validation": of.validation, "tests": of.tests}
         return dataclasses.replace(source, **files, words=12)

@@ -1,0 +1,140 @@
+"""Re-ranks Chinese lists by language models of a few references, and keeps the figures.
+
+    python -m records.chinese_lists texts chinese
+    python -m records.chinese_lists keep chinese runs/chinese_{even,half}_{we,cwe,cwe_cwe}_3_{0,1,2}
+
+The references of the lists are the only Chinese text. So "even" tunes on the lists with even
+numbers and trains on the same references; "half" trains on every second of these, and tunes on the
+lists of the others. Both are judged on the lists with odd numbers, as
+`records.translation_lists` does. records/chinese_lists.json has the figures.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+
+from records import translation_lists
+from records.cells import FOLDER, grid, made, maker, mean
+from records.translation_lists import METHODS, NONE, TUNED, UNTUNED
+from zoo.commands import program
+from zoo.evaluation import significance
+from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF
+from zoo.sources import files
+from zoo.sources.nbest import read_lists
+
+FILE = FOLDER / "chinese_lists.json"
+LISTS, REFERENCES = "nbest_en_zh/devset1_2.en0.b.nbest", "nbest_en_zh/devset1_2.zh.b"
+METRICS = (Bleu("zh"), ChrF())
+TEST = "test"
+# Every so many lists, from which on.
+TESTED = (2, 1)
+TRAINED_ON = {"even": (2, 0), "half": (4, 0)}
+TUNED_ON = {"even": (2, 0), "half": (4, 2)}
+BASELINE = "we_3"
+MODELS = {
+    NONE: "no model",
+    BASELINE: "WE",
+    "cwe_3": "CWE",
+    "cwe_cwe_3": "CWE-CWE",
+}
+
+
+def texts(folder: pathlib.Path):
+    """Writes the texts that models are trained on, and of the lists that "half" is tuned on."""
+    lines = files.read_text(files.find(REFERENCES)).splitlines(keepends=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (every, first) in {**TRAINED_ON, "other": TUNED_ON["half"]}.items():
+        (folder / f"{name}.txt").write_text("".join(lines[first::every]), encoding="utf-8")
+
+
+def part(every: int, first: int, known: set[str]) -> translation_lists.Part:
+    """Returns every so many of the lists, from the first on.
+
+    Args:
+      every: the distance of two.
+      first: the first.
+      known: the words of training.
+    """
+    some = (one for one in read_lists(LISTS)[1] if int(one.id) % every == first)
+    return translation_lists.part_of(some, REFERENCES, known, METRICS)
+
+
+def judged(folder: pathlib.Path, name: str, runs: list[pathlib.Path]) -> dict:
+    """Returns the figures of the test by the runs of one way to divide the lists.
+
+    Args:
+      folder: of the texts, to write the scores to.
+      name: of the way.
+      runs: of the models.
+    """
+    known = {*files.read_text(str(folder / f"{name}.txt")).split()}
+    parts = {TUNED: part(*TUNED_ON[name], known), TEST: part(*TESTED, known)}
+    every = [text for one in parts.values() for text in one.texts]
+    of_history = functools.cache(functools.partial(translation_lists.grams, every))
+    work = folder / name
+    work.mkdir(exist_ok=True)
+    columns = {
+        run.name.partition(f"{name}_")[2]: translation_lists.kept(
+            work / f"{run.name}.npz",
+            functools.partial(translation_lists.scores, run, work, parts, of_history),
+        )
+        for run in runs
+    }
+    found = translation_lists.judged(work, parts, columns, BASELINE)
+    return {"tuned": len(parts[TUNED].lists.ids), **found[TEST]}
+
+
+def table() -> str:
+    """Makes the table of the re-ranked lists."""
+    found, rows = json.loads(FILE.read_text()), []
+    for of_lists in found["ways"].values():
+        untuned, oracle = (of_lists[how]["BLEU"] for how in (UNTUNED, "oracle"))
+        if not rows:
+            rows.append(["untuned", f"{untuned[0]:.2f}{significance.bounds(*untuned[1:])}", ""])
+        of = of_lists[METHODS[0]]
+        for model, runs in translation_lists.models_of([*of["figures"]]).items():
+            row = [f"tuned on {of_lists['tuned']}, {MODELS[model]}"]
+            for method in METHODS:
+                figures = of_lists[method]["figures"]
+                row.append(mean([figures[run]["BLEU"][0] for run in runs], ".2f"))
+            for other in (NONE, BASELINE):
+                other = UNTUNED if model == NONE == other else other
+                gain = of["gains"].get(f"{model} | {other}")
+                row.append(translation_lists.gain_cell(gain["all"]["BLEU"]) if gain else "")
+            rows.append(row)
+    rows.append(["oracle", f"{oracle[0]:.2f}", ""])
+    header = ["lists", "MIRA", "MERT", "gain over no model by MIRA, 95 %", "over WE"]
+    rows = [row + [""] * (len(header) - len(row)) for row in rows]
+    return (
+        f'{grid(header, rows)}\nOf "no model": the gain over the untuned lists. From '
+        f"records/{FILE.name}, by python -m records.chinese_lists: {of_lists['lists']} lists; "
+        f"{maker(found)}"
+    )
+
+
+def main():
+    """Runs the program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    writing = commands.add_parser("texts", help="writes the texts to train on")
+    keeping = commands.add_parser("keep", help="re-ranks, and keeps the figures")
+    for one in (writing, keeping):
+        one.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="of the texts")
+    keeping.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
+    arguments = parser.parse_args()
+    if arguments.command == "texts":
+        texts(arguments.folder)
+        return
+    found = made()
+    found["ways"] = {
+        name: judged(
+            arguments.folder, name, [run for run in arguments.runs if f"_{name}_" in run.name]
+        )
+        for name in TRAINED_ON
+    }
+    translation_lists.write(FILE, found)
+
+
+if __name__ == "__main__":
+    program.program(main)
