@@ -7,6 +7,7 @@ loop decodes one sentence at a time, or 32 side by side. It selects and reorders
 numpy, and stops as early as the jitted search. All sides find the same scores.
 
     python -m benchmarks.beam_search
+    python -m benchmarks.beam_search --sentences 32 --beams 12 50 100 200 300  # and of lists
 """
 
 import argparse
@@ -111,11 +112,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--sentences", type=int, default=64, help="sentences of the comparison")
+    parser.add_argument("--beams", type=int, nargs="*", default=(), help="widths of lists to time")
     chosen = parser.parse_args()
     lengths = np.random.default_rng(0).integers(4, 24, size=4 * chosen.sentences)
-    (_, start), settings = starting(), BeamSearch(BEAM, longest=60)
+    _, start = starting()
 
-    def jitted(count):
+    def jitted(count, beam=BEAM, nbest=1):
+        settings = BeamSearch(beam, nbest, longest=60)
         sources = [[1] * length for length in lengths[:count]]
         found = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
         return [hypotheses[0].score for hypotheses in found]
@@ -149,6 +152,12 @@ def main():
     print("milliseconds a sentence, jitted")
     for count, (name, seconds) in zip(counts, times.items(), strict=True):
         print(f"  {name}: {1e3 * seconds / count:.2f}")
+    sides = {
+        f"lists of a beam of {beam}": functools.partial(jitted, chosen.sentences, beam, beam)
+        for beam in chosen.beams
+    }
+    for name, seconds in timing.medians(sides, max(3, chosen.rounds // 3)).items():
+        print(f"  {name}, {chosen.sentences} sentences: {1e3 * seconds / chosen.sentences:.2f}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from records import (
+    chinese_lists,
     claims,
     french,
     penn_treebank,
@@ -292,6 +293,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "translation_new_words": translation_lists.new_words,
     "translation_sizes": translation_lists.sizes,
     "translation_shares": translation_lists.shares,
+    "chinese_lists": chinese_lists.table,
 }
 
 

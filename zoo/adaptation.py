@@ -102,11 +102,7 @@ class Trained(ContextualBackground):
                 "model a vocabulary of that model's words, or train that model with "
                 "vocabulary.unknown=counted."
             ) from error
-        return {
-            "place": shared.word_ids,
-            "log_share": shared.log_share,
-            "digest": _digest(params),
-        }
+        return {"place": shared.word_ids, "log_share": shared.log_share, "digest": _digest(params)}
 
     def tables(self, lexicon):
         """Returns model, parameters and tables of the run."""

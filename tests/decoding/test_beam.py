@@ -197,9 +197,11 @@ def test_a_batch_of_sentences_is_one_by_one(tables):
         assert sequences(found, sentence)[: len(expected)] == [words for _, words in expected]
 
 
-@pytest.mark.slow
-def test_more_rows_than_a_call_of_the_step_takes(random):
+# With 4 rows a call, the bound is computed after every third.
+@pytest.mark.parametrize("rows", [pytest.param(beam.ROWS, marks=pytest.mark.slow), 4])
+def test_more_rows_than_a_call_of_the_step_takes(random, monkeypatch, rows):
     """The step is called with some hypotheses at a time, and not with those that cannot matter."""
+    monkeypatch.setattr(beam, "ROWS", rows)
     sentences, settings = 23, BeamSearch(5, 5, longest=LONGEST)
     tables = random.dirichlet([0.2] * WORDS, (sentences, CONTEXTS)).astype(np.float32)
     tables = np.log(np.maximum(tables, 1e-20))
@@ -224,6 +226,19 @@ def test_more_rows_than_a_call_of_the_step_takes(random):
         )
     assert set(asked) == {beam.ROWS} and sentences * settings.beam > beam.ROWS
     assert len(asked) < LONGEST * -(-sentences * settings.beam // beam.ROWS)
+    # Where the bound is never computed, no hypothesis that is open is left out.
+    monkeypatch.setattr(beam, "BOUNDS", 1e-3)
+    bounded = len(asked)
+    again = settings.search(
+        lambda *state: step(*state),
+        words,
+        first_carry(sentences),
+        boundary=BOUNDARY,
+        longest=limits,
+    )
+    jax.effects_barrier()
+    assert len(asked) - bounded > bounded or rows > 4
+    np.testing.assert_array_equal(again.words, found.words)
 
 
 def first_order(tables, words, carry):

@@ -5,7 +5,7 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 49_800
+MOST_LINES = 49_788
 MOST_FILES = 225
 MOST_SHORT_FILES = 31
 SHORT = 60

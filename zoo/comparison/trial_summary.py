@@ -140,11 +140,7 @@ def of_runs(
     rows = [
         _row(group, folders[group.name], passports, plan, difference.get(group)) for group in groups
     ]
-    notes = (
-        *_notes(rows, passports),
-        *_unequal(rows, plan.budget.minutes),
-        *_ends(rows, plan),
-    )
+    notes = (*_notes(rows, passports), *_unequal(rows, plan.budget.minutes), *_ends(rows, plan))
     return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
 
 

@@ -35,6 +35,8 @@ NORMALISERS = ("length", "gnmt")
 # Greatest number of rows of a call of the step: enough to make a model's products cheap a row, few
 # enough to leave out hypotheses that do not matter.
 ROWS = 64
+# A length's bound on these reads all that was found, so it is computed at most twice as often.
+BOUNDS = 8
 
 
 class Hypotheses(NamedTuple):
@@ -202,7 +204,7 @@ class _Grown(NamedTuple):
     longer_log_probs: jax.Array  # of their last words, [B, K, K + 1], nats
     longer_words: jax.Array  # their last words, int32 [B, K, K + 1]
     end_log_probs: jax.Array  # of the boundary after each, [B, K], nats
-    enough: jax.Array  # the (K + 1)-th of all `longer`, [B], nats
+    enough: jax.Array  # the (K + 1)-th of all `longer` some calls ago, [B], nats
     carry: Any  # after the last word of each, leaves [slots, ...]
     slots: jax.Array  # the slot of each one's carry, int32 [B, K]
     filled: jax.Array
@@ -217,12 +219,13 @@ def _grown(state, step, settings, boundary, rows):
     """Extends the hypotheses that matter by a word, calling the step with `rows` rows at a time.
 
     A hypothesis is never more probable than its beginning. So the step is called first for the most
-    probable hypotheses of each sentence. Once K + 1 longer ones are more probable than all
-    hypotheses that were not extended, the others of the sentence are left out, and so are all of
-    finished sentences. With `every_end` all open hypotheses are extended.
+    probable hypotheses of each sentence. Once K + 1 longer ones are known to be more probable than
+    all hypotheses that were not extended, the others of the sentence are left out, and so are all
+    of finished sentences. With `every_end` all open hypotheses are extended.
     """
     sentences, beam = state.log_prob.shape
     wanted = beam + 1
+    every = max(1, sentences * beam // (BOUNDS * rows))
 
     def missing(grown):
         matter = (state.log_prob > -jnp.inf) & ~grown.asked
@@ -247,9 +250,11 @@ def _grown(state, step, settings, boundary, rows):
             return array.at[at].set(values, mode="drop")
 
         longer = put(grown.longer, log_prob[:, None] + best)
-        enough = grown.enough
-        if not settings.every_end:
-            enough = top_k(longer.reshape(sentences, -1), wanted)[0][:, -1]
+        enough = jax.lax.cond(
+            not settings.every_end and grown.filled // rows % every == every - 1,
+            lambda: top_k(longer.reshape(sentences, -1), wanted)[0][:, -1],
+            lambda: grown.enough,
+        )
         return _Grown(
             put(grown.asked, True),
             longer,

@@ -32,12 +32,7 @@ from zoo.runs import checksums, location
 
 Arrays = Mapping[str, np.ndarray]
 SKIPPED = -1
-_KINDS = {
-    "log_prob": np.floating,
-    "band": np.integer,
-    "lengths": np.integer,
-    "right": np.integer,
-}
+_KINDS = {"log_prob": np.floating, "band": np.integer, "lengths": np.integer, "right": np.integer}
 PARTS = 1024
 UNKNOWN = -1
 

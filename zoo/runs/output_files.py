@@ -299,9 +299,5 @@ def wrapped(lines: Iterable[str]) -> Iterator[str]:
             continue
         indent = line[: len(line) - len(line.lstrip())] + "    "
         yield from textwrap.wrap(
-            line,
-            WIDTH,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
+            line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
