@@ -199,6 +199,16 @@ LOSSES = (
         "keep the correction",
     ),
     Claim(
+        "corrected CNN softmax and inputs",
+        seeds("lm1b_full_corrected"),
+        "tables of words, 8 times the parameters",
+        seeds("lm1b_full_tables"),
+        "One billion words, 793,471 of them",
+        "test",
+        "penn_treebank.md#one-billion-words-all-793471-of-the-vocabulary",
+        "take it where the vocabulary is large and the text small",
+    ),
+    Claim(
         "products in bfloat16",
         seeds("bf_ptb_bfloat16"),
         "products in float32",

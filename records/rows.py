@@ -236,8 +236,10 @@ LM1B = {
 }
 # The same over all 793,471 words.
 LM1B_FULL = {
-    "tables of words": ("lm1b_full_tables_0",),
-    "networks of letters in the inputs": ("lm1b_full_inputs_0",),
-    "that, and a corrected CNN softmax": ("lm1b_full_corrected_0",),
-    "that core, frozen, and an LSTM that spells": ("lm1b_full_letters4_0",),
+    "tables of words": seeds("lm1b_full_tables"),
+    "networks of letters in the inputs": seeds("lm1b_full_inputs"),
+    "that, and a corrected CNN softmax": seeds("lm1b_full_corrected"),
+    "that core, frozen, and an LSTM that spells, by Adagrad, seed 0": ("lm1b_full_letters4_0",),
+    "the same by Adam, seed 0": ("lm1b_full_letters_adam_0",),
+    "by Adam, at a falling rate": seeds("lm1b_full_letters_falling"),
 }
