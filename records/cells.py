@@ -87,7 +87,7 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
     )
 
 
-def made() -> dict:
+def provenance() -> dict:
     """Returns by which code, where and when figures are computed now.
 
     Raises:
@@ -104,8 +104,8 @@ def made() -> dict:
     }
 
 
-def maker(kept: dict) -> str:
-    """Returns a line on what `made` told of figures.
+def provenance_line(kept: dict) -> str:
+    """Returns a line on what `provenance` told of figures.
 
     Args:
       kept: the content of their file.

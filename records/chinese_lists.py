@@ -1,7 +1,7 @@
 """Re-ranks Chinese lists by language models of a few references, and keeps the figures.
 
-    python -m records.chinese_lists texts chinese
-    python -m records.chinese_lists keep chinese runs/chinese_{even,half}_{we,cwe,cwe_cwe}_3_{0,1,2}
+    python -m records.chinese_lists texts runs/chinese
+    python -m records.chinese_lists keep runs/chinese runs/chinese_{even,half}_*_3_[012]
 
 The references of the lists are the only Chinese text. So "even" tunes on the lists with even
 numbers and trains on the same references; "half" trains on every second of these, and tunes on the
@@ -13,11 +13,13 @@ import argparse
 import functools
 import json
 import pathlib
+import re
 
 from records import translation_lists
-from records.cells import FOLDER, grid, made, maker, mean
+from records.cells import FOLDER, grid, mean, provenance, provenance_line
 from records.translation_lists import METHODS, NONE, TUNED, UNTUNED
 from zoo.commands import program
+from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF
 from zoo.sources import files
@@ -32,12 +34,7 @@ TESTED = (2, 1)
 TRAINED_ON = {"even": (2, 0), "half": (4, 0)}
 TUNED_ON = {"even": (2, 0), "half": (4, 2)}
 BASELINE = "we_3"
-MODELS = {
-    NONE: "no model",
-    BASELINE: "WE",
-    "cwe_3": "CWE",
-    "cwe_cwe_3": "CWE-CWE",
-}
+MODELS = {NONE: "no model", BASELINE: "WE", "cwe_3": "CWE", "cwe_cwe_3": "CWE-CWE"}
 
 
 def texts(folder: pathlib.Path):
@@ -109,7 +106,7 @@ def table() -> str:
     return (
         f'{grid(header, rows)}\nOf "no model": the gain over the untuned lists. From '
         f"records/{FILE.name}, by python -m records.chinese_lists: {of_lists['lists']} lists; "
-        f"{maker(found)}"
+        f"{provenance_line(found)}"
     )
 
 
@@ -126,13 +123,14 @@ def main():
     if arguments.command == "texts":
         texts(arguments.folder)
         return
-    found = made()
-    found["ways"] = {
-        name: judged(
-            arguments.folder, name, [run for run in arguments.runs if f"_{name}_" in run.name]
-        )
-        for name in TRAINED_ON
-    }
+    found = provenance()
+    ways: dict[str, list[pathlib.Path]] = {name: [] for name in TRAINED_ON}
+    for run in arguments.runs:
+        way, _, model = run.name.removeprefix("chinese_").partition("_")
+        if way not in ways or re.sub(r"_\d+$", "", model) not in MODELS:
+            raise UserError(f"{run} is not named chinese_WAY_MODEL_SEED: name it as on its page.")
+        ways[way].append(run)
+    found["ways"] = {way: judged(arguments.folder, way, runs) for way, runs in ways.items()}
     translation_lists.write(FILE, found)
 
 

@@ -27,7 +27,7 @@ import jax
 import numpy as np
 
 from records import rows as rows_of
-from records.cells import FOLDER, made
+from records.cells import FOLDER, provenance
 from zoo.arrays import array_files
 from zoo.commands import program
 from zoo.data import Corpus
@@ -339,7 +339,7 @@ def keep(folder: pathlib.Path, runs: Sequence[pathlib.Path], power: float):
       runs: folders of runs that have translated the test; the first reads the text.
       power: of the length by which searches divided their scores.
     """
-    found = made()
+    found = provenance()
     first = Run.load(runs[0])
     read = {split: pairs(first, split) for split in (TUNED, TEST)}
     references = {split: of_split[1] for split, of_split in read.items()}

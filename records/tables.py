@@ -26,7 +26,7 @@ from records import (
     translations,
 )
 from records import rows as rows_of
-from records.cells import FOLDER, every_run, grid, loss, maker, markdown, mean, passports
+from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports, provenance_line
 from zoo.commands import program
 from zoo.comparison.micro_report import PAIRS
 from zoo.errors import UserError
@@ -240,7 +240,7 @@ def speech_lists() -> str:
     return (
         f"{grid(['model', 'seed 0', 'seed 1', 'seed 2'], rows)}\nUntuned {rate('untuned')}; the "
         f"oracle has {oracle:.2f}. From records/speech_lists.json, by python -m "
-        f"records.word_errors: {len(kept['words'])} utterances; {maker(kept)}"
+        f"records.word_errors: {len(kept['words'])} utterances; {provenance_line(kept)}"
     )
 
 

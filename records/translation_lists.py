@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from records.cells import FOLDER, grid, made, maker, mean
+from records.cells import FOLDER, grid, mean, provenance, provenance_line
 from zoo.arrays import array_files
 from zoo.commands import options, program
 from zoo.cores import NGram
@@ -394,7 +394,7 @@ def gain_cell(numbers: list[float]) -> str:
 def _table(header: list[str], rows: list[list[str]], found: dict) -> str:
     return (
         f"{grid(header, rows)}\nFrom records/{FILE.name}, by python -m records.translation_lists: "
-        f"{maker(found)}"
+        f"{provenance_line(found)}"
     )
 
 
@@ -486,7 +486,7 @@ def main():
     parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
     arguments = parser.parse_args()
-    found = made()
+    found = provenance()
     found["translators"] = {
         folder.name: of_translator(folder, arguments.run) for folder in arguments.folders
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from records import list_scores
 from records import rows as rows_of
-from records.cells import every_run, grid, loss, maker, markdown, mean, origin
+from records.cells import every_run, grid, loss, markdown, mean, origin, provenance_line
 from zoo.comparison.paired import p_text
 from zoo.evaluation import item_scores, records, significance
 from zoo.evaluation.perplexity import perplexity_of
@@ -235,8 +235,8 @@ def lists() -> str:
     return (
         f"{grid(header, rows)}\nThe five's own search with beam 12 has {_bleu([search])}; against "
         f"their choice from the lists of one, {p}. From records/captions_lists.json, by python -m "
-        f"records.list_scores: {len(search):,} sentences; {maker(weights())} In round brackets the "
-        "least and the greatest of the seeds."
+        f"records.list_scores: {len(search):,} sentences; {provenance_line(weights())} "
+        "In round brackets the least and the greatest of the seeds."
     )
 
 

@@ -14,7 +14,7 @@ import json
 import pathlib
 import tempfile
 
-from records.cells import FOLDER, made
+from records.cells import FOLDER, provenance
 from zoo import __main__ as zoo
 from zoo.commands import program
 from zoo.evaluation.run import short_names
@@ -63,7 +63,7 @@ def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
 
 def counted(runs: list[pathlib.Path]) -> dict:
     """Returns the content of the file: where it comes from, and errors of each utterance."""
-    begun = made()
+    begun = provenance()
     words, errors = errors_of(f"{TEST}/nbest.txt", f"{TEST}/refs.tsv")
     chosen = {}
     names = short_names([*map(str, runs)])

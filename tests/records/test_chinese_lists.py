@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from records import chinese_lists, translation_lists
+from zoo.errors import UserError
 
 # Of a line's right and wrong translation.
 RIGHT = [f"我 要 {word} 。" for word in "一二三四五六七八"]
@@ -59,9 +60,14 @@ def test_a_model_that_knows_the_references(data, monkeypatch):
     monkeypatch.setattr(chinese_lists, "FILE", data / "found.json")
     machine = {"processor": "a core", "cores": 1}
     made = {"revision": "1a2b3c4d", "machine": machine, "date": "today"}
-    monkeypatch.setattr(chinese_lists, "made", made.copy)
+    monkeypatch.setattr(chinese_lists, "provenance", made.copy)
     names = [f"chinese_{way}_{model}_0" for way in ("even", "half") for model in ("we_3", "cwe_3")]
-    monkeypatch.setattr("sys.argv", ["chinese_lists", "keep", str(folder), *names])
+    argv = ["chinese_lists", "keep", str(folder), *names]
+    for other in ("chinese_odd_we_3_0", "chinese_even_we_6_0"):
+        monkeypatch.setattr("sys.argv", [*argv, f"runs/{other}"])
+        with pytest.raises(UserError, match=f"^runs/{other} is not named"):
+            chinese_lists.main()
+    monkeypatch.setattr("sys.argv", argv)
     chinese_lists.main()
     ways = json.loads(chinese_lists.FILE.read_text())["ways"]
     assert [of["tuned"] for of in ways.values()] == [4, 2]
