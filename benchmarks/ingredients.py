@@ -209,13 +209,13 @@ class Variants:
 
     def epoch(self) -> Batch:
         """Stacks the batches of an epoch; the last is filled up by positions of weight 0."""
-        batches, length = self.task.epoch(0), self.training.length
+        length = self.training.length
 
         def filled(array):
             width = length - array.shape[1] if array.ndim == 2 else 0
             return np.pad(array, ((0, 0), (0, width))) if width else array
 
-        several = [jax.tree.map(filled, batches[index]) for index in range(len(batches))]
+        several = [jax.tree.map(filled, batch) for batch in self.task.epoch(0)]
         return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *several)
 
     def sentence_losses(self, params, corpus) -> tuple[np.ndarray, np.ndarray]:
@@ -240,8 +240,7 @@ class Variants:
         )
         losses = np.zeros((len(self.names), len(text.words)))
         predicted = np.zeros(len(text.words), bool)
-        for index in range(len(laid)):
-            one = laid[index]
+        for one in laid:
             inputs = Words(one.words, one.targets, one.reset)
             log_probs, carry = self._scored(params, tables, inputs, carry)
             there = one.positions >= 0

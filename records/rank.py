@@ -58,8 +58,7 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
         return model.head.log_probs(model.head_params(params), tables, hidden, context=context)
 
     carry, pieces = model.initial_carry(batch_rows.batch), []
-    for index in range(len(batch_rows)):
-        batch = batch_rows[index]
+    for batch in batch_rows:
         of_batch, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
         there = batch.positions >= 0
         pieces.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))

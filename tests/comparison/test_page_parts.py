@@ -137,6 +137,14 @@ def kept(log_prob):
     return KeptWords(text, np.arange(6), np.array(log_prob, np.float32))
 
 
+@pytest.mark.parametrize("rows", [None, 8])
+def test_the_rows_in_which_a_carried_state_begins_empty_are_told(rows):
+    scores = [kept([-1, -2, -3, -4, -5, -6]), kept([-2, -1, -3, -9, -9, -9])]
+    told = page_differences._shares("a", "b", scores, rows)
+    assert "Of 6 counted words a predicts 4 better (66.7%), and b 1 (16.7%)." in told
+    assert ("the state begins empty in each of 8 rows of the text" in told) == bool(rows)
+
+
 def test_words_that_differ_most():
     lexicon = Lexicon(("le", "chat", "dort", "rit"), np.ones(4, np.int64))
     one = kept([-1, -2, -3, -1, -2, -9])

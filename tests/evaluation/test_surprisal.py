@@ -1,13 +1,19 @@
 """The surprisal table adds up to the perplexity."""
 
+import itertools
+import pathlib
 import types
 
 import numpy as np
 import pytest
 
+import zoo
 from tests import tables
+from tests.trained_run import TEST
+from zoo.commands import command_table
+from zoo.comparison import page_text
 from zoo.data import Corpus, Vocabulary
-from zoo.evaluation import surprisal
+from zoo.evaluation import best_words, surprisal
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
 from zoo.sources import evaluation_texts
@@ -59,3 +65,52 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
     rows = written(tmp_path, evaluation_texts.of_corpus(corpus, ""), text, scores, lexicon)
     assert [row["word"] for row in rows] == ["a", "\\t", "\\n"]
     assert [(row["start"], row["end"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "3")]
+
+
+# ------------ a text that is read on: each word after all words before it, step by step
+
+MODELS = pathlib.Path(__file__).parent.parent.parent / "models"
+PLAY = "ROMEO:\nBut soft! What light through yonder window breaks?\nIt is the east, and Juliet "
+
+
+def stepped(run, words):
+    """-log p of each word but the first, which the model only reads, by `step`, nats."""
+    states, nats = run.initial_states(), []
+    for word, following in itertools.pairwise(words):
+        log_probs, states = run.step(word, states)
+        nats.append(-float(log_probs[0, run.id(following)]))
+    return nats
+
+
+def nats_of(rows):
+    return [row.surprisal_nats for row in rows]
+
+
+def test_the_words_of_a_text_that_is_read_on_are_those_of_step(trained, tmp_path):
+    """The run's evaluation cuts a text into 3 rows of steps of 4 positions."""
+    run, file = zoo.load(trained), tmp_path / "text.txt"
+    file.write_text(TEST, encoding="utf-8")
+    words = [word for line in TEST.lower().splitlines() for word in [*line.split(), run.boundary]]
+    expected = stepped(run, [run.boundary, *words])
+    np.testing.assert_allclose(nats_of(run.surprisal(TEST, "carried")), expected, rtol=1e-5)
+    table = tmp_path / "words.tsv"
+    for text in ([str(file), "--state", "carried"], ["--split", "test"]):
+        command_table.run("score", [str(trained), *text, "--words", "--output", str(table)])
+        columns = [float(row["surprisal_nats"]) for row in tables.by_r(table)]
+        np.testing.assert_allclose(columns, expected, rtol=1e-5)
+    shown = page_text.predict("run", 0, run, "test", None, 3)
+    np.testing.assert_allclose(nats_of(shown.rows), expected, rtol=1e-5)
+    encoded, states = best_words.states(run, run.read("test"))
+    log_prob = best_words.best_words(run, encoded, states).log_prob
+    np.testing.assert_allclose(-log_prob, expected, rtol=1e-5)
+    _, scores = run.score_corpus(run.read("test"))  # a perplexity is of three rows
+    assert not np.allclose(-scores.log_prob, expected, rtol=1e-3)
+
+
+def test_the_characters_of_a_text_are_those_of_step_and_do_not_change_when_text_follows():
+    run = zoo.load(MODELS / "shakespeare")
+    nats = nats_of(run.surprisal(PLAY))
+    assert np.isnan(nats[0])  # it has no boundary before it
+    np.testing.assert_allclose(nats[1:], stepped(run, PLAY), rtol=1e-4, atol=1e-5)
+    longer = nats_of(run.surprisal(PLAY + "is the sun.\n" + 3 * PLAY))
+    np.testing.assert_allclose(longer[1 : len(nats)], nats[1:], rtol=1e-4, atol=1e-5)

@@ -75,7 +75,7 @@ def _pair(runs, one, other, of_runs, folded):
     words = _tables(first, second, found)
     return (
         lines
-        + _shares(first, second, kept)
+        + _shares(first, second, kept, of_runs[first]["policies"].get("batch"))
         + (html_parts.more("Word by word", words) if folded else words)
     )
 
@@ -137,8 +137,8 @@ def _tables(one, other, found):
     return "".join(tables)
 
 
-def _shares(one, other, kept):
-    """Returns a sentence on how many words each run predicts better."""
+def _shares(one, other, kept, rows):
+    """Returns sentences on how many words each run predicts better, and on the text's rows."""
     first, second = (scores.log_prob for scores in kept)
     better, worse = int((first > second).sum()), int((first < second).sum())
     count = max(1, len(first))
@@ -146,6 +146,8 @@ def _shares(one, other, kept):
         f"Of {count:,} counted words {one} predicts {better:,} better ({better / count:.1%}), and "
         f"{other} {worse:,} ({worse / count:.1%})."
     )
+    if rows:
+        told += f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
     return f"<p>{text(told)}</p>"
 
 

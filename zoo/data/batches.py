@@ -35,7 +35,7 @@ class Batch:
     positions: np.ndarray  # int64 [B, T], positions of the targets in the text; -1 for padding
 
 
-class Batches:
+class Batches(Sequence):
     """A text in batch rows; `batches[i]` is the i-th batch, in any order of access."""
 
     def __init__(
@@ -67,8 +67,7 @@ class Batches:
             self._layout = _Sentences(text.starts, text.lengths, batch)
         width = self._layout.width
         self._bounds = windows(width) if windows else equal_windows(width, length)
-        self.count = len(self._bounds) - 1
-        self._restarts = restarts((self.count, batch)) if restarts else None
+        self._restarts = restarts((len(self), batch)) if restarts else None
 
     @property
     def trained_tokens(self) -> int:
@@ -76,14 +75,14 @@ class Batches:
         return int(self.text.trained[self._layout.first :].sum())
 
     def __len__(self):
-        return self.count
+        return len(self._bounds) - 1
 
-    def __getitem__(self, index: int) -> Batch:
+    def __getitem__(self, index):
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
         """Makes some batch rows of a batch, without reading the other batch rows."""
-        if not 0 <= index < self.count:
+        if not 0 <= index < len(self):
             raise IndexError(index)
         columns = np.arange(*self._bounds[index : index + 2])
         positions, begins = self._layout.positions(columns, rows)

@@ -60,8 +60,7 @@ def _of_text(run, text):
     batches = Batches(text, 1, _LENGTH, policy, boundary)
     model = run.experiment.language_model
     step, carry = _compiled_states(model), model.initial_carry(1)
-    for index in range(len(batches)):
-        batch = batches[index]
+    for batch in batches:
         hidden, context, carry = step(run.params, run.tables, batch.words, carry, reset=batch.reset)
         yield batch.positions, hidden, context
 
@@ -91,24 +90,17 @@ def _compiled_pair_states(model):
 def _gathered(batches, count):
     """Puts the states of batches in the order of the text."""
     every = [
-        (
-            positions[positions >= 0],
-            jax.tree.map(lambda x, p=positions: np.asarray(x)[p >= 0], rest),
-        )
-        for positions, *rest in batches
+        jax.tree.map(lambda x, p=batch[0]: np.asarray(x)[p >= 0], [*batch]) for batch in batches
     ]
-    predicted = np.zeros(count, bool)
+    order = np.concatenate([positions for positions, *_ in every])
 
     def in_order(*parts):
         whole = np.zeros((count, *parts[0].shape[1:]), parts[0].dtype)
-        for (positions, _), part in zip(every, parts, strict=True):
-            whole[positions] = part
+        whole[order] = np.concatenate(parts)
         return whole
 
-    for positions, _ in every:
-        predicted[positions] = True
-    hidden, context = jax.tree.map(in_order, *(rest for _, rest in every))
-    return States(hidden, context, predicted)
+    hidden, context = jax.tree.map(in_order, *(states for _, *states in every))
+    return States(hidden, context, np.isin(np.arange(count), order))
 
 
 def best_words(run: Run, text: EncodedText, states: States, k: int = 5) -> BestWords:

@@ -93,8 +93,7 @@ def score(
     def scored():
         trained = jax.tree.map(jnp.copy, params)  # the first is donated
         carry = model.initial_carry(1)
-        for index in range(len(batches)):
-            batch = batches[index]
+        for batch in batches:
             arrays = batch.words, batch.targets, batch.reset, batch.trained
             scores, trained, carry = step(trained, params, scales, tables, carry, arrays)
             if np.isnan(np.asarray(scores[0])[batch.positions >= 0]).any():

@@ -150,7 +150,8 @@ class LoadedModel(Loaded):
             name = "the text"
             given = evaluation_texts.of_string(text, pathlib.Path(name), name, self.reading)
         run = self.for_text(given, state, lines=True)
-        rows = word_surprisal.rows(given, *run.score_corpus(given.corpus), run.lexicon)
+        scored = run.score_corpus(given.corpus, one_row=True)
+        rows = word_surprisal.rows(given, *scored, run.lexicon)
         return [word_surprisal.Row.of(row, given) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:

@@ -247,8 +247,7 @@ def score(
         found, carry = step(*arrays, carry)
         return found
 
-    every = (batches[index] for index in range(len(batches)))
-    return _score(model, params, tables, text, every, scored, (mesh, False))
+    return _score(model, params, tables, text, batches, scored, (mesh, False))
 
 
 def _score(model, params, tables, text, batches, scored, kind) -> Scores:

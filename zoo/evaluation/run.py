@@ -31,6 +31,8 @@ from zoo.sources import files, table_rows
 # Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
 
+TextAndScores = tuple[EncodedText, perplexity.Scores]
+
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Run:
@@ -332,10 +334,14 @@ class Run:
         _, attached, alone = text_notes.counts_of(counts)
         return note if attached >= alone else None
 
-    def score_corpus(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        """Returns (the corpus as word ids, log p of its words under the state policy)."""
+    def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
+        """Returns (the corpus as word ids, log p of its words under the state policy).
+
+        A carried state passes through the whole text with `one_row`, as log p of single words needs
+        it; else it begins empty in each of the `evaluation.batch` rows.
+        """
         own = self.experiment.vocabulary, self.lexicon
-        text, scores = perplexity.in_words(*self._scores(corpus), *own)
+        text, scores = perplexity.in_words(*self._scores(corpus, one_row), *own)
         if not scores.tokens:
             raise UserError(
                 f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "
@@ -343,8 +349,10 @@ class Run:
             )
         return text, scores
 
-    def _scores(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
+    def _scores(self, corpus: Corpus, one_row: bool) -> TextAndScores:
         recipe = self.experiment.evaluation
+        if one_row and recipe.state == "carried":
+            recipe = dataclasses.replace(recipe, batch=1)
         mesh = perplexity.of_all_devices(recipe.batch)
         params, tables = perplexity.on_all((self.params, self.tables), mesh)
         if isinstance(self.experiment.model, SequenceToSequence):

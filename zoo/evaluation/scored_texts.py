@@ -101,14 +101,16 @@ def score(
     state: str | None = None,
     lines: bool = False,
 ) -> Iterator[ScoredText]:
-    """Scores splits of a run, and then a file, one after another; see `Run.for_text`."""
+    """Scores splits of a run, and then a file, one after another, for the log p of single words
+    with `lines`; see `Run.for_text` and `Run.score_corpus`."""
     for split in splits:
         of_split, corpus = run.with_state(state), run.read(split)
-        yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus))
+        yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus, lines))
     if file is not None:
         given = run.given(file)
         of_file, name = run.for_text(given, state, lines), f"data:{pathlib.PurePath(file).name}"
-        yield ScoredText(of_file, name, given.corpus, *of_file.score_corpus(given.corpus), given)
+        scores = of_file.score_corpus(given.corpus, lines)
+        yield ScoredText(of_file, name, given.corpus, *scores, given)
 
 
 def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
