@@ -172,6 +172,19 @@ def test_compare_and_generate(call, workdir):
     assert call(commands, "generate", workdir, *options)[1] == output
 
 
+def test_texts_that_end_with_the_prompt_are_counted(call, workdir):
+    for prompt in ("le chat", ""):
+        options = ("--prompt", prompt, "--count", 20, "--length", 1)
+        code, output, errors = call(commands, "generate", workdir, *options)
+        empty = output.splitlines().count(prompt)
+        assert code == 0 and 0 < empty < 20
+        assert errors == (
+            f"{empty} of 20 texts end with the prompt: the next word is </s>; give another "
+            "--prompt, --seed or --temperature\n"
+        )
+    assert call(commands, "generate", workdir, "--count", 1, "--temperature", 0)[2] == ""
+
+
 def test_a_run_without_tests_is_told_to_name_a_split(call, workdir):
     recipe = json.loads((workdir / "experiment.json").read_text())
     recipe["data"]["tests"] = []

@@ -284,6 +284,15 @@ def test_draws_that_are_cut_off_are_counted(hot, sources):
     assert count > 0 and f"{count} of {2 * len(sources)} translations are cut off" in errors
 
 
+def test_translations_without_words_are_counted(call, folders, sources):
+    lines = [*map(" ".join, sources * 100), ""]
+    options = ("--sample", "--temperature", "3", "--longest", "2")
+    output, errors = call("translate", folders["two"], *options, text="\n".join(lines) + "\n")
+    empty = output.splitlines().count("") - 1  # an empty line stays empty
+    note = f"{empty} of 501 lines have a translation without words: its first token is </s>\n"
+    assert empty > 0 and errors.endswith(note)
+
+
 def test_ratios_are_bounded(hot):
     assert hot("--longest", 5, "--longest-ratio", "1e6")[0]
     for ratio in ("0", "nan", "1e308"):

@@ -206,6 +206,10 @@ def run_generate(arguments: argparse.Namespace):
     names = ("prompt", "count", "length", "temperature", "seed", "spell")
     truncation = () if arguments.spell else ("top_k", "nucleus")
     texts = run.draw(**{name: chosen[name] for name in (*names, *truncation)})
+    if empty := sum(len(words) == len(prompt[0]) for words in texts):
+        note = f"{empty:,} of {len(texts):,} texts end with the prompt: the next word is"
+        change = "give another --prompt, --seed or --temperature"
+        options.print_notes([f"{note} {run.lexicon.boundary}; {change}"])
     for number, words in enumerate(texts):
         if arguments.features:
             opened = run.experiment.vocabulary.open_words(run.lexicon)

@@ -156,7 +156,7 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
     from zoo.evaluation import sentence_scores
 
     missing: collections.Counter[str] = collections.Counter()
-    words = read = cut = total = 0
+    words = read = cut = total = empty = 0
     at_once = 1 if arguments.typed else arguments.batch * _BATCHES
     given = {"batch": arguments.batch, "ratio": arguments.longest_ratio}
     with options.progress("sentences", hidden=arguments.typed) as bar:
@@ -167,6 +167,7 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
             read += len(found)
             total += sum(map(len, found))
             cut += sum(not one.hypothesis.complete for best in found for one in best)
+            empty += sum(not translations[0].words for translations in found if translations)
             yield found
     if missing:
         told = sentence_scores.share(words, missing.total(), "the text")
@@ -178,6 +179,9 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
                 "--longest-ratio, and --longest if it is less, to let them end"
             ]
         )
+    if empty and not arguments.nbest:  # a list shows that of each hypothesis
+        note = f"{empty:,} of {read:,} lines have a translation without words: its first token is"
+        options.print_notes([f"{note} {restoring.translator.runs[0].lexicon.boundary}"])
 
 
 def _restoring(translator, arguments):
