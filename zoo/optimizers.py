@@ -77,7 +77,8 @@ class Cosine(Schedule):
         if self.warmup >= total_steps:
             raise UserError(
                 f"training.optimizer.schedule.warmup={self.warmup} steps leave nothing of the "
-                f"{total_steps} steps of this training: lower it, or train for more epochs."
+                f"{total_steps} steps of this training: lower it, or raise training.steps if that "
+                f"is {total_steps}, else training.epochs."
             )
         return optax.warmup_cosine_decay_schedule(
             0.0 if self.warmup else peak, peak, self.warmup, total_steps, self.final * peak

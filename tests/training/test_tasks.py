@@ -43,6 +43,11 @@ def test_a_task_starts_with_values_of_its_own_unless_it_says_otherwise(tmp_path)
         Trainer(task, RECIPE, tmp_path, 1, init_from="elsewhere")
 
 
+def test_a_limit_of_steps_leaves_the_epochs_free(tmp_path):
+    recipe = small.experiment(epochs=10**12, steps=9)
+    assert small.trainer(recipe, tmp_path).task.total_steps == 9
+
+
 def test_states_are_emptied_at_the_rate_of_the_recipe():
     recipe = small.experiment(restart=0.25, length=2)
     task = tasks.prepare(recipe)

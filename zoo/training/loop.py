@@ -86,7 +86,7 @@ class Trainer:
         """Reads the start values of a new run, and compiles nothing yet."""
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
         self.init_from = init_from
-        check_steps(task.epoch_steps, recipe.epochs)
+        check_steps(task.epoch_steps, recipe)
         self._shapes = jax.eval_shape(lambda: task.init(jax.random.key(0)))
         average.check_frozen(self._shapes, recipe.frozen)
         average.check_rates(self._shapes, recipe.frozen, recipe.rates)
@@ -387,7 +387,8 @@ class Trainer:
         last = f"the last good checkpoint is of step {steps[0]}" if steps else "none was saved"
         raise Diverged(
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
-            "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
+            f"lower training.optimizer.learning_rate or {'lower' if self.recipe.clip else 'set'} "
+            "training.clip, and start a new workdir."
         )
 
 

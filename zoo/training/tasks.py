@@ -26,7 +26,7 @@ from zoo.data.batches import Batches, BucketedPairs, batch_count
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
-from zoo.experiment import Experiment
+from zoo.experiment import Experiment, Training
 from zoo.heads import distributions
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
@@ -39,11 +39,11 @@ from zoo.training.step import Batch
 MOST_STEPS = 2**31 - 1
 
 
-def check_steps(epoch_steps: int, epochs: int):
+def check_steps(epoch_steps: int, recipe: Training):
     """Checks that an int32 can number all steps of a run."""
-    if epoch_steps * epochs > MOST_STEPS:
+    if min(epoch_steps * recipe.epochs, recipe.steps or math.inf) > MOST_STEPS:
         raise UserError(
-            f"training.epochs={epochs} of {epoch_steps:,} steps each are more than the "
+            f"training.epochs={recipe.epochs} of {epoch_steps:,} steps each are more than the "
             f"{MOST_STEPS:,} steps that a run can count: give at most {MOST_STEPS // epoch_steps}."
         )
 
@@ -173,8 +173,7 @@ class TextTask(Task):
         distributions.check_untrained(self.model, self.tables, *lexicons)
 
     def _set_steps(self, of_epochs: int):
-        most = self.recipe.steps
-        self.total_steps = min(of_epochs, most) if most else of_epochs
+        self.total_steps = min(of_epochs, self.recipe.steps or of_epochs)
 
     def _check_counted(self, text: EncodedText):
         if not text.counted.any():
@@ -264,7 +263,7 @@ class LanguageModelling(TextTask):
 
     def _count_steps(self) -> int:
         recipe, epochs = self.recipe, self.recipe.epochs
-        check_steps(self.epoch_steps, epochs)  # before any epoch is laid out
+        check_steps(self.epoch_steps, recipe)  # before any epoch is laid out
         shuffled = recipe.shuffle and recipe.state == "sentences"
         if not (self.mixture or shuffled or recipe.windows):
             return self.epoch_steps * epochs
