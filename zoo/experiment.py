@@ -143,7 +143,6 @@ class Evaluation:
       state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
       batch: the number of batch rows a text is cut into. With a carried state it changes the
         perplexity, for each batch row starts from an empty state; with sentences it does not.
-        Surprisal of single words is always of a text in one row.
       length: positions of a batch row in a step; changes the speed only.
     """
 

@@ -180,8 +180,7 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
             ]
         )
     if empty and not arguments.nbest:  # a list shows that of each hypothesis
-        note = f"{empty:,} of {read:,} lines have a translation without words: its first token is"
-        options.print_notes([f"{note} {restoring.translator.runs[0].lexicon.boundary}"])
+        options.print_notes([f"{empty:,} of {read:,} lines have a translation without words"])
 
 
 def _restoring(translator, arguments):

@@ -35,12 +35,8 @@ def generate(
     temperature: float = 1.0,
     seed: int = 0,
 ) -> list[list[str]]:
-    """Generates `count` texts that begin with the prompt, as words, which may be any strings.
-
-    Each starts from an empty state and the boundary word, and ends before the next boundary or
-    after `length` words beside the prompt's. An embedding that has only one vector a word reads new
-    words as the unknown word.
-    """
+    """Generates texts as `generation.generate` does, of words that may be any strings; an embedding
+    that has only one vector a word reads new words as the unknown word."""
     head = model.head
     if not head.spells:
         raise UserError(

@@ -57,10 +57,9 @@ def states(run: Run, corpus: Corpus) -> tuple[EncodedText, States]:
 def _of_text(run, text):
     """Yields (positions, hidden, context), [1, T, ...], of the batches of a text."""
     policy, boundary = run.experiment.evaluation.state, run.lexicon.boundary_id
-    batches = Batches(text, 1, _LENGTH, policy, boundary)
     model = run.experiment.language_model
     step, carry = _compiled_states(model), model.initial_carry(1)
-    for batch in batches:
+    for batch in Batches(text, 1, _LENGTH, policy, boundary):
         hidden, context, carry = step(run.params, run.tables, batch.words, carry, reset=batch.reset)
         yield batch.positions, hidden, context
 

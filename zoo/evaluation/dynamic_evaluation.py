@@ -86,14 +86,13 @@ def score(
     squares=None,
 ) -> perplexity.Scores:
     """Scores a text, and trains the model on each of its segments once it is scored."""
-    batches = Batches(text, 1, settings.length, state, boundary)
     step = jax.jit(functools.partial(_step, model=model, settings=settings), donate_argnums=(0, 4))
     scales = _scales(squares, settings) if settings.rule == "rms" else None
 
     def scored():
         trained = jax.tree.map(jnp.copy, params)  # the first is donated
         carry = model.initial_carry(1)
-        for batch in batches:
+        for batch in Batches(text, 1, settings.length, state, boundary):
             arrays = batch.words, batch.targets, batch.reset, batch.trained
             scores, trained, carry = step(trained, params, scales, tables, carry, arrays)
             if np.isnan(np.asarray(scores[0])[batch.positions >= 0]).any():

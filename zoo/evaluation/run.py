@@ -30,7 +30,6 @@ from zoo.sources import files, table_rows
 
 # Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
-
 TextAndScores = tuple[EncodedText, perplexity.Scores]
 
 
@@ -335,11 +334,8 @@ class Run:
         return note if attached >= alone else None
 
     def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
-        """Returns (the corpus as word ids, log p of its words under the state policy).
-
-        A carried state passes through the whole text with `one_row`, as log p of single words needs
-        it; else it begins empty in each of the `evaluation.batch` rows.
-        """
+        """Returns (the corpus as word ids, log p of its words under the state policy). A carried
+        state begins empty in each of the `evaluation.batch` rows, or once with `one_row`."""
         own = self.experiment.vocabulary, self.lexicon
         text, scores = perplexity.in_words(*self._scores(corpus, one_row), *own)
         if not scores.tokens:

@@ -101,8 +101,7 @@ def score(
     state: str | None = None,
     lines: bool = False,
 ) -> Iterator[ScoredText]:
-    """Scores splits of a run, and then a file, one after another, for the log p of single words
-    with `lines`; see `Run.for_text` and `Run.score_corpus`."""
+    """Scores splits of a run, then a file; words of `lines` in one row (`Run.score_corpus`)."""
     for split in splits:
         of_split, corpus = run.with_state(state), run.read(split)
         yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus, lines))
