@@ -130,7 +130,7 @@ def begun(trainer):
     checkpoints = small.Checkpoints(trainer.workdir / "checkpoints")
     try:
         trainer._begin(checkpoints)
-        return trainer._state
+        return trainer.state
     finally:
         checkpoints.close()
 

@@ -153,7 +153,7 @@ def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     validate, end = trainer.task.validate, whole.task.epoch_steps * 3
 
     def validate_and_signal(*given):
-        if trainer.devices.first(trainer._state.step) == end:
+        if trainer.devices.first(trainer.state.step) == end:
             trainer._stop = signal.SIGINT
         return validate(*given)
 

@@ -104,7 +104,7 @@ def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, 
 
     def spied(params, mesh):
         gc.collect()
-        state, tables = trainer._state, trainer.task.tables
+        state, tables = trainer.state, trainer.task.tables
         assert buffers(jax.tree.leaves(params)).keys() <= buffers(jax.tree.leaves(state)).keys()
         used = {*jax.devices()[:devices]}
         assert all(leaf.devices() == used for leaf in jax.tree.leaves((params, tables)))
@@ -156,7 +156,7 @@ first.save("last", 1, {"ones": jax.numpy.ones(3)}, {})
 first.restore("last", {"ones": jax.numpy.ones(3)})
 before = held("VmRSS")
 trainer._begin(checkpoints)
-print(test_state_memory.size(trainer._state), held("VmHWM") - before)
+print(test_state_memory.size(trainer.state), held("VmHWM") - before)
 """
 LARGE = small.experiment(
     dataclasses.replace(MODEL, core=dataclasses.replace(MODEL.core, size=900, layers=4)),
@@ -182,7 +182,7 @@ def test_a_state_that_is_drawn_may_be_donated(tmp_path):
     """No array stands in it twice, though an average begins as the parameters."""
     recipe = small.experiment(optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path)
-    state = trainer.devices.drawn(trainer._state_of, jax.random.key(0), {})
+    state = trainer.devices.drawn(trainer.state_of, jax.random.key(0), {})
     leaves = jax.tree.leaves(state)
     assert len(buffers(leaves)) == len(leaves)
 

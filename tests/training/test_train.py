@@ -74,7 +74,7 @@ def test_an_interrupted_run_is_resumed_by_the_same_call(tmp_path, monkeypatch):
     """As by the stop button of a notebook, which sends SIGINT."""
     recipe, before, said = small.experiment(epochs=2), handlers(), []
     with monkeypatch.context() as patch:
-        patch.setattr(loop.Trainer, "_agreed_stop", lambda self: signal.SIGINT)
+        patch.setattr(loop.Trainer, "agreed_stop", lambda self: signal.SIGINT)
         with pytest.raises(Interrupted, match="SIGINT after step 1: the state is saved"):
             zoo.train(recipe, tmp_path / "run", log=said.append)
     assert handlers() == before

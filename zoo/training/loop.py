@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -107,9 +107,8 @@ class Trainer:
             )
         self._stop: signal.Signals | None = None
         self._signals: jax.Array | None = None
-        self._validated = False
         # No other reference to the state may exist while `train` runs: each step donates it.
-        self._state: Any = None
+        self.state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None
         if not any_kept(workdir / "checkpoints"):
@@ -150,11 +149,11 @@ class Trainer:
             progress = self._begin(checkpoints)
             if not progress.finished:
                 with self._reports() as (metrics, bar), handled(self._remember_signal):
-                    self._run(progress, checkpoints, ownership, metrics, bar)
+                    Pass(self, progress, checkpoints, ownership, metrics, bar).run()
             return progress
 
     def _forget_state(self):
-        self._state = None
+        self.state = None
 
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
@@ -162,7 +161,7 @@ class Trainer:
         if not distributed.first():
             yield Unwritten(), Unwritten()
             return
-        step, loss_name = self._steps_done(), self.task.loss_name
+        step, loss_name = self.steps_done(), self.task.loss_name
         with (
             Metrics(self.workdir, step, loss_name, self.log) as metrics,
             ProgressBar(self.task.total_steps, step, loss_name, log=self.log) as bar,
@@ -175,7 +174,7 @@ class Trainer:
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
             taken = self._started() if self.init_from else {}
-            self._state = self.drawn_state(taken)
+            self.state = self.drawn_state(taken)
             return Progress(data=self.task.data)
         step, state, kept = restored
         where = checkpoints.progress_file("last", step)
@@ -189,7 +188,7 @@ class Trainer:
             self.log(f"this run is finished, at step {step}; nothing is left to train.")
         else:
             self.log(f"resuming after step {step} (epoch {progress.epoch + 1}).")
-            self._state = self.devices.restored(TrainState(*state))
+            self.state = self.devices.restored(TrainState(*state))
         return progress
 
     def _started(self) -> dict:
@@ -204,8 +203,9 @@ class Trainer:
     def _remember_signal(self, number, frame):
         self._stop = signal.Signals(number)
 
-    def _steps_done(self) -> int:
-        return int(self.devices.first(self._state.step))
+    def steps_done(self) -> int:
+        """Returns the number of steps that the state has seen."""
+        return int(self.devices.first(self.state.step))
 
     def step_function(self) -> Callable:
         """Returns the step for the devices, (state, tables, batch, key) -> (state, metrics)."""
@@ -228,149 +228,7 @@ class Trainer:
         """Draws the state before the first step on the devices."""
         return self.devices.drawn(self._state_of, jax.random.key(self.recipe.seed), taken)
 
-    def _run(self, progress, checkpoints, ownership, metrics, bar):
-        """Runs all remaining steps; each step donates the state to the next."""
-        devices, recipe = self.devices, self.recipe
-        step_function = self.step_function()
-        tables = devices.place_tables(self.task.tables)
-        self.task.tables = devices.everywhere(tables)  # validation shares their memory
-        key = self.step_key()
-        empty_carry = devices.empty(self.task.carry)
-        step = self._steps_done()
-        watch = Stopwatch(progress.seconds)
-        compiled: set = set()  # shapes of batches
-        waiting = None  # `tell`'s arguments of a step that may still be running
-
-        def save(kind="last", params=None):
-            """Saves a checkpoint: the state as "last", or parameters to evaluate as "best"."""
-            if kind == "last":
-                arrays: Any = devices.whole(self._state)
-                params = arrays.params
-            else:
-                arrays = {"params": params}
-            if not all(bool(_finite(leaf)) for leaf in jax.tree.leaves(params)):
-                self._give_up("the parameters are not finite after", step, checkpoints)
-            with ownership.kept() if ownership else contextlib.nullcontext():
-                metrics.sync()  # a resumed run writes only the lines after its checkpoint
-                checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
-
-        def tell(step, share, results):
-            """Waits for a step and reports it; `share` of the epoch is done after it."""
-            results = devices.first(results)
-            if not math.isfinite(float(results.loss)):
-                self._give_up("the training loss is not finite at", step, checkpoints)
-            progress.loss += float(results.loss)
-            progress.tokens += float(results.tokens)
-            progress.penalty += float(results.penalty)
-            bar.step(step, share, progress, results)
-            metrics.step(step, progress, results)
-
-        def compile_with(batch):
-            """Does the first step with batches of a shape, which the watch does not count."""
-            with watch.stopped():
-                which = (
-                    f"a step of other shapes, after step {step}" if compiled else "the first step"
-                )
-                bar.log(f"compiling {which}, which takes from seconds to minutes.")
-                begun = time.perf_counter()
-                self._state, results = step_function(self._state, tables, batch, key)
-                jax.block_until_ready(results)
-                took = time.perf_counter() - begun
-                bar.leave_out(took)
-                if not compiled:
-                    bar.log(f"first step, with compilation: {took:.1f} s.")
-            return results
-
-        while progress.epoch < recipe.epochs and not progress.finished:
-            batches = self.task.epoch(progress.epoch)
-            if progress.index == 0:
-                self._state = self._state._replace(carry=empty_carry())
-            while progress.index < len(batches):
-                rows = self.task.part(batches, progress.index, devices.rows)
-                batch = devices.split(rows)
-                shapes = shapes_of(batch)
-                if shapes in compiled:
-                    self._state, results = step_function(self._state, tables, batch, key)
-                else:
-                    if waiting:
-                        tell(*waiting)
-                        waiting = None
-                    results = compile_with(batch)
-                    compiled.add(shapes)
-                step += 1
-                progress.index += 1
-                # The last step is reported while this step runs, so that no device waits.
-                if waiting:
-                    tell(*waiting)
-                waiting = (step, progress.index / len(batches), results)
-                stop = self._agreed_stop()
-                ended = progress.index == len(batches)
-                last = step == recipe.steps
-                every = recipe.validate_every
-                validated = ended or last or bool(every and step % every == 0)
-                if validated or step % recipe.checkpoint_every == 0 or stop:
-                    tell(*waiting)
-                    waiting = None
-                    progress.seconds = watch.seconds
-                    with watch.stopped():
-                        if validated:
-                            self._validate(step, progress, metrics, bar, save)
-                        if ended:
-                            progress.epoch, progress.index = progress.epoch + 1, 0
-                            progress.loss = progress.tokens = progress.penalty = 0.0
-                            progress.finished |= progress.epoch == recipe.epochs
-                        progress.finished |= last
-                        save()
-                if stop:
-                    raise Interrupted(f"{stop.name} after step {step}: the state is saved.", stop)
-                if ended or progress.finished:
-                    break  # the next epoch has batches of its own and an empty carry
-        # A signal during the last validation: what would come after the training must not begin.
-        self._agreed_stop()
-        if stop := self._agreed_stop():
-            raise Interrupted(f"{stop.name} at the end, after step {step}: all is saved.", stop)
-
-    def _validate(self, step, progress, metrics, bar, save):
-        """Validates, saves the best checkpoint, and decides about early stopping."""
-        params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
-        params = self.devices.everywhere(params)
-        mesh = self.devices.mesh if self.devices.count > 1 else None
-        if not self._validated:
-            self._validated = True
-            bar.log("compiling the validation.")
-        validation = self.task.validate(params, mesh)
-        # As long as all values are infinite, the best checkpoint is the last.
-        better = validation.value < progress.best or validation.value == progress.best == math.inf
-        if better:
-            progress.best, progress.best_step, progress.stale = validation.value, step, 0
-            save("best", params)
-        else:
-            progress.stale += 1
-        progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
-        before = tuple(progress.validations)
-        progress.validations.append(validation.value)
-        metrics.validation(step, progress, validation.figures)
-        tokens = max(progress.tokens, 1)
-        penalty = f"penalty {progress.penalty / tokens:.4f}, " if progress.penalty else ""
-        bar.log(
-            f"epoch {progress.epoch + 1}, step {step}: training {self.task.loss_name} "
-            f"{progress.loss / tokens:.4f}, {penalty}{validation.summary}"
-            f"{' (best)' if better else ''}{'; stopping early' if progress.finished else ''}"
-        )
-        for line in validation.lines:
-            bar.log(line)
-        self._begin_average(before, validation.value, bar)
-
-    def _begin_average(self, before, value, bar):
-        """Begins the mean of the parameters if validation stops improving and a recipe asks so."""
-        after = self.recipe.average_after
-        if after and average.stopped_improving(before, value, after):
-            state = self._state.optimizer_state
-            if not self.devices.first(optax.tree_utils.tree_get(state, "averaging")):
-                self._state = self._state._replace(optimizer_state=average.begin(state))
-                bar.log("validation has stopped improving: averaging the parameters from here on.")
-
-    def _agreed_stop(self) -> signal.Signals | None:
+    def agreed_stop(self) -> signal.Signals | None:
         """Returns the signal after which all processes stop at this step, or None.
 
         At every step each of several processes sends the signal that it has received, and one step
@@ -382,14 +240,192 @@ class Trainer:
         number = int(before) if before is not None else 0
         return signal.Signals(number) if number else None
 
-    def _give_up(self, what, step, checkpoints):
-        steps = checkpoints.steps("last")
-        last = f"the last good checkpoint is of step {steps[0]}" if steps else "none was saved"
-        raise Diverged(
-            f"{what} step {step}; {last}, in {checkpoints.folder}: "
-            f"lower training.optimizer.learning_rate or {'lower' if self.recipe.clip else 'set'} "
-            "training.clip, and start a new workdir."
+
+class Pass:
+    """The remaining steps of a run, each of which donates the state to the next."""
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        progress: Progress,
+        checkpoints: Checkpoints,
+        ownership: Ownership | None,
+        metrics: Any,
+        bar: Any,
+    ):
+        devices = trainer.devices
+        self.trainer, self.progress, self.checkpoints = trainer, progress, checkpoints
+        self.ownership, self.metrics, self.bar = ownership, metrics, bar
+        self.function = trainer.step_function()
+        self.tables = devices.place_tables(trainer.task.tables)
+        trainer.task.tables = devices.everywhere(self.tables)  # validation shares their memory
+        self.key = trainer.step_key()
+        self.empty_carry = devices.empty(trainer.task.carry)
+        self.step = trainer.steps_done()
+        self.watch = Stopwatch(progress.seconds)
+        self.compiled_shapes: set = set()  # of batches
+        # (step, share of the epoch that is done after it, results) of a step that may still run
+        self.unreported: tuple[int, float, Any] | None = None
+        self.has_validated = False
+
+    def run(self):
+        """Runs the remaining epochs."""
+        trainer, progress = self.trainer, self.progress
+        while progress.epoch < trainer.recipe.epochs and not progress.finished:
+            self.run_epoch(trainer.task.epoch(progress.epoch))
+        # A signal during the last validation: what would come after the training must not begin.
+        trainer.agreed_stop()
+        if stop := trainer.agreed_stop():
+            raise Interrupted(
+                f"{stop.name} at the end, after step {self.step}: all is saved.", stop
+            )
+
+    def run_epoch(self, batches: Sequence):
+        """Runs the remaining steps of an epoch; between them validates and saves."""
+        trainer, progress, recipe = self.trainer, self.progress, self.trainer.recipe
+        if progress.index == 0:
+            trainer.state = trainer.state._replace(carry=self.empty_carry())
+        epoch = progress.epoch
+        while progress.epoch == epoch and not progress.finished:
+            self.take_step(batches)
+            stop = trainer.agreed_stop()
+            ends_epoch = progress.index == len(batches)
+            is_last = self.step == recipe.steps
+            validates = ends_epoch or is_last or _divides(recipe.validate_every, self.step)
+            if validates or self.step % recipe.checkpoint_every == 0 or stop:
+                self.report()
+                progress.seconds = self.watch.seconds
+                with self.watch.stopped():
+                    if validates:
+                        self.validate()
+                    if ends_epoch:
+                        progress.epoch, progress.index = epoch + 1, 0
+                        progress.loss = progress.tokens = progress.penalty = 0.0
+                        progress.finished |= progress.epoch == recipe.epochs
+                    progress.finished |= is_last
+                    self.save_state()
+            if stop:
+                raise Interrupted(f"{stop.name} after step {self.step}: the state is saved.", stop)
+
+    def take_step(self, batches: Sequence):
+        """Starts the next step; reports the last one while this one runs, so no device waits."""
+        trainer, progress = self.trainer, self.progress
+        rows = trainer.task.part(batches, progress.index, trainer.devices.rows)
+        batch = trainer.devices.split(rows)
+        shapes = shapes_of(batch)
+        if shapes in self.compiled_shapes:
+            trainer.state, results = self.function(trainer.state, self.tables, batch, self.key)
+        else:
+            self.report()
+            results = self.compile(batch)
+            self.compiled_shapes.add(shapes)
+        self.step += 1
+        progress.index += 1
+        self.report()
+        self.unreported = self.step, progress.index / len(batches), results
+
+    def compile(self, batch):
+        """Does the first step with batches of a shape, which the watch does not count."""
+        trainer, is_first = self.trainer, not self.compiled_shapes
+        with self.watch.stopped():
+            name = (
+                "the first step" if is_first else f"a step of other shapes, after step {self.step}"
+            )
+            self.bar.log(f"compiling {name}, which takes from seconds to minutes.")
+            start = time.perf_counter()
+            trainer.state, results = self.function(trainer.state, self.tables, batch, self.key)
+            jax.block_until_ready(results)
+            seconds = time.perf_counter() - start
+            self.bar.leave_out(seconds)
+            if is_first:
+                self.bar.log(f"first step, with compilation: {seconds:.1f} s.")
+        return results
+
+    def report(self):
+        """Waits for the unreported step, if there is one, and reports it."""
+        if not self.unreported:
+            return
+        step, share, results = self.unreported
+        self.unreported = None
+        results, progress = self.trainer.devices.first(results), self.progress
+        if not math.isfinite(float(results.loss)):
+            self.give_up("the training loss is not finite at", step)
+        progress.loss += float(results.loss)
+        progress.tokens += float(results.tokens)
+        progress.penalty += float(results.penalty)
+        self.bar.step(step, share, progress, results)
+        self.metrics.step(step, progress, results)
+
+    def save_state(self):
+        """Saves the state, from which a run is resumed."""
+        state = self.trainer.devices.whole(self.trainer.state)
+        self.save("last", state, state.params)
+
+    def save(self, kind: str, arrays: Any, params: Any):
+        """Saves the arrays of a checkpoint of a kind, unless the parameters are not finite."""
+        if not all(bool(_finite(leaf)) for leaf in jax.tree.leaves(params)):
+            self.give_up("the parameters are not finite after", self.step)
+        with self.ownership.kept() if self.ownership else contextlib.nullcontext():
+            self.metrics.sync()  # a resumed run writes only the lines after its checkpoint
+            self.checkpoints.save(kind, self.step, arrays, dataclasses.asdict(self.progress))
+
+    def validate(self):
+        """Validates, saves the best checkpoint, and decides about early stopping."""
+        trainer, progress, bar = self.trainer, self.progress, self.bar
+        devices, state = trainer.devices, trainer.state
+        params = average.params_to_evaluate(state.params, state.optimizer_state)
+        params = devices.everywhere(params)
+        if not self.has_validated:
+            self.has_validated = True
+            bar.log("compiling the validation.")
+        validation = trainer.task.validate(params, devices.mesh if devices.count > 1 else None)
+        # As long as all values are infinite, the best checkpoint is the last.
+        is_best = validation.value < progress.best or validation.value == progress.best == math.inf
+        if is_best:
+            progress.best, progress.best_step, progress.stale = validation.value, self.step, 0
+            self.save("best", {"params": params}, params)
+        else:
+            progress.stale += 1
+        patience = trainer.recipe.patience
+        progress.finished = bool(patience) and progress.stale >= patience
+        previous_values = list(progress.validations)
+        progress.validations.append(validation.value)
+        self.metrics.validation(self.step, progress, validation.figures)
+        tokens = max(progress.tokens, 1)
+        penalty = f"penalty {progress.penalty / tokens:.4f}, " if progress.penalty else ""
+        bar.log(
+            f"epoch {progress.epoch + 1}, step {self.step}: training {trainer.task.loss_name} "
+            f"{progress.loss / tokens:.4f}, {penalty}{validation.summary}"
+            f"{' (best)' if is_best else ''}{'; stopping early' if progress.finished else ''}"
         )
+        for line in validation.lines:
+            bar.log(line)
+        self.begin_average(previous_values, validation.value)
+
+    def begin_average(self, previous_values: list[float], value: float):
+        """Begins the mean of the parameters if validation stops improving and a recipe asks so."""
+        trainer, after = self.trainer, self.trainer.recipe.average_after
+        if after and average.stopped_improving(previous_values, value, after):
+            state = trainer.state.optimizer_state
+            if not trainer.devices.first(optax.tree_utils.tree_get(state, "averaging")):
+                trainer.state = trainer.state._replace(optimizer_state=average.begin(state))
+                self.bar.log(
+                    "validation has stopped improving: averaging the parameters from here on."
+                )
+
+    def give_up(self, problem: str, step: int):
+        """Raises the error of a run that diverged."""
+        steps = self.checkpoints.steps("last")
+        last = f"the last good checkpoint is of step {steps[0]}" if steps else "none was saved"
+        clip = "lower" if self.trainer.recipe.clip else "set"
+        raise Diverged(
+            f"{problem} step {step}; {last}, in {self.checkpoints.folder}: lower "
+            f"training.optimizer.learning_rate or {clip} training.clip, and start a new workdir."
+        )
+
+
+def _divides(every: int, step: int) -> bool:
+    return bool(every) and step % every == 0
 
 
 @jax.jit
