@@ -1,5 +1,9 @@
 """Statistics and figures against sacrebleu, by hand, and against loops."""
 
+import importlib
+import sys
+import urllib.error
+
 import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
@@ -109,3 +113,32 @@ def test_gains_are_of_sentences_among_others():
 def test_a_tokeniser_that_there_is_not():
     with pytest.raises(UserError, match=r"--tokenize spaces: give one of .*13a"):
         bleu_chrf_wer.Bleu("spaces")
+
+
+# sacrebleu warns of the name spm by a deprecated function.
+@pytest.mark.filterwarnings("ignore:The 'warn' method:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("tokenize", "package"),
+    [
+        ("ja-mecab", r"'sacrebleu\[ja\]'"),
+        ("ko-mecab", r"'sacrebleu\[ko\]'"),
+        *((name, "sentencepiece") for name in ("spm", "flores101", "flores200", "spBLEU-1K")),
+    ],
+)
+def test_a_tokenizer_without_its_package_names_the_command(tokenize, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    for language in ("ja", "ko"):
+        module = importlib.import_module(f"sacrebleu.tokenizers.tokenizer_{language}_mecab")
+        monkeypatch.setattr(module, "MeCab", None)
+    message = f"--tokenize {tokenize} is not installed: pip install {package}\\."
+    with pytest.raises(UserError, match=message):
+        bleu_chrf_wer.Bleu(tokenize)
+
+
+def test_a_tokenizer_whose_model_cannot_be_downloaded_is_a_sentence(monkeypatch):
+    def fail(metric):
+        raise urllib.error.URLError("no route to host")
+
+    monkeypatch.setattr(bleu_chrf_wer.Bleu, "_official", fail)
+    with pytest.raises(UserError, match=r"--tokenize spm is not installed: .*no route to host"):
+        bleu_chrf_wer.Bleu("spm")

@@ -6,6 +6,7 @@ sentences is the figure, so that choosing another hypothesis only changes a sum.
 
 import abc
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -112,6 +113,12 @@ class Bleu(Metric):
         known = _sacrebleu().BLEU.TOKENIZERS
         if self.tokenize not in known:
             raise UserError(f"--tokenize {self.tokenize}: give one of {', '.join(sorted(known))}.")
+        try:
+            self._official()
+        except (ImportError, RuntimeError, OSError) as error:  # no package, or no download
+            _, command, package = str(error).partition("pip install ")
+            remedy = command + shlex.quote(package.strip()) if command else str(error)
+            raise UserError(f"--tokenize {self.tokenize} is not installed: {remedy}.") from error
 
     def _official(self):
         return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
