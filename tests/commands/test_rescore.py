@@ -139,7 +139,7 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
             "apply dev.nbest few.json --costs a=x --costs a=y",
             "--costs a=y: the name 'a' comes twice",
         ),
-        ("tune --metric bleu dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
+        ("tune --metric bleu dev.ref dev.ref", "are not of n-best lists: write id ||| words"),
         ("apply dev.nbest dev.ref", "dev.ref has no weights (Expecting value: line 1"),
         ("apply dev.nbest few.json", "line 1: the features do not match the weights; without"),
         ("apply dev.nbest bad.json", "bad.json: the weight of 'good' is \"x\": give a finite"),

@@ -197,9 +197,15 @@ READERS = {
     ),
     "n-best, one list": Reader(nbest_lists, lines("0 ||| a{} b ||| f= -1 ||| -{}\n"), 500),
     "n-best, features": Reader(nbest_lists, joined("0 ||| a ||| ", items("f{}= 1 ")), 500),
-    "n-best, Kaldi": Reader(nbest_lists, lines("u-{} a b\n"), 500),
+    "n-best, Kaldi": Reader(
+        nbest_lists, lambda n: "".join(f"u-{i + 1} a b\n" for i in range(n)), 500
+    ),
     "n-best, JSON": Reader(nbest_lists, lines('{"id": {}, "hypotheses": ["a", "b"]}\n'), 250),
-    "n-best, hyphens": Reader(nbest_lists, joined("u", items("-{}"), "-1 a\n"), 2500),
+    "n-best, hyphens": Reader(nbest_lists, lambda n: f"u{'-7' * n}-1 a\nu{'-7' * n}-2 b\n", 2500),
+    "n-best, alignments": Reader(nbest_lists, joined("0 ||| ", items("|{}-1, "), "\n"), 500),
+    "hypotheses, trn": Reader(nbest.read_best, lines("a b (u{})\n"), 250),
+    "hypotheses, blanks": Reader(nbest.read_best, lambda n: f"u {' ' * n}a (b\n", 2500),
+    "hypotheses, digits": Reader(nbest.read_best, lambda n: f"u A {'7' * n} 1.5\n", 2500),
     "references, brackets": Reader(plain_references, lambda n: (("(a" * n) + "\n") * 3, 500),
     "references": Reader(references_of, lines("u{} a b\n"), 250),
     "lattice, SLF": Reader(consumed(lattices.read_lattices), slf_of, 50),

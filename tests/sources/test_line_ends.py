@@ -123,7 +123,7 @@ FORMATS = {
     "Kaldi's lists": (
         ".txt",
         (),
-        lambda text: f"one-{'abcde'.index(text[0])}{text[-1]}{text}",
+        lambda text: f"one-{'abcde'.index(text[0]) + 1}{text[-1]}{text}",
         lambda path: len(next(nbest.read_lists(path)[1]).hypotheses),
     ),
     "references": (

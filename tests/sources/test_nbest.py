@@ -99,6 +99,110 @@ def test_hypotheses_of_json_line_by_line_and_lists_of_hyporadise(tmp_path):
     ]
 
 
+def test_beside_names_of_recognisers_text_is_the_reference(tmp_path):
+    manifest = [
+        {"text": "a b", "duration": 2.0, "pred_text": "a", "beams": [["a", -1.5], ["a b", -2]]},
+        {"text": "", "duration": 1.5, "pred_text": "c", "beams": [["c", -1]]},
+    ]
+    _, (first, second) = read(tmp_path, "\n".join(map(json.dumps, manifest)))
+    assert [(h.text, h.score, h.features) for h in first.hypotheses] == [
+        ("a", -1.5, {}),
+        ("a b", -2, {}),
+    ]
+    assert [(x.id, x.reference) for x in (first, second)] == [("1", "a b"), ("2", "")]
+    outputs = [
+        {"name": "target1[1]", "rec_text": "A<eos>", "text": "A B", "shape": [3, 7], "score": -1},
+        {"name": "target1[2]", "rec_text": "<eos>", "text": "A B", "shape": [3, 7], "score": -2},
+    ]
+    _, (espnet,) = read(tmp_path, json.dumps({"id": "u1", "hypotheses": outputs}))
+    assert [(h.text, h.score, h.features) for h in espnet.hypotheses] == [
+        ("A", -1, {}),
+        ("", -2, {}),
+    ]
+    assert (espnet.id, espnet.reference) == ("u1", "A B")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "reference"),
+    [
+        ({"text": "truth", "pred_text": "guess"}, "guess", "truth"),
+        ({"text": "truth", "rec_text": "guess"}, "guess", "truth"),
+        ({"text": "truth", "pred_text": "guess", "ref": "other"}, "guess", "other"),
+        # What "text" is beside other names is not known.
+        ({"text": "unknown", "hyp": "guess"}, "guess", None),
+        ({"text": "unknown", "nbest": ["guess", "a"]}, "guess", None),
+        ({"text": "guess", "token_ids": [4, 7]}, "guess", None),
+    ],
+)
+def test_texts_of_one_hypothesis(value, text, reference, tmp_path):
+    _, (nbest_list,) = read(tmp_path, json.dumps(value))
+    assert (nbest_list.hypotheses[0].text, nbest_list.reference) == (text, reference)
+
+
+def test_alignments_between_phrases_are_no_words(tmp_path):
+    text = "a man |0-1| rides |2-2,wa=0-0 ,total=-1.5, -2| ||| x= 1\n"
+    _, (nbest_list,) = read(tmp_path, f"0 ||| {text}0 ||| |0-1|a 0-1 |1| ||| x= 1\n")
+    assert [h.text for h in nbest_list.hypotheses] == ["a man rides", "|0-1|a 0-1 |1|"]
+    path = write(tmp_path, f"0 ||| {text}")
+    assert scored_sentences.read(path, nbest=True).words == [["a", "man", "rides"]]
+
+
+def test_numbers_in_keys_of_kaldi_are_ranks(tmp_path):
+    keys = sorted(f"u-a-{rank}" for rank in (1, 2, 4, 10, 11))
+    assert keys[:2] == ["u-a-1", "u-a-10"]
+    form, (nbest_list, single) = read(tmp_path, "".join(f"{x} w{x}\n" for x in [*keys, "v-1"]))
+    assert (form, nbest_list.id, single.id) == ("kaldi", "u-a", "v")
+    assert [h.text for h in nbest_list.hypotheses] == [f"wu-a-{n}" for n in (1, 2, 4, 10, 11)]
+    assert [h.line for h in nbest_list.hypotheses] == [1, 4, 5, 2, 3]
+    # Scores are told in the order of the lines.
+    sentences = scored_sentences.read(str(tmp_path / "lists"), nbest=True)
+    assert sentences.lines == [1, 2, 3, 4, 5, 6]
+    assert sentences.words[1] == ["wu-a-10"]
+
+
+def test_a_text_with_ids_is_no_list_of_kaldi(tmp_path):
+    lines = ["spk-001 a b", "spk-002 c", "1089-134686-0000 d"]
+    with pytest.raises(UserError, match=r"lines such as 'spk-001 a b' are not of n-best lists"):
+        read(tmp_path, "\n".join(lines))
+    best = nbest.read_best(write(tmp_path, "\n".join(lines)))
+    assert best == {"spk-001": "a b", "spk-002": "c", "1089-134686-0000": "d"}
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", ""])
+def test_hypotheses_and_references_of_trn_have_their_ids_at_the_end(blank, tmp_path):
+    lines = [f"[noise] d e f{blank}(u-1) \n", f"a  (uh) b{blank}(u-2)\n", "(u-3)\n"]
+    right = {"u-1": "[noise] d e f", "u-2": "a (uh) b", "u-3": ""}
+    assert nbest.read_best(write(tmp_path, "".join(lines))) == right
+    path = write(tmp_path, "".join([*reversed(lines), "\n"]), "refs")
+    assert read_references(path, [*right]) == right
+    path = write(tmp_path, f"a b{blank}(001)\nc{blank}(000)\n", "refs")
+    assert read_references(path, ["0", "1"]) == {"0": "c", "1": "a b"}
+    # Lines that end with a noise in parentheses begin with their ids.
+    path = write(tmp_path, "u1 a (uh)\nu2 b (noise)\n", "refs")
+    assert read_references(path, ["u1", "u2"]) == {"u1": "a (uh)", "u2": "b (noise)"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("u1 1 0.00 0.30 the 0.9\nu1 1 0.30 0.1 cat 1\n", "file is CTM, which is not read"),
+        ("u1 A anna 0.0 2.5 <o> the\nu2 A anna 0.0 2 a b\n", "file is STM, which is not read"),
+        ("H-0\t-0.5\ta b\n", "line 1: several tabs"),
+        ("a b (u1)\na c (u1)\n", "line 2: the id 'a' comes twice: write an id, a tab and"),
+        ("{ a / b } (u1)\n", "line 1: it has alternatives { / }"),
+        ("\n", "file has no hypotheses"),
+    ],
+)
+def test_other_formats_of_hypotheses_are_refused_by_name(text, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        nbest.read_best(write(tmp_path, text, "file"))
+
+
+def test_digits_that_are_spoken_are_no_times(tmp_path):
+    path = write(tmp_path, "u1 7 4 2 9 1\nu2 1 3 3 5 0\n")
+    assert nbest.read_best(path) == {"u1": "7 4 2 9 1", "u2": "1 3 3 5 0"}
+
+
 def test_lists_of_kaldi_with_costs(tmp_path):
     text = "utt-a-1 a b\nutt-a-2\nutt-b-1 c\n"
     costs = {

@@ -80,8 +80,8 @@ _APPLY = (
     *_COLUMNS,
 )
 _ERRORS = (
-    Option("hypotheses FILE", "lines of id and words, or n-best lists with the best first"),
-    Option("references REFERENCES", "lines of id, tab or blank, words"),
+    Option("hypotheses FILE", "lines of id and words, trn, or n-best lists with the best first"),
+    Option("references REFERENCES", "lines of id, tab or blank, words; or trn"),
 )
 _INTERPOLATE = (
     Option("text TEXT", "a sentence a line"),

@@ -122,7 +122,7 @@ def rows(
     if nbest and column is None and form != "fields":
         _, lists = nbest_lists.lists_of(lines, path, sparse=True)
         for one in lists:
-            for hypothesis in one.hypotheses:
+            for hypothesis in sorted(one.hypotheses, key=lambda hypothesis: hypothesis.line):
                 yield one.id, hypothesis.line, words_of(hypothesis.text, reading)
         return
     for number, line in lines:
@@ -134,7 +134,9 @@ def rows(
                 f"{where}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
                 "another --column."
             )
-        yield fields[0].strip(), number, words_of(fields[field - 1], reading)
+        text = fields[field - 1]
+        text = nbest_lists.without_alignments(text) if nbest else text
+        yield fields[0].strip(), number, words_of(text, reading)
 
 
 def words_of(text: str, reading: Reading) -> list[str]:

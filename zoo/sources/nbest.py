@@ -1,12 +1,14 @@
 """N-best lists of recognisers and translators, read list by list.
 
-The first line that is not blank decides between three formats; lines of another are refused:
+The first lines decide between three formats; lines of another are refused:
 
     fields   id ||| words ||| features ||| score       Moses, Joshua; more fields may follow
     json     {"id": ..., "hypotheses": [...]}          a list a line, or a hypothesis a line
     kaldi    utt-1 words                               with separate files of costs
 
-The lines of a list are consecutive, and lists keep their order. One list is in memory at a time.
+docs/rescoring.md has the mark of each format, and of the texts with a hypothesis or a reference a
+line. The lines of a list are consecutive, and lists keep their order. One list is in memory at a
+time.
 """
 
 import dataclasses
@@ -36,6 +38,8 @@ class Hypothesis:
     # the total score of the first system, larger is better; None if the file has none
     score: float | None = None
     rest: tuple[str, ...] = ()
+    # the number in a key of Kaldi, 1 for the best; 0 in other formats
+    rank: int = 0
 
     @property
     def words(self) -> list[str]:
@@ -57,45 +61,51 @@ class NBestList:
 def number_of(text: object, where: str, what: str) -> float:
     """Parses a finite number; otherwise raises UserError naming `where` and `what`."""
     try:
-        value = float(text) if isinstance(text, str | int | float) else math.nan
-        # Refuse Python's own 1_000, and digits of other scripts.
-        if isinstance(text, bool) or (isinstance(text, str) and not _ASCII.fullmatch(text)):
-            value = math.nan
-    except (ValueError, OverflowError):
+        # Refuse Python's own 1_000, digits of other scripts, and all but text and numbers.
+        value = float(str(text)) if _ASCII.fullmatch(str(text)) else math.nan
+    except ValueError:
         value = math.nan
     if not math.isfinite(value):
         raise UserError(f"{where}: {what} is {shortened(str(text), 80)!r}: give a finite number.")
     return value
 
 
+# Numbered lines, {name: file of costs}, and (format, lists).
+_Lines = Iterator[tuple[int, str]]
+_Costs = Mapping[str, str] | None
+_Lists = tuple[str, Iterator[NBestList]]
+
 SEPARATOR = "|||"
-_NUMBERED = re.compile(r"(.+)-([0-9]+)")
-# Most blank lines at the beginning of a file.
-_BLANK = 1000
+# Where the phrase before it comes from: |0-1|, or with scores |0-1,wa=0-0 1-1 ,total=-1.5|.
+_ALIGNMENT = re.compile(r"(?<!\S)\|[0-9]+-[0-9]+(?:,[^|]*)?\|(?!\S)")
+# The beginning of an object or a list of JSON, and not of [noise].
+_JSON = re.compile(r"""\s*[{\[]\s*(?:["'{\[\]}]|$)""")
+# The key of a hypothesis in Kaldi; numbers with zeros before them belong to utterances.
+_NUMBERED = re.compile(r"(.+)-([1-9][0-9]*)")
+# Most lines at the beginning of a file that are blank, or of different Kaldi lists.
+_HEAD = 1000
 
 
-def read_lists(
-    path: str,
-    costs: Mapping[str, str] | None = None,
-    sparse: bool = False,
-) -> tuple[str, Iterator[NBestList]]:
+def read_lists(path: str, costs: _Costs = None, sparse: bool = False) -> _Lists:
     """Reads (the format of a file, an iterator of its lists)."""
     return lists_of(lines_of(path), path, costs, sparse)
 
 
-def lines_of(path: str) -> Iterator[tuple[int, str]]:
+def lines_of(path: str) -> _Lines:
     """Reads the numbered lines of a file of lists; raises UserError for a line that is too long."""
     return files.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
-def lists_of(
-    lines: Iterator[tuple[int, str]],
-    path: str,
-    costs: Mapping[str, str] | None = None,
-    sparse: bool = False,
-) -> tuple[str, Iterator[NBestList]]:
+def lists_of(lines: _Lines, path: str, costs: _Costs = None, sparse: bool = False) -> _Lists:
     """Reads lists as `read_lists` does, from numbered lines."""
     form, lines = form_of(lines)
+    if form == "text":
+        text = next((text for _, text in lines if text.strip()), "")
+        raise UserError(
+            f"{path}: lines such as {shortened(text, 80)!r} are not of n-best lists: write id ||| "
+            "words ||| features ||| score, an object of JSON, or Kaldi's utterance-1, utterance-2 "
+            "... and words; zoo rescore errors reads texts with a hypothesis a line."
+        )
     if costs and form != "kaldi":
         raise UserError(
             f"--costs works only with Kaldi lists, and {path} has the format {form}: leave it out."
@@ -109,24 +119,34 @@ def _joined(entries) -> Iterator[NBestList]:
         parts = [*group]
         references = [reference for *_, reference in parts if reference is not None]
         hypotheses = [hypothesis for _, _, some, _ in parts for hypothesis in some]
+        hypotheses.sort(key=operator.attrgetter("rank"))
         id, reference = parts[0][1], references[0] if references else None
         yield NBestList(str(id), hypotheses, reference, isinstance(id, int))
 
 
-def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, str]]]:
-    """Returns (the format of numbered lines, all lines), by the first that is not blank."""
-    seen: list[tuple[int, str]] = []
-    for line in itertools.islice(lines, _BLANK):
-        seen.append(line)
-        if line[1].strip():
+def form_of(lines: _Lines) -> tuple[str, _Lines]:
+    """Returns (the format of numbered lines, all lines); lists of no known format are "text"."""
+    head: list[tuple[int, str]] = []
+    utterances: set[str] = set()
+    form = ""
+    while not form and len(head) < _HEAD and (line := next(lines, None)):
+        head.append(line)
+        text = line[1].strip()
+        if _JSON.match(text) and not utterances:
+            form = "json"
+        elif SEPARATOR in text and not utterances:
+            form = "fields"
+        elif key := _kaldi_key(text):
+            form = "kaldi" if key[1] in utterances else ""
+            utterances.add(key[1])
+        elif text:
             break
-    text = seen[-1][1]
-    form = "fields"
-    if text.lstrip()[:1] in ("{", "["):
-        form = "json"
-    elif SEPARATOR not in text and _NUMBERED.fullmatch((text.split() or [""])[0]):
-        form = "kaldi"
-    return form, itertools.chain(seen, lines)
+    return form or "text", itertools.chain(head, lines)
+
+
+def _kaldi_key(text):
+    # Kaldi has no tab but behind a key; lines of other tools may have two.
+    return _NUMBERED.fullmatch("" if text.count("\t") > 1 else "".join(text.split(None, 1)[:1]))
 
 
 def line(
@@ -162,16 +182,13 @@ def features_of(text: str, where: str) -> dict[str, float]:
             groups.append((name, []))
     features: dict[str, float] = {}
     for key, values in groups:
+        wrong = ""
         if key == "" and values:
-            raise UserError(
-                f"{where}: {shortened(values[0], 80)!r} is a value without a name: write name= "
-                "before it."
-            )
+            wrong = f"{shortened(values[0], 80)!r} is a value without a name: write name= before it"
         if key and not values:
-            raise UserError(
-                f"{where}: the feature {shortened(key, 80)!r} has no value: write a number "
-                "after it."
-            )
+            wrong = f"the feature {shortened(key, 80)!r} has no value: write a number after it"
+        if wrong:
+            raise UserError(f"{where}: {wrong}.")
         for position, number in enumerate(values, 1):
             full = f"f{position}" if key is None else key
             full = f"{key}_{position}" if key and len(values) > 1 else full
@@ -180,6 +197,11 @@ def features_of(text: str, where: str) -> dict[str, float]:
                 raise UserError(f"{where}: {what} comes twice: keep one.")
             features[full] = number_of(number, where, what)
     return features
+
+
+def without_alignments(text: str) -> str:
+    """Returns the words of a hypothesis of Moses, which may have alignments of phrases between."""
+    return " ".join(_ALIGNMENT.sub(" ", text).split())
 
 
 def _of_fields(lines, path, _costs):
@@ -197,19 +219,19 @@ def _of_fields(lines, path, _costs):
         if len(others) > 1 and others[1].strip():
             score = number_of(others[1].strip(), where, "the score")
         rest = tuple(field.strip() for field in others[2:])
-        hypothesis = Hypothesis(number, " ".join(words.split()), features, score, rest)
+        hypothesis = Hypothesis(number, without_alignments(words), features, score, rest)
         yield id.strip(), id.strip(), [hypothesis], None
 
 
 def _of_kaldi(lines, path, costs):
     """Yields the entry of each line, for `_joined`, with the costs of the other files."""
-    others = {name: files.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()}
+    columns = {name: files.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()}
     last: str | None = None
     keys: set[str] = set()
     for number, line in lines:
         where = f"{path}, line {number}"
         key, *words = line.split() or [""]
-        match = _NUMBERED.fullmatch(key)
+        match = _kaldi_key(line.strip())
         if not match or SEPARATOR in words:
             wrong = f"{shortened(key, 80)!r} is not the name of a hypothesis"
             wrong = f"{SEPARATOR} in a Kaldi list" if match else wrong
@@ -222,11 +244,11 @@ def _of_kaldi(lines, path, costs):
             raise UserError(f"{where}: the hypothesis {key!r} comes twice: keep one of the two.")
         keys.add(key)
         features = {}
-        for name, file in others.items():
-            at, cost_line = next(file, (number, ""))
-            there, *values = cost_line.split() or [""]
-            where = f"{costs[name]}, line {at}"
-            if there != key or len(values) != 1:
+        for name, file in columns.items():
+            cost_number, cost_line = next(file, (number, ""))
+            cost_key, *values = cost_line.split() or [""]
+            where = f"{costs[name]}, line {cost_number}"
+            if cost_key != key or len(values) != 1:
                 raise UserError(
                     f"{where}: {shortened(cost_line, 80)!r} where the cost of {key} should be: "
                     "give both files in one order, a line each."
@@ -234,12 +256,13 @@ def _of_kaldi(lines, path, costs):
             features[name] = -number_of(values[0], where, f"the cost of {key}")
         # Without a total score, each cost counts once, as where Kaldi's lattices are searched.
         score = math.fsum(features.values()) if features else None
-        yield match[1], match[1], [Hypothesis(number, " ".join(words), features, score)], None
-    for name, file in others.items():
-        for at, cost_line in file:
+        hypothesis = Hypothesis(number, " ".join(words), features, score, rank=int(match[2]))
+        yield match[1], match[1], [hypothesis], None
+    for name, file in columns.items():
+        for cost_number, cost_line in file:
             raise UserError(
-                f"{costs[name]}, line {at}: {shortened(cost_line, 80)!r} has no hypothesis in "
-                f"{path}: give both files in one order, a line each."
+                f"{costs[name]}, line {cost_number}: {shortened(cost_line, 80)!r} has no "
+                f"hypothesis in {path}: give both files in one order, a line each."
             )
 
 
@@ -264,7 +287,9 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
             if names is None:
                 names, scored = {*hypothesis.features}, hypothesis.score is not None
             wrong = ""
-            if (hypothesis.score is not None) != scored:
+            if first.rank > 1:
+                wrong = f"has the number {first.rank}, the least of its list: number lists from 1"
+            elif (hypothesis.score is not None) != scored:
                 has, others = ("no", "has one") if scored else ("a", "has none")
                 wrong = f"has {has} score, and the first of the file {others}: give one to all, or "
                 wrong += "to none"
@@ -279,16 +304,23 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
         raise UserError(f"{path} has no lists: give a file with one or more.")
 
 
-# ---------- N-best lists as lines of JSON, as written by ESPnet and in the HyPoradise data
+# ---------- N-best lists as lines of JSON, as of ESPnet and NeMo, and in the HyPoradise data
 # A line is a list, {"id": ..., "hypotheses": [...], "reference": ...}, or one hypothesis, {"id":
-# ..., "text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts or
-# such objects. Lists of numbers of the same length as "hypotheses" are features, too. The id of a
-# list without one is its line number.
+# ..., "text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts,
+# [text, score], or such objects. Lists of numbers beside "hypotheses" are features, too. The id of
+# a list without one is its line number.
 
 IDS = ("id", "utt", "utt_id", "name")
-LISTS = ("hypotheses", "nbest", "input", "output")
-TEXTS = ("text", "hyp", "hypothesis", "rec_text")
+LISTS = ("hypotheses", "nbest", "beams", "input", "output")
+# "text" is a hypothesis only where no other name is.
+TEXTS = ("hyp", "hypothesis", "rec_text", "pred_text", "text")
 REFERENCES = ("reference", "ref", "output")
+_KNOWN = (
+    f"use the names {named([*TEXTS])} for a text and {named([*LISTS])} for a list of hypotheses, "
+    "and leave out other lists and objects."
+)
+# Names of ESPnet and NeMo, beside which "text" is the transcript.
+_RECOGNISED = {"rec_text", "pred_text", "beams"}
 
 
 def _of_json(lines, path, _costs):
@@ -302,11 +334,17 @@ def _of_json(lines, path, _costs):
                 f"{where}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole "
                 "number."
             )
-        given = (value[name] for name in REFERENCES if isinstance(value.get(name), str))
-        key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
-        hypotheses = _hypotheses(value, key, number, where, str(id))
+        items = _items(value, where, str(id))
+        hypotheses = [_hypothesis(item, number, where) for item in items]
+        references = (text for text in map(_reference, (value, *items)) if text is not None)
         # Two whole lists with one id have different keys: the second is refused.
-        yield (str(id), None if key is None else number), id, hypotheses, next(given, None)
+        key = None if items[0] is value else number
+        yield (str(id), key), id, hypotheses, next(references, None)
+
+
+def _reference(value):
+    names = (*REFERENCES, "text") if value.keys() & _RECOGNISED else REFERENCES
+    return next((value[name] for name in names if isinstance(value.get(name), str)), None)
 
 
 def _objects(lines, path):
@@ -337,38 +375,51 @@ def _parsed(text, where):
     try:
         return strict_json.loads(text, finite=False)  # `number_of` names infinite numbers
     except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}): correct it.") from error
+        raise UserError(
+            f"{where}: not JSON by itself ({error}): correct it, or write each object on one "
+            "line, as jq -c . does."
+        ) from error
 
 
-def _hypotheses(value, key, number, where, id):
-    """Returns the hypotheses of an object: those of its list, or the object itself."""
-    if key is None:
-        return [_hypothesis(value, number, where)]
-    items = value[key]
+def _items(value, where, id):
+    """Returns the hypotheses in the list of an object as objects, or the object itself."""
+    lists = {name: items for name, items in value.items() if isinstance(items, list)}
+    names = [name for name in LISTS if name in lists]
+    if len(names) > 1:
+        raise UserError(f"{where}: both {named(names)} may be the hypotheses: leave one out.")
+    if not names:
+        return [value]
+    items = lists.pop(names[0])
     if not items:
         raise UserError(f"{where}: the list {id!r} has no hypotheses: leave it out.")
-    columns = {
-        name: column
-        for name, column in value.items()
-        if name != key and isinstance(column, list) and len(column) == len(items)
-    }
-    hypotheses = []
-    for position, item in enumerate(items):
-        own = {"text": item} if isinstance(item, str) else item
-        if not isinstance(own, dict):
+    if uneven := [name for name, column in lists.items() if len(column) != len(items)]:
+        raise UserError(f"{where}: {named(uneven)} must have {len(items)} values, as {names[0]!r}.")
+    objects = []
+    for index, item in enumerate(items):
+        match item:
+            case str():
+                item = {"text": item}
+            case [str() as text, score]:
+                item = {"text": text, "score": score}
+        if not isinstance(item, dict):
             raise UserError(
-                f"{where}: hypothesis {position + 1} is neither text nor an object: write "
-                "one of the two."
+                f"{where}: item {index + 1} must be a text, [text, score] or an object."
             )
-        own = {**own, **{name: column[position] for name, column in columns.items()}}
-        hypotheses.append(_hypothesis(own, number, where))
-    return hypotheses
+        objects.append({**item, **{name: column[index] for name, column in lists.items()}})
+    return objects
 
 
 def _hypothesis(value, number, where):
-    text = next((value[name] for name in TEXTS if isinstance(value.get(name), str)), None)
-    if text is None:
-        raise UserError(f'{where}: a hypothesis has no text: write {{"text": "..."}}.')
+    names = [name for name in TEXTS if isinstance(value.get(name), str)]
+    if not names:
+        raise UserError(f"{where}: a hypothesis has no text, only {named([*value])}: {_KNOWN}")
+    if len(names) > 1 and names[1] != "text":
+        raise UserError(f"{where}: a hypothesis has the texts {named(names)}: keep one.")
+    for name, item in value.items():
+        # Hypotheses or features may be within it.
+        if isinstance(item, dict | list) and not all(map(strict_json.is_number, item)):
+            raise UserError(f"{where}: {shortened(name, 80)!r} is not known: {_KNOWN}")
+    text = value[names[0]].removesuffix("<eos>" if names[0] == "rec_text" else "")
     score = value.get("score")
     return Hypothesis(
         number,
@@ -376,8 +427,7 @@ def _hypothesis(value, number, where):
         {
             name: number_of(item, where, f"the feature {name!r}")
             for name, item in value.items()
-            if name != "score" and name not in IDS and not isinstance(item, bool)
-            if isinstance(item, int | float)
+            if name != "score" and name not in IDS and strict_json.is_number(item)
         },
         None if score is None else number_of(score, where, "the score"),
     )
@@ -398,35 +448,75 @@ _FEW = 2
 _MANY = 30
 # The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
 _FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
-_LAST = re.compile(r".*?(\([^\s()]+\))\s*")
+_LAST = re.compile(r"(.*\S)?\s*(\(([^\s()]+)\))\s*$")
+_TIME = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+# Formats that are not read, by a pattern of all their lines; some number has a decimal point.
+_FOREIGN = {
+    "JSON": re.compile(r"\s*\{.*\}\s*"),
+    "CTM": re.compile(rf"(?=.*\.[0-9])\S+\s+\S+\s+{_TIME}\s+{_TIME}(?:\s+\S+){{1,4}}\s*"),
+    "STM": re.compile(rf"(?=.*\.[0-9])\S+\s+\S+\s+\S+\s+{_TIME}\s+{_TIME}(?:\s.*)?"),
+}
 
 
 def read_best(path: str) -> dict[str, str]:
-    """Reads the first hypothesis of each list, or lines of an id and words, as {id: words}."""
-    lines = filter(lambda line: line[1].strip(), lines_of(path))
-    if (first := next(lines, None)) is None:
+    """Reads the first hypothesis of each list, or of a text with ids, as {id: words}."""
+    form, rest = form_of(filter(lambda line: line[1].strip(), lines_of(path)))
+    if form in ("json", "fields"):
+        return {
+            nbest.id: nbest.hypotheses[0].text for nbest in lists_of(rest, path, sparse=True)[1]
+        }
+    lines = [*rest]
+    if not lines:
         raise UserError(f"{path} has no hypotheses: give lists, or lines of an id and words.")
-    form, rest = form_of(itertools.chain([first], lines))
-    if form == "json" or SEPARATOR in first[1]:
-        return {one.id: one.hypotheses[0].text for one in lists_of(rest, path, sparse=True)[1]}
+    _check_text(lines, path)
     best: dict[str, str] = {}
-    for number, text in rest:
+    for number, text in _trn_lines(lines, path) or lines:
         id, *words = text.split("\t", 1) if "\t" in text else text.split(None, 1)
         if id.strip() in best:
             raise UserError(
-                f"{path}, line {number}: the id {id.strip()!r} comes twice: keep one line of it."
+                f"{path}, line {number}: the id {id.strip()!r} comes twice: write an id, a tab "
+                "and the words on each line, and each id once."
             )
         best[id.strip()] = " ".join("".join(words).split())
     return best
+
+
+def _check_text(lines, path):
+    """Raises UserError unless lines may be of a text with a hypothesis or a reference a line."""
+    content = [text for _, text in lines if text.strip() and not text.startswith(";;")]
+    for name, line in _FOREIGN.items():
+        if content and all(map(line.fullmatch, content)):
+            raise UserError(
+                f"{path} is {name}, which is not read: write an id, a tab and the words on each "
+                "line, or words (id), as in trn."
+            )
+    for number, text in lines:
+        if text.count("\t") > 1:
+            raise UserError(f"{path}, line {number}: several tabs: write an id, a tab and words.")
+
+
+def _trn_lines(lines, path):
+    """Returns the lines `words (id)` of a trn file as `id, tab, words`; [] for another file."""
+    matches = [(number, match) for number, text in lines if (match := _LAST.match(text))]
+    if len({match[2] for _, match in matches}) < sum(bool(text.strip()) for _, text in lines):
+        return []
+    for number, match in matches:
+        if "{" in match.string.split():
+            raise UserError(f"{path}, line {number}: it has alternatives {{ / }}: write one.")
+    return [(number, match.expand(r"\3\t\1")) for number, match in matches]
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     """Reads the references of n-best lists as {id: words}."""
     # docs/rescoring.md tells when lines have ids. `_check_plain` refuses ambiguous files.
     lines = list(files.read_lines(path, files.LONGEST_SENTENCE))
+    _check_text(lines, path)
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # The lists' spelling of each number, such as 007: zeros before it may differ.
     written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
+    trn_lines = _trn_lines(lines, path)
+    if any(_keyed(text, written, numbers)[0] for _, text in trn_lines):
+        lines = trn_lines
     pairs = [_keyed(text, written, numbers) for _, text in lines]
     found = {id for id, _ in pairs if id is not None}
     tabs = [number for number, text in lines if "\t" in text]
@@ -477,7 +567,7 @@ def _check_plain(lines, known, path):
     filled = [(number, text) for number, text in lines if text.strip()]
     for pattern, where in ((_FIRST, "begin"), (_LAST, "end")):
         matches = [pattern.match(text) for _, text in filled]
-        ids = dict.fromkeys(match[1] for match in matches if match)
+        ids = dict.fromkeys(match[match.lastindex or 0] for match in matches if match)
         if where == "begin" and _are_names([text.split() for _, text in filled]):
             ids = dict.fromkeys(text.split()[0] for _, text in filled)
         if len(ids) == len(filled) > _FEW:
