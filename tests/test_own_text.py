@@ -62,6 +62,22 @@ def test_wrapped_lines(tmp_path):
     }
 
 
+def test_verse_is_joined_where_lines_are_said_to_be_pieces(tmp_path):
+    verse = "The cat of Mr. Smith,\nThat was late, sat;\nIn the garden it was;\nAnd it slept.\n\n"
+    path = written(tmp_path, verse * 200)
+    recipe = own_text.of_text([path])
+    assert recipe.experiment().data.lines == "paragraphs"  # 2 of 4 lines end a sentence
+    assert "(--lines wrapped joins the lines up to blank ones first" in " ".join(recipe.told)
+    assert len(recipe.experiment().data.read("train").sentences[0]) == 6
+    joined = own_text.of_text([path], lines="wrapped")
+    assert joined.experiment().data.lines == "wrapped" and same_by_hand(joined)
+    assert joined.told[0].startswith(f"{path}: 200 sentences")
+    counts = [len(joined.experiment().data.read(one).sentences) for one in ("train", "test")]
+    assert counts[0] + 2 * counts[1] == 200
+    with pytest.raises(UserError, match=r"^--lines finds the sentences of one text of words"):
+        own_text.of_text([path], letters=True, lines="wrapped")
+
+
 def test_one_very_long_line(tmp_path):
     recipe = own_text.of_text([written(tmp_path, ENGLISH * 300)])
     assert ranges(recipe)[0] == "240]".rjust(5, ":")

@@ -123,29 +123,32 @@ class OwnRecipe:
 
 
 def of_text(
-    paths: Sequence[str], letters: bool = False, languages: Sequence[str] = ()
+    paths: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> OwnRecipe:
-    """Makes a recipe for one's own text, or for pairs of sentences in two files."""
+    """Makes a recipe for one's own text, or for pairs of sentences in two files; `lines` is what a
+    line of the text is, as `RawText.lines` names it, "" to recognise it."""
     if letters and (len(paths) == 2 or languages):
         other = "--language finds words" if languages else "two files are pairs of sentences"
         raise UserError(f"--letters reads single letters, and {other}: leave one of them out.")
+    if lines and (letters or len(paths) == 2):
+        raise UserError("--lines finds the sentences of one text of words: leave it out.")
     languages = ["" if code == "none" else code for code in languages]
     if len(paths) == 2:
         return _of_pairs(paths[0], paths[1], languages)
     (path,) = paths
     if len(languages) > 1:
         raise UserError(f"{len(languages)} languages are given for one text: give one.")
-    return _of_letters(path) if letters else _of_words(path, *languages[:1])
+    return _of_letters(path) if letters else _of_words(path, lines, *languages[:1])
 
 
-def _of_words(path, language=None):
+def _of_words(path, kind, language=None):
     _check_path(path)
     as_lines = RawText(train=path, validation=path, language="", lines="sentences")
     lines = [*as_lines.raw_lines(path)]
     words = [*itertools.islice((word for line in lines for word in line.split()), _SAMPLE)]
     _check_blanks(path, words)
     language = _language(words) if language is None else language
-    kind = _kind_of(lines, tokenised=not language)
+    kind = kind or _kind_of(lines, tokenised=not language)
     source = dataclasses.replace(as_lines, language=language, lines=kind)
     written = source.written(path)
     counts = [len(sentence.split()) for sentence in written]
@@ -154,7 +157,7 @@ def _of_words(path, language=None):
     words_of_training = collections.Counter(_bare_words(written[:first]))
     known = {word for word, count in words_of_training.items() if count > 1}
     settings = {
-        **_parts([path], first, second),
+        **parts([path], first, second),
         "data.language": language,
         "data.lines": kind,
         **_sizes("words", training),
@@ -165,7 +168,7 @@ def _of_words(path, language=None):
         f"{path}: {len(counts):,} sentences, {sum(counts):,} words between blanks.",
         _HOW_LINES[kind],
         _how_language(language),
-        _held(first, second, len(counts), "sentences"),
+        held_out(first, second, len(counts), "sentences"),
         *_unknown(written[second:], known),
     )
     return OwnRecipe.of("own_text", settings, told)
@@ -176,10 +179,10 @@ def _of_letters(path):
     source = Characters(train=path, validation=path)
     counts = [*map(len, source.written(path))]
     first, second = _cut(counts, "letters", path)
-    settings = _parts([path], first, second) | _sizes("letters", sum(counts[:first]))
+    settings = parts([path], first, second) | _sizes("letters", sum(counts[:first]))
     told = (
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
-        _held(first, second, len(counts), "lines"),
+        held_out(first, second, len(counts), "lines"),
     )
     return OwnRecipe.of("own_letters", settings, told)
 
@@ -198,7 +201,7 @@ def _of_pairs(source, target, languages=()):
     count = len(corpus.sentences)
     first, second = _cut([1] * count, "pairs", f"{source}, {target}")
     settings = {
-        **_parts([source, target], first, second),
+        **parts([source, target], first, second),
         "data.languages": languages,
         **_sizes("pairs", first),
     }
@@ -206,15 +209,17 @@ def _of_pairs(source, target, languages=()):
         f"{source}, {target}: {count:,} pairs, {sum(map(len, sides[0])):,} and "
         f"{sum(map(len, sides[1])):,} words between blanks.",
         *(f"{path}: {_how_language(languages[n])}" for n, path in enumerate((source, target))),
-        _held(first, second, count, "pairs"),
+        held_out(first, second, count, "pairs"),
     )
     return OwnRecipe.of("own_pairs", settings, told)
 
 
 _HOW_LINES = {
-    "sentences": "Each line is a sentence.",
-    "paragraphs": "Each line is a paragraph, which is split into sentences.",
-    "wrapped": "Lines are joined to paragraphs up to blank ones, and split into sentences.",
+    "sentences": "Each line is a sentence (--lines sets another way).",
+    "paragraphs": "Each line is a paragraph, which is split into sentences (--lines wrapped joins "
+    "the lines up to blank ones first, as verse or broken lines may need).",
+    "wrapped": "Lines are joined to paragraphs up to blank ones, and split into sentences (--lines "
+    "paragraphs joins none).",
 }
 
 
@@ -227,15 +232,15 @@ def _how_language(language):
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 
-def _parts(paths, first, second):
+def parts(paths: Sequence[str], first: int, second: int) -> dict[str, Any]:
     """Returns the settings of the three parts of a text, or of both sides of pairs."""
     ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
-    parts = [tuple(f"{path}{part}" for path in paths) for part in ranges]
-    train, validation, test = parts if len(paths) > 1 else (part for (part,) in parts)
+    texts = [tuple(f"{path}{part}" for path in paths) for part in ranges]
+    train, validation, test = texts if len(paths) > 1 else (text for (text,) in texts)
     return {"data.train": train, "data.validation": validation, "data.tests": (test,)}
 
 
-def _held(first, second, count, noun):
+def held_out(first: int, second: int, count: int, noun: str) -> str:
     return (
         f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
         f"on the last {count - second:,}."

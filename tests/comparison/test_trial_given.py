@@ -27,7 +27,10 @@ def test_a_treebank_is_a_file_or_a_folder(tmp_path):
     recipe, told = trial_recipes.given_recipe([str(file)])
     assert recipe.data.train == f"{file}[:37]" and recipe.data.validation == f"{file}[37:41]"
     assert recipe.data.tests == (f"{file}[41:]",)
-    assert "Training on the first 37, validation on the next 4, test on the last 4." in told[0]
+    assert told == (
+        f"{file}: 45 sentences.",
+        "Training on the first 37 sentences, validation on the next 4, test on the last 4.",
+    )
     assert isinstance(recipe.model.head, LogLinear)
     assert trial_recipes.words_of(recipe).judged == 4 * 3
     (tmp_path / "train.conllu").write_text(TOKENS)

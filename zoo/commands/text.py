@@ -19,16 +19,25 @@ _FACTOR = options.number(0, 1e6, above=True)
 # command prints the line of `zoo train` that makes the same run.
 
 
-TEXT = (
-    Option("text TEXT", "a UTF-8 text, or a folder or pattern of texts"),
-    Option("translation [TRANSLATION]", "for pairs: a file that translates the first line by line"),
-    Option("folder DIR", "folder of the run; training resumes in a folder with a run"),
+_READING = (
     Option("--letters", "every character is a token, instead of every word"),
     Option(
         "--language CODE ...",
         "language by whose rules words are found, as fr; none: text is tokenised; twice for "
         "two files; default: recognised by its frequent words",
     ),
+    Option(
+        "--lines",
+        "what a line of the text is; wrapped: a piece of a paragraph, which ends at a blank line; "
+        "default: recognised by the ends of lines",
+        choices=("sentences", "paragraphs", "wrapped"),
+    ),
+)
+TEXT = (
+    Option("text TEXT", "a UTF-8 text, or a folder or pattern of texts"),
+    Option("translation [TRANSLATION]", "for pairs: a file that translates the first line by line"),
+    Option("folder DIR", "folder of the run; training resumes in a folder with a run"),
+    *_READING,
     options.SET,
     Option("--dry-run", "prints the recipe's command, and trains nothing"),
 )
@@ -42,7 +51,7 @@ def run_text(arguments: argparse.Namespace):
 
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
-    recipe = own_text.of_text(texts, arguments.letters, arguments.language)
+    recipe = own_text.of_text(texts, arguments.letters, arguments.language, arguments.lines or "")
     words = [*recipe.arguments(), *(word for one in arguments.set for word in ("--set", one))]
     print(*recipe.told, sep="\n")
     if arguments.dry_run:
@@ -82,12 +91,7 @@ def _factors(text: str) -> tuple[float, ...]:
 
 TRY = (
     Option("text TEXT ...", "a text; two for pairs; a treebank, a file or folder; or a config"),
-    Option("--letters", "predicts every character of a text, not words"),
-    Option(
-        "--language CODE ...",
-        "the language of a text, as fr, or none for tokenised text; for pairs, one for each; "
-        "default: recognised",
-    ),
+    *_READING,
     Option(
         "--minutes M",
         f"trains each run for M minutes, without compilation and validation; default: {_MINUTES:g}",
@@ -121,7 +125,7 @@ def run_try(arguments: argparse.Namespace):
     from zoo.runs import output_files
 
     experiment, told = trial_recipes.given_recipe(
-        arguments.text, arguments.letters, arguments.language
+        arguments.text, arguments.letters, arguments.language, arguments.lines or ""
     )
     experiment = configuration.apply_settings(experiment, arguments.set)
     output_files.show(*told)

@@ -282,7 +282,7 @@ _FEWEST = 20  # sentences of such a treebank
 
 
 def given_recipe(
-    given: Sequence[str], letters: bool = False, languages: Sequence[str] = ()
+    given: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> tuple[Experiment, tuple[str, ...]]:
     """Returns (the recipe that all heads share, sentences on the text for people)."""
     if len(given) > 2:
@@ -292,8 +292,9 @@ def given_recipe(
         bank, folder = path.endswith(".conllu"), _is_there(f"{path}/train.conllu")
         is_path = any(mark in path for mark in "./*") or _is_there(path)
         config = path.endswith(".py") or not is_path
-        if (letters or languages) and (bank or folder or config):
-            option = "--letters" if letters else "--language"
+        options = {"--letters": letters, "--language": languages, "--lines": lines}
+        option = next((name for name, value in options.items() if value), None)
+        if option and (bank or folder or config):
             kind = "config" if config else "treebank"
             raise UserError(f"{option} is for a text, and {path} is a {kind}: leave it out.")
         if bank:
@@ -302,7 +303,7 @@ def given_recipe(
             return _of_treebank(path), ()
         if config:
             return user_modules.configs().load(path), ()
-    own = own_text.of_text(given, letters, languages)
+    own = own_text.of_text(given, letters, languages, lines)
     return own.experiment(), own.told
 
 
@@ -322,13 +323,6 @@ def _treebank(path):
         raise UserError(f"{path} has {count} sentences: give at least {_FEWEST}.")
     second = count - max(1, count // _HELD_OUT)
     first = second - max(1, count // _HELD_OUT)
-    parts = {
-        "data.train": f"{path}[:{first}]",
-        "data.validation": f"{path}[{first}:{second}]",
-        "data.tests": (f"{path}[{second}:]",),
-    }
-    told = (
-        f"{path}: {count:,} sentences. Training on the first {first:,}, validation on the next "
-        f"{second - first:,}, test on the last {count - second:,}."
-    )
-    return changed(_of_treebank(str(pathlib.Path(path).parent)), parts), (told,)
+    parts = own_text.parts([path], first, second)
+    told = f"{path}: {count:,} sentences.", own_text.held_out(first, second, count, "sentences")
+    return changed(_of_treebank(str(pathlib.Path(path).parent)), parts), told
