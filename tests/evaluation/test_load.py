@@ -192,6 +192,34 @@ def test_items_of_a_table_begin_with_an_empty_state(workdir, tmp_path, table):
     assert not np.isclose(row.log_perplexity, np.mean(expected), rtol=1e-5)
 
 
+def test_a_run_on_tokenised_text_tokenises_other_texts(workdir, tmp_path, capsys):
+    table = "item\tword\trt\n1\tLe\t3\n1\tchat,\t4\n1\tdort.\t5\n"
+    (tmp_path / "t.tsv").write_text(table, encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text('{"text": "Le chat, dort."}\n', encoding="utf-8")
+    run, tokenising = zoo.load(workdir), zoo.load(workdir, tokenize="fr")
+    words = [row.surprisal_nats for row in run.surprisal("Le chat , dort .")]
+    expected = [words[0], words[1] + words[2], words[3] + words[4], words[5]]
+    rows = tokenising.surprisal(table)
+    assert [(row.word, row.words) for row in rows[:3]] == [("Le", 1), ("chat,", 2), ("dort.", 2)]
+    np.testing.assert_allclose([row.surprisal_nats for row in rows], expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        tokenising.score(["Le chat, dort."])[0].log_prob, -sum(words), rtol=1e-5
+    )
+    (row,) = tokenising.evaluate(data=str(tmp_path / "t.jsonl"))
+    assert row.tokens == 5
+    counts = json.loads(pathlib.Path(row.passport).read_text())["counts"]
+    assert counts.startswith("words (by the Moses tokenizer for fr)")
+    (row,) = tokenising.evaluate("test")  # whose words stand between blanks
+    assert json.loads(pathlib.Path(row.passport).read_text())["counts"].startswith("words; ")
+    for options, told in (([], True), (["--tokenize", "fr"], False)):
+        capsys.readouterr()
+        command_table.run("score", [str(workdir), str(tmp_path / "t.tsv"), "--words", *options])
+        noted = "known without the punctuation marks: .* --tokenize LANGUAGE"
+        assert bool(re.search(noted, capsys.readouterr().err)) == told
+    with pytest.raises(UserError, match=r"^the language of the tokenizer is 'xx', for which"):
+        zoo.load(workdir, tokenize="xx")
+
+
 def test_a_text_in_the_column_of_the_data_is_read_on(workdir, tmp_path):
     (tmp_path / "t.tsv").write_text("text\tsource\nle chat dort .\ta\nles chats .\tb\n")
     (tmp_path / "t.txt").write_text("le chat dort .\nles chats .\n")

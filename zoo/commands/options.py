@@ -259,6 +259,7 @@ LEXICON = (
     *ADDED_WORDS,
     Option("--lexicon FILE", "replaces the run's lexicon by the words of FILE, one a line"),
     Option("--renormalise", "normalises a head of all spellings over the lexicon"),
+    Option("--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"),
 )
 TRUNCATION = (
     Option("--top-k K", "samples among the K most probable words only", whole(1)),
@@ -313,6 +314,7 @@ def run_of(workdir: str, arguments: argparse.Namespace):
     file = arguments.lexicon or arguments.add_words
     spread, letters = _spread(arguments)
     run = Run.load(workdir).with_lexicon(file, spread, bool(arguments.add_words), letters)
+    run = run.with_tokenizer(arguments.tokenize)
     return run.renormalised() if arguments.renormalise else run
 
 
@@ -385,11 +387,13 @@ RULES = {
     "evaluate": f"""{_OF_LEXICON}
         --constrain needs --grammar FILE: needs a grammar
         --grammar needs --exact-match, --constrain: is for answers
+        --tokenize needs --data FILE, --minimal-pairs FILE: is for other texts than the run's own
         --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
         """,
     "score": f"""{_OF_LEXICON}
         --split excludes FILE: is a text of the run's data
         --split needs --words
+        --split excludes --tokenize: has the words of the run's data
         --state needs --words
         --dynamic needs --words
         --words excludes --nbest, --column, --base: writes the words of a text, in nats and bits

@@ -74,7 +74,7 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
         return None
     return (
         f"{named(found, 3)}: known without the punctuation marks: tokenise this text as the "
-        "training text was"
+        "training text was, as zoo score and evaluate do with --tokenize LANGUAGE"
     )
 
 

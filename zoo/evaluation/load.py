@@ -39,7 +39,11 @@ Words = str | int | Sequence[str] | Sequence[int] | np.ndarray
 
 
 def load(
-    path: str | os.PathLike[str], *, add_words: str | None = None, renormalise: bool = False
+    path: str | os.PathLike[str],
+    *,
+    add_words: str | None = None,
+    renormalise: bool = False,
+    tokenize: str | None = None,
 ) -> "LoadedModel":
     """Opens the run of a language model.
 
@@ -48,6 +52,8 @@ def load(
         hub, which is downloaded into the hub's cache.
       add_words: a file of words, one a line, that are added to the words of training.
       renormalise: probabilities over the words of the lexicon, of a head that spells.
+      tokenize: the language, such as "en", by whose rules the Moses tokenizer splits all texts that
+        are given as strings or files; for a run on tokenised text.
 
     Raises:
       UserError: the folder does not hold a run of a language model, nothing is trained yet, or the
@@ -56,7 +62,7 @@ def load(
     run = LoadedModel.load(hub.opened(path))
     if isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} translates: open it with zoo.load_translator.")
-    run = run.with_lexicon(add_words, add=True)
+    run = run.with_lexicon(add_words, add=True).with_tokenizer(tokenize)
     return run.renormalised() if renormalise else run
 
 

@@ -124,7 +124,7 @@ def policies(run: Run) -> dict:
 def counts_sentence(run: Run) -> str:
     """Describes the tokens that figures count."""
     chosen = policies(run)
-    language = run.experiment.data.form.language
+    language = run.reading.language
     tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
     words = {
         None: "characters" if run.lexicon.of_characters else tokens,

@@ -26,7 +26,7 @@ from zoo.runs import checksums, seen_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
-from zoo.sources import files, table_rows
+from zoo.sources import files, moses, table_rows
 
 # Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
@@ -48,6 +48,8 @@ class Run:
     others: tuple[Lexicon, ...] = ()
     # how the model is trained on the text that it is judged on; None if it is not
     dynamic: DynamicEvaluation | None = None
+    # the language by whose rules texts from outside are tokenised, see `with_tokenizer`
+    tokenizer: str = ""
 
     def __repr__(self):
         return f"{type(self).__name__}({self.summary})"
@@ -85,6 +87,18 @@ class Run:
         if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
             state = "sentences"
         return self.with_state(state)
+
+    def with_tokenizer(self, language: str | None) -> Self:
+        """Returns the run that tokenises texts from outside its data, by the rules of Moses for a
+        language; None changes nothing."""
+        if language is None:
+            return self
+        moses.check(language, "the language of the tokenizer")
+        form = self.experiment.data.with_test("a text").form
+        if form.language or not form.plain:
+            reads = "tokenises texts itself" if form.language else "does not read texts of words"
+            raise UserError(f"{self.path} {reads}: leave the language of the tokenizer out.")
+        return dataclasses.replace(self, tokenizer=language)
 
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
@@ -262,7 +276,8 @@ class Run:
     def _reading(self, source):
         lower_case, lexicon, form = self.experiment.vocabulary.lower_case, self.lexicon, source.form
         known = lexicon.fused, lexicon.ids
-        return texts.Reading(lower_case, form.fused, *known, form.language, lexicon.boundary)
+        language = self.tokenizer or form.language
+        return texts.Reading(lower_case, form.fused, *known, language, lexicon.boundary)
 
     def _read(self, path, source):
         """Reads a file as it was given, in the way of the source, a treebank or text."""
@@ -283,7 +298,7 @@ class Run:
         if source.form.plain:
             if texts.is_one(path, source.form.column):
                 return self._read(path, source)
-            corpus = texts.table(path, source).read("test")
+            corpus = texts.table(path, source, self.tokenizer).read("test")
             return texts.of_corpus(corpus, reading=self._reading(source))
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
@@ -327,7 +342,7 @@ class Run:
         """Returns a note on unknown words that end with punctuation marks; None without any, or in
         a text most of whose marks stand alone."""
         note = text_notes.note(unknown, self.lexicon)
-        if note is None or self.lexicon.of_characters or self.experiment.data.form.language:
+        if note is None or self.lexicon.of_characters or self.reading.language:
             return None
         counts = collections.Counter(word for sentence in sentences for word in sentence)
         _, attached, alone = text_notes.counts_of(counts)

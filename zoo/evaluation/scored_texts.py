@@ -102,8 +102,10 @@ def score(
     lines: bool = False,
 ) -> Iterator[ScoredText]:
     """Scores splits of a run, then a file; words of `lines` in one row (`Run.score_corpus`)."""
+    # The words of a split are known.
+    split_run = dataclasses.replace(run, tokenizer="") if run.tokenizer else run
     for split in splits:
-        of_split, corpus = run.with_state(state), run.read(split)
+        of_split, corpus = split_run.with_state(state), run.read(split)
         yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus, lines))
     if file is not None:
         given = run.given(file)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from zoo.errors import UserError, named
 from zoo.sources import conllu, files, moses, table_rows
 from zoo.sources.source import Corpus, Source, ranged
-from zoo.sources.text import Text
+from zoo.sources.text import RawText, Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Suffixes of files in CoNLL-U.
@@ -189,8 +189,12 @@ def is_one(path: str, column: str = "text") -> bool:
     return column not in table_rows.header(first, table_rows.delimiter_of(file, first))
 
 
-def table(path: str, source: Source) -> Source:
-    """Returns the source that reads a table `read` cannot read: `source` if it is a `Text`."""
+def table(path: str, source: Source, language: str = "") -> Source:
+    """Returns the source that reads a table `read` cannot read, by the tokenizer of a language if
+    it is not "": else `source` if it is a `Text`."""
+    if language:
+        column = source.form.column
+        return RawText(path, path, (path,), column, language=language, lines="sentences")
     if isinstance(source, Text):
         return source
     return Text(train=path, validation=path, tests=(path,))
