@@ -96,7 +96,8 @@ class Training:
         check_least(self, "training", clip=0, patience=0, validate_every=0, steps=0)
         check_rates(self, "training", "average", "restart")
         check_seed(self.seed, "training.seed")
-        check_choices(self, "training", state=POLICIES, mean_over=("tokens", "pairs"))
+        check_choices(self, "training", state=("carried", "sentences"))
+        check_choices(self, "training", mean_over=("tokens", "pairs"))
         check_choices(self, "training", compute=("float32", "bfloat16"))
         if self.restart and self.state != "carried":
             raise UserError(
@@ -140,7 +141,8 @@ class Evaluation:
     """The evaluation of a model.
 
     Attributes:
-      state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
+      state: "carried" along contiguous batch rows, or "sentences", each from an empty state, or
+        "items", each from an empty state, with the state carried over an item's sentences.
       batch: the number of batch rows a text is cut into. With a carried state it changes the
         perplexity, for each batch row starts from an empty state; with sentences it does not.
       length: positions of a batch row in a step; changes the speed only.

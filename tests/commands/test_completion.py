@@ -55,7 +55,7 @@ def offered(tmp_path):
         ("zoo compare runs/f", ["runs/first", "runs/further/"]),
         ("zoo compare runs/first runs/fi", ["runs/first "]),
         ("zoo evaluate runs/first --data fi", ["first.txt "]),
-        ("zoo evaluate --state ", ["carried", "sentences"]),
+        ("zoo evaluate --state ", ["carried", "items", "sentences"]),
         ("zoo rescore tu", ["tune "]),
     ],
 )

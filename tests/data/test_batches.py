@@ -1,5 +1,6 @@
 """Batch rows by hand, and what holds of them whatever the text; buckets of pairs."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -94,6 +95,14 @@ def test_sentence_rows_by_hand():
     check(batches, expected)
 
 
+def test_the_state_is_carried_within_an_item():
+    items = np.array([0, 3])  # of the first sentence, and of the two others
+    batches = Batches(dataclasses.replace(TEXT, items=items), 1, 3, "items", 0)
+    check(batches, {"words": [[0, 1, 2, 0, 3, 0, 4, 5, 6]], "reset": [[1, 0, 0, 1, 0, 0, 0, 0, 0]]})
+    plain = Batches(TEXT, 1, 3, "items", 0)  # each sentence is an item
+    check(plain, {"reset": [[1, 0, 0, 1, 0, 1, 0, 0, 0]]})
+
+
 @pytest.mark.parametrize("state", ["carried", "sentences"])
 @pytest.mark.parametrize("batch", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("length", [1, 4, 50])
@@ -163,7 +172,7 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
 
 
 def test_what_cannot_be_laid_out_is_refused():
-    with pytest.raises(UserError, match="'words' is not known: give carried or sentences"):
+    with pytest.raises(UserError, match="'words' is not known: give carried or items or"):
         Batches(TEXT, 2, 3, "words", 0)
     with pytest.raises(UserError, match=r"set vocabulary.boundary to counted or uncounted"):
         Batches(TEXT, 2, 3, "sentences", None)

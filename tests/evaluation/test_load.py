@@ -192,6 +192,40 @@ def test_items_of_a_table_begin_with_an_empty_state(workdir, tmp_path, table):
     assert not np.isclose(row.log_perplexity, np.mean(expected), rtol=1e-5)
 
 
+STORY = "item\tzone\tword\n" + "".join(
+    f"{item}\t{zone}\t{word}\n"
+    for item, words in enumerate(("Le chat dort . Les chiens voient le chat .", "le chien ."))
+    for zone, word in enumerate(words.split())
+)
+
+
+def test_the_state_is_carried_within_an_item_of_several_sentences(workdir, tmp_path, capsys):
+    run = zoo.load(workdir)
+    first, second, third = (
+        ["le", "chat", "dort", "."],
+        ["les", "chiens", "voient", "le", "chat", "."],
+        ["le", "chien", "."],
+    )
+    carried = expected_surprisals(run, [[*first, "</s>", *second], third])
+    apart = expected_surprisals(run, [first, second, third])
+    rows = run.surprisal(STORY)
+    assert [row.sentence for row in rows] == [1] * 5 + [2] * 7 + [3] * 4
+    np.testing.assert_allclose([row.surprisal_nats for row in rows], carried, rtol=1e-5)
+    assert [row.counted for row in rows if row.word == "</s>"] == [False] * 3
+    rows = run.surprisal(STORY, "sentences")
+    np.testing.assert_allclose([row.surprisal_nats for row in rows], apart, rtol=1e-5)
+    (tmp_path / "t.tsv").write_text(STORY, encoding="utf-8")
+    (row,) = run.evaluate(data=str(tmp_path / "t.tsv"))
+    assert (row.state, row.sentences) == ("items", 3) and row.passport.endswith(".items.json")
+    words = [nats for at, nats in enumerate(carried) if at not in (4, 11, 15)]
+    np.testing.assert_allclose(row.log_perplexity, np.mean(words), rtol=1e-5)
+    capsys.readouterr()
+    command_table.run("score", [str(workdir), str(tmp_path / "t.tsv"), "--words"])
+    assert "2 items are divided into 3 sentences at . ! ? and …; --state items carries" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_run_on_tokenised_text_tokenises_other_texts(workdir, tmp_path, capsys):
     table = "item\tword\trt\n1\tLe\t3\n1\tchat,\t4\n1\tdort.\t5\n"
     (tmp_path / "t.tsv").write_text(table, encoding="utf-8")

@@ -310,6 +310,43 @@ def test_the_words_of_a_table_are_tokenised_as_their_sentence(read):
     assert spans(sentence)[1] == ("captain's", 4, 13)
 
 
+STORY = ["If", "Mr.", "Smith", "comes.", "The dog", "runs,", "too!", "Good.", "Bye."]
+
+
+def story(column="zone", words=STORY):
+    """A table of an item, with a numbered word or region a row."""
+    rows = "".join(f"1\t{number}\t{word}\n" for number, word in enumerate(words, 1))
+    return f"item\t{column}\tword\n{rows}"
+
+
+@pytest.mark.parametrize("language", ["", "en"])
+def test_an_item_of_several_sentences_is_divided_as_a_paragraph(read, language):
+    reading = Reading(language=language, boundary="</s>")
+    text = read(story() + "2\t1\tSo.\n", reading=reading)
+    lines = ["If Mr. Smith comes.", "The dog runs, too!", "Good.", "Bye.", "So."]
+    plain = read("".join(f"{line}\n" for line in lines), reading=reading)
+    assert text.corpus.sentences == plain.corpus.sentences
+    assert text.corpus.items == [0, 4] and plain.corpus.items is None
+    assert [(one.id, one.line) for one in text.sentences] == [
+        ("1", 2), ("1", 6), ("1", 9), ("1", 10), ("2", 11)
+    ]  # fmt: skip
+    assert [token.extra for one in text.sentences for token in one.tokens] == [
+        (str(number),) for number in (*range(1, 10), 1)
+    ]
+    assert spans(text.sentences[1])[0] == ("The dog", 0, 7)
+
+
+def test_items_without_boundaries_or_with_an_abbreviation_are_left_whole(read):
+    assert len(read(story()).sentences) == 1
+    whole = read(story(words=["Mr.", "Smith", "runs. He", "sat."]), reading=Reading(boundary="s"))
+    assert len(whole.sentences) == 1 and whole.corpus.items is None  # a row has one surprisal
+
+
+def test_a_range_of_sentences_begins_an_item(read):
+    given = read(story(), "t.tsv", Reading(boundary="</s>"), part="[1:3]")
+    assert given.corpus.items == [0] and len(given.corpus.sentences) == 2
+
+
 @pytest.mark.parametrize("language", ["", "en"])
 def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
     text = read(

@@ -87,6 +87,20 @@ def test_sentences(paragraph, expected):
     assert moses.sentences(paragraph, "en") == expected
 
 
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("a man sleeps . a dog runs , too . ", ["a man sleeps .", "a dog runs , too ."]),
+        ("mr. smith came . so did he !", ["mr. smith came .", "so did he !"]),
+        ("Really ? he asked . Yes .", ["Really ? he asked .", "Yes ."]),
+        ("Mr. Smith came. He left!", ["Mr. Smith came.", "He left!"]),
+    ],
+)
+def test_sentences_of_tokenised_text(paragraph, expected):
+    """Without capitals, marks that stand alone end sentences."""
+    assert moses.sentences(paragraph, "") == expected
+
+
 def test_a_language_without_rules():
     with pytest.raises(UserError, match=r"^data\.language is 'xx', for which Moses has no rules"):
         moses.check("xx", "data.language")

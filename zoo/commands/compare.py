@@ -9,7 +9,7 @@ from zoo.errors import UserError
 
 _SENTENCES = 20
 # Those of zoo.data.batches, which imports JAX: --help needs none.
-_POLICIES = ("carried", "sentences")
+_POLICIES = ("carried", "items", "sentences")
 
 
 COMPARE = (

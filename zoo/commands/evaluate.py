@@ -40,9 +40,7 @@ EVALUATE = (
     options.RUN,
     Option("--split NAME ...", "a split to evaluate; default: all but train"),
     Option("--data FILE", "a text, CoNLL-U, table of items, or pairs to evaluate, not splits"),
-    Option(
-        "--state", "default: the run's own, but sentences for tables of items", choices=POLICIES
-    ),
+    Option("--state", "default: the run's own; sentences or items of tables", choices=POLICIES),
     Option(
         "--minimal-pairs FILE ...",
         "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
@@ -110,7 +108,7 @@ SCORE = (
     Option("--split NAME", "with --words: a split of the run's data instead of FILE"),
     Option(
         "--state",
-        "with --words: state policy; default: sentences for FILE, the run's own for a split",
+        "with --words: state policy; default: sentences or items of FILE, the run's own of a split",
         choices=POLICIES,
     ),
     Option("--nbest", "FILE has n-best lists: id ||| hypothesis ||| ..."),

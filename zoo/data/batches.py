@@ -1,7 +1,7 @@
 """Batches of text and of sentence pairs, addressed by index, whatever the number of devices.
 
 A running text is laid out in B batch rows, the rows of a [B, L] array, and cut into batches of T
-columns. There are two policies:
+columns. There are three policies:
 
 - "carried": one long text cut into B equal batch rows; the state is carried from batch to batch,
   over sentence ends. The first word of a batch row is predicted from the word before it and an
@@ -9,6 +9,8 @@ columns. There are two policies:
 - "sentences": every sentence starts from the boundary word and an empty state; whole sentences fill
   the batch rows one after the other, so that a sentence's loss does not depend on batch rows or
   batches.
+- "items": the same of items of several sentences, such as a story: the state is carried over the
+  sentence ends within an item.
 """
 
 import dataclasses
@@ -21,7 +23,7 @@ import numpy as np
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError, check_least, check_rates
 
-POLICIES = ("carried", "sentences")
+POLICIES = ("carried", "items", "sentences")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,10 +54,10 @@ class Batches(Sequence):
             raise UserError(
                 f"the state policy {state!r} is not known: give {' or '.join(POLICIES)}."
             )
-        if state == "sentences" and boundary is None:
+        if state != "carried" and boundary is None:
             raise UserError(
-                "the state policy 'sentences' starts each sentence from the boundary word, and "
-                "this vocabulary has none: set vocabulary.boundary to counted or uncounted."
+                f"the state policy {state!r} starts from the boundary word, and this vocabulary "
+                "has none: set vocabulary.boundary to counted or uncounted."
             )
         self.text, self.batch = text, batch
         # Without a boundary, the first word of the text is context only.
@@ -64,7 +66,9 @@ class Batches(Sequence):
         if state == "carried":
             self._layout = _Carried(len(text.words), batch, 0 if boundary is not None else 1)
         else:
-            self._layout = _Sentences(text.starts, text.lengths, batch)
+            items = text.items if state == "items" else None
+            starts = text.starts if items is None else items
+            self._layout = _Sentences(starts, np.diff(np.append(starts, len(text.words))), batch)
         width = self._layout.width
         self._bounds = windows(width) if windows else equal_windows(width, length)
         self._restarts = restarts((len(self), batch)) if restarts else None

@@ -36,6 +36,8 @@ class EncodedText:
     strings: Strings | None = None
     # the pieces of each word, where words are split into subwords
     pieces: Sequence[Sequence[str]] | None = None
+    # int64, the positions of the first words of items; None if each sentence is an item
+    items: np.ndarray | None = None
 
     def __post_init__(self):
         if self.trained is None:

@@ -346,6 +346,7 @@ class Vocabulary:
             starts,
             trained,
             strings and Strings(placed(strings.log_within, 0.0), placed(strings.counts, -1)),
+            items=None if corpus.items is None else starts[corpus.items],
         )
 
     def _ids(self, words: Sequence[str], lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:

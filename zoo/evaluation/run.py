@@ -82,10 +82,12 @@ class Run:
 
     def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
-        items of a table, and for the sentences of any text with `lines`."""
+        items of a table, and for the sentences of any text with `lines`; "items" if an item has
+        several sentences and the run's own policy carries the state."""
         apart = (lines or given.items) and self.lexicon.boundary is not None
         if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
-            state = "sentences"
+            carried = given.items and self.experiment.evaluation.state == "carried"
+            state = "items" if carried and given.corpus.items else "sentences"
         return self.with_state(state)
 
     def with_tokenizer(self, language: str | None) -> Self:

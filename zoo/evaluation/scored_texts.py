@@ -58,6 +58,12 @@ class ScoredText(NamedTuple):
                 "each sentence starts from an empty state, so that little of the text is left "
                 "to learn from: see --state carried"
             ]
+        if items := self.corpus.items:
+            state, count = self.run.experiment.evaluation.state, len(self.corpus.sentences)
+            little += [
+                f"{len(items):,} items are divided into {count:,} sentences at . ! ? and …; "
+                f"--state items carries the state in an item, sentences empties it: {state} here"
+            ]
         return little + self.run.notes(self.corpus.sentences)
 
     def judgement(self, mixture: Mixture | None = None) -> Judgement:

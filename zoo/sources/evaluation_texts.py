@@ -49,6 +49,7 @@ class Sentence:
     tokens: list[Token]
     length: int
     extra: tuple[str, ...] = ()
+    begins_item: bool = True  # False: the item of the sentence before goes on
 
     @property
     def words(self) -> list[str]:
@@ -79,7 +80,11 @@ class GivenText:
     @property
     def corpus(self) -> Corpus:
         """The corpus of the sentences to score; raises UserError if it has no words."""
-        return self.source or Corpus(self.name, [sentence.words for sentence in self.judged])
+        judged = self.judged
+        first = [n for n, sentence in enumerate(judged) if sentence.begins_item or not n]
+        items = first if len(first) < len(judged) else None
+        words = [sentence.words for sentence in judged]
+        return self.source or Corpus(self.name, words, items=items)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -376,30 +381,45 @@ def _of_words(rows, path, name, reading, header):
         items[key] = item
     sentences = []
     for key, item in items.items():
-        number, row = item[0]
-        extras = [tuple(row[key] for key in columns) for _, row in item]
-        shared = tuple(
-            values[0] if len({*values}) == 1 else "" for values in zip(*extras, strict=True)
-        )
+        number = item[0][0]
+        extras = {line: tuple(row[name] for name in columns) for line, row in item}
+        end = None
         if item[-1][1]["word"] == reading.boundary:  # as the table of surprisal has it
-            item.pop()
-            shared = extras.pop()
+            end = extras[item.pop()[0]]
         if several := _several([row for _, row in item]):
             raise UserError(
                 f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
                 f"({several}): name the column that tells sentences apart 'condition' or "
                 "'subject', and sort by it and then by place."
             )
-        tokens = []
-        regions = _regions([row["word"] for _, row in item], reading)
-        for (at, _), token, extra in zip(item, regions, extras, strict=True):
-            if not token.words:
-                raise UserError(
-                    f"{path}, line {at}: the word is empty: give one, or leave the row out."
-                )
-            tokens.append(token._replace(extra=extra))
-        sentences.append(_sentence(number, row[keys[0]], tokens, extra=shared))
+        blank = [line for line, row in item if not row["word"].strip()]
+        if blank:
+            raise UserError(
+                f"{path}, line {blank[0]}: the word is empty: give one, or leave the row out."
+            )
+        parts = [*_sentence_parts(item, reading)] or [item]
+        for part in parts:
+            values = zip(*(extras[line] for line, _ in part), strict=True)
+            shared = tuple(column[0] if len({*column}) == 1 else "" for column in values)
+            regions = zip(part, _regions([row["word"] for _, row in part], reading), strict=True)
+            tokens = [token._replace(extra=extras[line]) for (line, _), token in regions]
+            extra = end if end is not None and part is parts[-1] else shared
+            sentence = _sentence(part[0][0] if part else number, key[0], tokens, extra=extra)
+            sentences.append(dataclasses.replace(sentence, begins_item=part is parts[0]))
     return GivenText(name, sentences, columns, items=True)
+
+
+def _sentence_parts(item, reading):
+    """Yields the rows of each sentence of an item, divided where a paragraph is."""
+    words = [" ".join(row["word"].split()) for _, row in item]
+    # An empty region ends with the words before it, and so belongs to their sentence.
+    row_ends = [end - 1 for end in itertools.accumulate(len(word) + bool(word) for word in words)]
+    line = " ".join(filter(None, words))
+    ends = moses.sentence_ends(line, reading.language) if reading.boundary else []
+    inner = sorted({*ends} & {*row_ends})
+    numbered = zip(row_ends, item, strict=True)
+    for _, rows in itertools.groupby(numbered, lambda pair: bisect.bisect_left(inner, pair[0])):
+        yield [row for _, row in rows]
 
 
 def _several(rows):
@@ -422,9 +442,10 @@ def _several(rows):
 
 def _regions(regions, reading):
     """Places regions of one or more words with blanks between them, and splits them as a line."""
-    placed = _placed([(region, ()) for region in regions], [" "] * len(regions))
+    spaces = [" " * bool(region) for region in regions]
+    placed = _placed([(region, ()) for region in regions], spaces)
     words: list[list[str]] = [[] for _ in placed]
     ends = [token.end for token in placed]
-    for token in tokens_of(" ".join(regions), reading):
+    for token in tokens_of(" ".join(filter(None, regions)), reading):
         words[bisect.bisect_left(ends, token.end)] += token.words
     return [token._replace(words=tuple(w)) for token, w in zip(placed, words, strict=True)]

@@ -9,6 +9,7 @@ one, and combining marks stay with their letters.
 
 import functools
 import html
+import itertools
 import re
 import unicodedata
 
@@ -91,21 +92,29 @@ def unescaped(word: str) -> str:
 
 def sentences(paragraph: str, language: str) -> list[str]:
     """Splits a paragraph into sentences, as Moses's split-sentences.perl does."""
-    parts, start = [], 0
-    for match in _END.finditer(paragraph):
-        if not match[3].islower() and not _continues(paragraph, match, language):
-            parts.append(paragraph[start : match.end(1)])
-            start = match.end()
-    parts.append(paragraph[start:])
-    return [one for part in parts for piece in _WIDE_END.split(part) if (one := piece.strip())]
+    bounds = itertools.pairwise([0, *sentence_ends(paragraph, language)])
+    return [piece for start, end in bounds if (piece := paragraph[start:end].strip())]
+
+
+def sentence_ends(paragraph: str, language: str) -> list[int]:
+    """Returns the position behind each sentence of a paragraph; the last is the paragraph's end."""
+    is_lower = not language and paragraph.islower()  # capitals do not tell where sentences begin
+    ends = {match.start() for match in _WIDE_END.finditer(paragraph)}
+    ends |= {
+        match.end(1)
+        for match in _END.finditer(paragraph)
+        if (not match[3].islower() or (is_lower and paragraph[match.start() - 1] == " "))
+        and not _continues(paragraph, match, language)
+    }
+    return sorted({*ends, len(paragraph)})
 
 
 def _continues(paragraph, match, language):
     """Whether the point of a match belongs to an abbreviation."""
-    if match[1] != ".":
-        return False
     end = match.start(1)
     before = paragraph[max(0, end - 100) : end].rpartition(" ")[2].lstrip(_OPENING)
+    if match[1] != "." or not before:
+        return False
     always, numeric = _prefixes(language)
     if before in numeric:
         return match[3].isdigit()

@@ -50,6 +50,7 @@ class Corpus:
       mixture: how an epoch of training draws its sentences; None to take each once.
       fused: {fused form: the words read in its place}, as in {"du": ("de", "le")}, for treebanks.
       source_text: for translations, the corpus of their sources, one for one; else None.
+      items: the first sentence of each item, such as a story; None if each sentence is an item.
 
     Example:
       >>> corpus = data.Corpus("a text", [["The", "cat"], ["the"]])
@@ -64,6 +65,7 @@ class Corpus:
     mixture: Mixture | None = None
     fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     source_text: "Corpus | None" = None
+    items: list[int] | None = None
 
     def __post_init__(self):
         if not any(self.sentences):
