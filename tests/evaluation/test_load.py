@@ -254,6 +254,21 @@ def test_a_run_on_tokenised_text_tokenises_other_texts(workdir, tmp_path, capsys
         zoo.load(workdir, tokenize="xx")
 
 
+def test_a_suite_in_json_is_refused(workdir, tmp_path):
+    (tmp_path / "s.json").write_text('{"meta": {}, "predictions": [], "items": []}')
+    with pytest.raises(UserError, match=r"s\.json is a test suite of SyntaxGym in JSON, .*\.csv"):
+        zoo.load(workdir).evaluate(data=str(tmp_path / "s.json"))
+
+
+def test_a_region_without_words_has_no_surprisal(workdir):
+    run = zoo.load(workdir)
+    rows = run.surprisal("item\tregion\tword\n1\t1\tle chat\n1\t2\t\n1\t3\tdort\n")
+    nats = [row.surprisal_nats for row in run.surprisal("le chat dort")]
+    assert (rows[1].word, rows[1].words, rows[1].surprisal_nats, rows[1].known) == ("", 0, 0, True)
+    found = [row.surprisal_nats for row in rows]
+    np.testing.assert_allclose(found, [nats[0] + nats[1], 0, *nats[2:]], rtol=1e-6)
+
+
 def test_a_text_in_the_column_of_the_data_is_read_on(workdir, tmp_path):
     (tmp_path / "t.tsv").write_text("text\tsource\nle chat dort .\ta\nles chats .\tb\n")
     (tmp_path / "t.txt").write_text("le chat dort .\nles chats .\n")

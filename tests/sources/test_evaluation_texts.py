@@ -347,6 +347,38 @@ def test_a_range_of_sentences_begins_an_item(read):
     assert given.corpus.items == [0] and len(given.corpus.sentences) == 2
 
 
+SUITE = """item_number,condition_name,region_number,region_name,content
+1,comma,1,Start,As the criminal
+1,comma,2,Comma,","
+1,comma,3,NP,the woman.
+1,none,1,Start,As the criminal
+1,none,2,Comma,
+1,none,3,NP,the woman.
+1,none,4,End,
+"""
+
+
+def test_a_suite_of_syntaxgym_has_regions_without_words(read):
+    text = read(SUITE, "suite.csv", Reading(boundary="</s>"))
+    assert text.columns == ("condition_name", "region_number", "region_name")
+    assert [sentence.id for sentence in text.sentences] == ["1", "1"]
+    assert text.corpus.items is None  # nor is the empty region after the full stop a sentence
+    first, second = text.sentences
+    assert first.words == ["As", "the", "criminal", ",", "the", "woman."]
+    assert second.words == ["As", "the", "criminal", "the", "woman."]
+    assert [token.words for token in second.tokens[1:]] == [(), ("the", "woman."), ()]
+    assert spans(second)[1:3] == [("", 16, 16), ("the woman.", 16, 26)]
+    own = SUITE.replace("_number", "").replace("condition_name", "condition")
+    renamed = read(own.replace("content", "word"), "own.csv", Reading(boundary="</s>"))
+    assert renamed.sentences == text.sentences
+
+
+def test_an_item_without_words_is_refused(read):
+    for table in ("item\tregion\tword\n1\t1\t\n1\t2\t \n", "item\tword\n1\t\n1\ta\n"):
+        with pytest.raises(UserError, match=r"line 2: the word is empty: .* in a column 'region'"):
+            read(table)
+
+
 @pytest.mark.parametrize("language", ["", "en"])
 def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
     text = read(

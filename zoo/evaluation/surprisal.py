@@ -51,7 +51,7 @@ def critical_note(run, given: GivenText) -> str | None:
         return None
     place = given.columns.index("critical")
     tokens = (token for sentence in given.judged for token in sentence.tokens)
-    regions = [[*token.words] for token in tokens if token.text == token.extra[place]]
+    regions = [[*t.words] for t in tokens if t.words and t.text == t.extra[place]]
     missing = run.experiment.vocabulary.missing(regions, run.lexicon)
     unknown = sum(not missing.keys().isdisjoint(region) for region in regions)
     if not unknown:
@@ -77,7 +77,7 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
             text.read_as(lexicon, begin, end),
             end - begin,
             not unknown[chosen].any(),
-            int(occurrences[chosen].min()),
+            int(min(occurrences[chosen], default=0)),
             total,
             total / math.log(2),
             bool(scores.counted[chosen].all()),

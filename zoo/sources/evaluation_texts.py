@@ -23,10 +23,10 @@ _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 _TREEBANKS = (".conllu", ".conll")
 _TABLES = (".tsv", ".csv")
 # Columns of a table that name an item, and that tell sentences of one item apart.
-_ITEMS = ("item", "id", "sentence", "sent_id")
-_KEYS = (*_ITEMS, "condition", "cond", "subject", "subj", "participant")
+_ITEMS = ("item", "id", "sentence", "sent_id", "item_number")
+_KEYS = (*_ITEMS, "condition", "cond", "condition_name", "subject", "subj", "participant")
 # Columns that number the words or regions of a sentence.
-_PLACES = ("position", "region")
+_PLACES = ("position", "region", "region_number")
 _OTHERS = ("word", "sentence", "critical", "good", "bad")
 
 
@@ -143,6 +143,8 @@ def known_names(header: list[str], *others: str) -> list[str]:
         first, mark, rest = name.partition("_")
         first = first.lower() if mark and first.lower() in ("sentence", "critical") else first
         found.append(known.get(low, first + mark + rest) if lower.count(low) == 1 else name)
+    if "item_number" in found and "word" not in found:  # a test suite of SyntaxGym
+        return ["word" if name.lower() == "content" else name for name in found]
     return found
 
 
@@ -393,9 +395,10 @@ def _of_words(rows, path, name, reading, header):
                 "'subject', and sort by it and then by place."
             )
         blank = [line for line, row in item if not row["word"].strip()]
-        if blank:
+        if blank and (len(blank) == len(item) or not {"region", "region_number"} & {*header}):
             raise UserError(
-                f"{path}, line {blank[0]}: the word is empty: give one, or leave the row out."
+                f"{path}, line {blank[0]}: the word is empty: give one, or leave the row out; an "
+                "item that has words may have empty regions, numbered in a column 'region'."
             )
         parts = [*_sentence_parts(item, reading)] or [item]
         for part in parts:

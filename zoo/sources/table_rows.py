@@ -288,6 +288,11 @@ def _text(row, column, path, number, setting, known) -> str | list[str] | None:
 
 
 def _missing(path, column, setting, names):
+    if {"items", "predictions"} <= {*names}:
+        return UserError(
+            f"{path} is a test suite of SyntaxGym in JSON, which is read as a table: write a .csv "
+            "file with the columns item_number, condition_name, region_number and content."
+        )
     some = "two" if setting == "data.columns" else "one"
     there = f"set {setting} to {some} of {named([*names])}" if names else "nor any other"
     return UserError(f"{path} has no column {column!r}: {there}.")
