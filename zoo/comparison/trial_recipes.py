@@ -21,8 +21,9 @@ from zoo.errors import UserError
 from zoo.evaluation.run import first_test
 from zoo.experiment import Experiment
 from zoo.models import SequenceToSequence
-from zoo.optimizers import SGD, Adagrad, Adam, Cosine
+from zoo.optimizers import Adam, Cosine
 from zoo.sources import files
+from zoo.training.updates import row_rule
 from zoo.trust import user_modules
 
 SOFTMAX = "softmax"
@@ -147,15 +148,9 @@ def _mixed(kind, experiment, words):
 def _by_rows(experiment, words):
     """Updates only the rows that a sampled loss reads, where the optimiser can."""
     training = experiment.training
-    match training.optimizer:
-        case SGD(momentum=0.0, weight_decay=0.0) | Adagrad() | Adam(weight_decay=0.0):
-            can = True
-        case _:
-            can = False
     averages = training.average or training.average_after is not None
-    if can and not averages and training.accumulate == 1:
-        return {"training.row_sparse": True}
-    return {}
+    dense = averages or training.accumulate > 1 or row_rule(training.optimizer, 1) is None
+    return {} if dense else {"training.row_sparse": True}
 
 
 def _importance(experiment, words):
