@@ -250,8 +250,7 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
         run = translator.runs[0]
         yield from run.experiment.source_of(translator.pairs(split)).sentences
     elif file and file != "-":
-        text = files.read_text(files.find(file))
-        yield from map(translator.read, text.removesuffix("\n").split("\n") if text else [])
+        yield from map(translator.read, files.lines(files.read(file)[1]))
     else:
         yield from map(translator.read, _standard_input())
 
@@ -390,24 +389,17 @@ def run_align(arguments: argparse.Namespace):
 
 def _pairs(arguments):
     """Reads both files; returns (source sentences, target sentences), each a list of words."""
-    from zoo.sources import files
+    from zoo.sources import pairs
 
     if arguments.run:
         return _pairs_of(arguments)
     source, target = arguments.source, arguments.target
     if target is None:
         raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
-    sides = []
-    for path in (source, target):
-        lines = files.lines(files.read(path)[1])
-        lines = [line.lower() for line in lines] if arguments.lower_case else lines
-        sides.append([[*map(sys.intern, line.split())] for line in lines])
-    sources, targets = sides
-    if len(sources) != len(targets):
-        raise UserError(
-            f"{source} has {len(sources):,} lines and {target} {len(targets):,}: give files whose "
-            "lines are translations of each other."
-        )
+    cased = str.lower if arguments.lower_case else str
+    rows = pairs.side_by_side(source, target)
+    words = ([[*map(sys.intern, cased(side).split())] for side in sides] for _, *sides in rows)
+    sources, targets = map(list, zip(*words, strict=True))
     return sources, targets
 
 

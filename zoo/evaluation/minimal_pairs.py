@@ -146,8 +146,7 @@ class PairScores:
 
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
-    file = files.find(path)
-    text = files.read_text(file)
+    file, text = files.read(path)
     lines = [one for one in enumerate(text.split("\n"), 1) if one[1].strip()]
     if not lines:
         raise UserError(f"{file} has no pairs: give a file with sentences.")

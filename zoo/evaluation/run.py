@@ -396,8 +396,7 @@ class Run:
 
 def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
     """Reads the words of a file, each once, in its order, without the marks of a lexicon."""
-    file = files.find(path)
-    text = files.read_text(file)
+    _, text = files.read(path)
     lines = [*enumerate(text.split("\n"), 1)]
     names = table_rows.header(text)
     if "word" in names and names != [lines[0][1]]:

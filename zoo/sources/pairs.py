@@ -179,7 +179,7 @@ class Pairs(Paths):
         """Yields the pairs of two files, or of a table."""
         files.check_path(path)
         if other is not None:
-            yield from _side_by_side(path, other)
+            yield from side_by_side(path, other)
             return
         if path.startswith("hub:"):
             place, table = path, table_rows.hub(path)
@@ -243,7 +243,7 @@ def _empty(row: Row) -> str | None:
     return next((name for name, side in named.items() if _NOTHING.fullmatch(side)), None)
 
 
-def _side_by_side(path, other) -> Iterator[Row]:
+def side_by_side(path: str, other: str) -> Iterator[Row]:
     """Yields the pairs of two files; raises UserError for different numbers of lines."""
     (first, source), (second, target) = map(files.read, (path, other))
     sources, targets = files.lines(source), files.lines(target)
