@@ -86,6 +86,14 @@ def test_files_are_no_sentences(loaded, name):
         loaded.score(given)
 
 
+def test_marks_around_a_sentence_are_its_boundary_and_part_of_a_prefix(loaded):
+    bare, marked = loaded.score(["le chat dort", "<s> le chat dort </s>"])
+    assert (marked.words, marked.log_prob) == (bare.words, bare.log_prob)
+    within = loaded.surprisal("le chat\n<s> le chat </s>\n")
+    assert [row.surprisal_nats for row in within[:3]] == [row.surprisal_nats for row in within[3:]]
+    assert loaded.words_in("le chat </s>") == ["le", "chat", "</s>"]
+
+
 def test_lines_with_their_ends_are_sentences(loaded):
     bare = loaded.score(["le chat", "les chats"])
     ended = loaded.score(["le chat\n", "les chats\n"])

@@ -18,11 +18,12 @@ from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
 from zoo.evaluation import passport, scored_texts
-from zoo.evaluation.run import Run
+from zoo.evaluation.run import Run, listed_words
 from zoo.evaluation.scored_texts import ScoredText
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.layers.char_convolution import Convolution
+from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
 
@@ -69,6 +70,14 @@ def words_file(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("zèbre\nle\ndort\n.\n\nles\nzébus\nchien\nle\nvoit\nours\n", encoding="utf-8")
     return path
+
+
+def test_marks_of_sentences_are_not_words_of_a_list(words_file):
+    """As vocabularies of SRILM have them; unless the lexicon has one as a word of its text."""
+    words = ("</s>", "<unk>", "le", "<eos>")
+    lexicon = Lexicon(words, np.ones(4, int), unknown="<unk>", boundary="</s>")
+    words_file.write_text("<s>\n</s>\n<unk>\n<eos>\n<pad>\nle\nzébus\n", encoding="utf-8")
+    assert [*listed_words(str(words_file), lexicon)] == ["<eos>", "le", "zébus"]
 
 
 @pytest.mark.slow

@@ -131,6 +131,19 @@ def test_base_10_and_the_sums_of_kenlm(call, trained, run, text):
     assert "Total" not in call(trained, text)[2]
 
 
+@pytest.mark.parametrize("mark", ["{} </s>", "<s> {} </s>", "{} <eos>", "[CLS] {} [SEP]"])
+def test_marks_around_a_line_are_the_boundary(call, trained, tmp_path, mark):
+    lines = ["le chat dort", "", "le chien voit", "le zèbre dort"]
+    plain, marked, lists = (tmp_path / name for name in ("plain.txt", "marked.txt", "lists"))
+    plain.write_text("\n".join(lines), encoding="utf-8")
+    marked.write_text("\n".join(map(mark.format, lines)), encoding="utf-8")
+    lists.write_text("".join(f"0 ||| {mark.format(line)}\n" for line in lines), encoding="utf-8")
+    rows = call(trained, plain)[1]
+    assert call(trained, marked)[1] == rows
+    listed = [row[1:-1] for row in call(trained, lists, "--nbest")[1][1:]]  # no id, no rank
+    assert listed == rows[1:]
+
+
 def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, nbest, tmp_path):
     file = tmp_path / "scores.tsv"
     code, printed, errors = call(trained, nbest, "--nbest", "--output", file)

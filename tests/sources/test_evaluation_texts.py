@@ -383,7 +383,7 @@ def test_an_item_without_words_is_refused(read):
 def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
     text = read(
         "item\tword\trt\n1\tit's\t3\n1\t</s>\t4\n2\tso\t5\n",
-        reading=Reading(language=language, boundary="</s>"),
+        reading=Reading(language=language),
     )
     first, second = text.sentences
     assert first.words == (["it", "'s"] if language else ["it's"])

@@ -163,6 +163,8 @@ READERS = {
     ),
     "text, blank lines": Reader(source(Text, blank_lines="kept"), lines("\n", "a"), 2500),
     "text, a line": Reader(source(Text), items("a b "), 5000),
+    "text, marks before it": Reader(source(Text), joined(items("<s> "), "a"), 1000),
+    "text, marks after it": Reader(source(Text), joined("a", items(" </s>")), 1000),
     "characters": Reader(source(Characters), items("ab"), 10_000),
     "csv, short rows": Reader(source(Text), lambda n: short_rows(n, ","), 500, ".csv"),
     "tsv, short rows": Reader(source(Text), lambda n: short_rows(n, "\t"), 500, ".tsv"),

@@ -237,7 +237,8 @@ def _interpolate(arguments):
         sentence_scores.check_hypotheses(run)
     run_interpolation.check_same_words(runs)
     first = next(iter(runs.values()))
-    lines = [text for _, text in files.read_lines(arguments.text) if text.strip()]
+    lines = [files.bare(text) for _, text in files.read_lines(arguments.text)]
+    lines = [line for line in lines if line.strip()]
     if not lines:
         raise UserError(f"{arguments.text} has no words: give a text that has some.")
     sentences = [sentence_scores.words_by(first, text) for text in lines]

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import named
 from zoo.lexicon import Lexicon
+from zoo.sources import files
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +45,14 @@ def looks_tokenised(counts: Mapping[str, int]) -> bool:
 
 
 def warn(counts: Mapping[str, int], language: str = ""):
-    """Logs a warning if a training text looks untokenised, many of its words having a mark, or is
-    tokenised for a language although it has <unk>."""
+    """Logs a warning if a training text looks untokenised, many of its words having a mark, is
+    tokenised for a language although it has <unk>, or has marks of sentences within its lines."""
+    if marks := [*filter(files.MARK.fullmatch, counts)]:
+        logger.warning(
+            "the training text has marks of sentences within its lines, where they are words: %s; "
+            "break the lines there, or delete the marks",
+            named(marks, 3),
+        )
     if language and counts.get("<unk>"):
         logger.warning(
             "the training text has <unk>, as tokenised text has, and the Moses tokenizer for %s "

@@ -147,7 +147,7 @@ class LoadedModel(Loaded):
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
         text = files.with_line_feeds(text)
         if self.lexicon.of_characters:
-            lines = texts.lines_of(text)
+            lines = texts.lines_of("\n".join(map(files.bare, text.split("\n"))))
             if sentence_scores.LINE_BREAK not in self.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
             letters = [[*piece] for piece in texts.pieces(lines)]
@@ -248,7 +248,7 @@ class LoadedModel(Loaded):
         if lexicon.of_characters and isinstance(sentence, str):
             return prompt_words(sentence, lexicon, vocabulary)
         if isinstance(sentence, str):
-            return sentence_scores.words_of(sentence, self.reading)
+            return sentence_scores.words_of(sentence, self.reading, marks=True)
         return [word for token in sentence for word in self.reading.words(token)]
 
     def _ids(self, words, rows):

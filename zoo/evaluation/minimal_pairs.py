@@ -229,7 +229,7 @@ def _of_labels(lines, path, reading):
     for number, line in lines:
         label, *cells = table_rows.cells(line, f"{path}, line {number}")
         sentence = "\t".join(cells)
-        words = sentence.split()
+        words = words_of(sentence, reading)
         if not cells or label not in _LABELS:
             fail(number, "not a labelled sentence")
         if not words:
@@ -237,11 +237,11 @@ def _of_labels(lines, path, reading):
         if label == "True":
             if good and not twins:
                 fail(number, "the True sentence before this one has no False twin")
-            good, good_words, twins = sentence, words_of(sentence, reading), 0
+            good, good_words, twins = sentence, words, 0
         elif good is None:
             fail(number, "a False sentence before any True one")
         else:
-            pairs.append(Pair(good_words, words_of(sentence, reading), (good, sentence)))
+            pairs.append(Pair(good_words, words, (good, sentence)))
             twins += 1
     if good and not twins:
         fail(number, "the last True sentence has no False twin")

@@ -409,7 +409,8 @@ def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[
         word = line if line in lexicon.ids else line.strip()
         if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
             raise UserError(f"{path}, line {number}: {word!r} is not a word: write one a line.")
-        if word and word not in (lexicon.boundary, lexicon.unknown):
+        is_listed = word in lexicon.ids or (word and not files.MARK.fullmatch(word))
+        if is_listed and word not in (lexicon.boundary, lexicon.unknown):
             words[word] = None
     if not words:
         raise UserError(f"{path} has no words: give a file with one a line.")

@@ -139,9 +139,10 @@ def rows(
         yield fields[0].strip(), number, words_of(text, reading)
 
 
-def words_of(text: str, reading: Reading) -> list[str]:
-    """Splits a line into the words that a model reads."""
-    return [word for token in evaluation_texts.tokens_of(text, reading) for word in token.words]
+def words_of(text: str, reading: Reading, marks: bool = False) -> list[str]:
+    """Splits a line into the words that a model reads; see `evaluation_texts.tokens_of`."""
+    tokens = evaluation_texts.tokens_of(text, reading, marks)
+    return [word for token in tokens for word in token.words]
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
@@ -250,6 +251,7 @@ def words_by(run, text: str) -> list[str]:
     """Splits a hypothesis into the words that a run reads, or into characters if it reads these."""
     if not run.lexicon.of_characters:
         return words_of(text, run.reading)
+    text = files.bare(text)
     text = text.lower() if run.experiment.vocabulary.lower_case else text
     ids = run.lexicon.ids
     # Not every lexicon has blanks, as in Chinese, or line breaks, which end a line.

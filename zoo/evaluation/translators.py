@@ -18,7 +18,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
 from zoo.runs import checksums
-from zoo.sources import moses
+from zoo.sources import files, moses
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Translator:
     def read(self, line: str) -> list[str]:
         """Splits a source into words, in the case in which the runs read it."""
         experiment = self.runs[0].experiment
-        words = moses.words(line, experiment.data.form.source_language)
+        words = moses.words(files.bare(line), experiment.data.form.source_language)
         lower_case = experiment.reading_of_sources.lower_case
         return [word.lower() for word in words] if lower_case else words
 

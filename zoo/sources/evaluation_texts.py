@@ -217,12 +217,13 @@ def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) 
     return GivenText(corpus.name, sentences, source=source, blank_lines="kept")
 
 
-def tokens_of(line: str, reading: Reading) -> list[Token]:
-    """Splits a line into tokens, at white space or by the rules of the reading's language."""
-    return [
-        Token(line[start:end], start, end, reading.words(line[start:end]))
-        for start, end in moses.spans(line, reading.language)
-    ]
+def tokens_of(line: str, reading: Reading, marks: bool = False) -> list[Token]:
+    """Splits a line into tokens, at white space or by the rules of the reading's language; marks of
+    the sentence around it are tokens only if asked for."""
+    first, last = (0, len(line)) if marks else files.bare_span(line)
+    spans = moses.spans(line[first:last], reading.language)
+    places = (slice(first + start, first + end) for start, end in spans)
+    return [Token(line[at], at.start, at.stop, reading.words(line[at])) for at in places]
 
 
 def _sentence(line, name, tokens, length=None, extra=()):
@@ -383,10 +384,12 @@ def _of_words(rows, path, name, reading, header):
         items[key] = item
     sentences = []
     for key, item in items.items():
+        while len(item) > 1 and files.MARK.fullmatch(item[0][1]["word"]):
+            del item[0]
         number = item[0][0]
         extras = {line: tuple(row[name] for name in columns) for line, row in item}
         end = None
-        if item[-1][1]["word"] == reading.boundary:  # as the table of surprisal has it
+        while item and files.MARK.fullmatch(item[-1][1]["word"]):  # as Zoo's own tables
             end = extras[item.pop()[0]]
         if several := _several([row for _, row in item]):
             raise UserError(
@@ -449,6 +452,6 @@ def _regions(regions, reading):
     placed = _placed([(region, ()) for region in regions], spaces)
     words: list[list[str]] = [[] for _ in placed]
     ends = [token.end for token in placed]
-    for token in tokens_of(" ".join(filter(None, regions)), reading):
+    for token in tokens_of(" ".join(filter(None, regions)), reading, marks=True):
         words[bisect.bisect_left(ends, token.end)] += token.words
     return [token._replace(words=tuple(w)) for token, w in zip(placed, words, strict=True)]

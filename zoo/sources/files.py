@@ -8,6 +8,7 @@ import functools
 import glob
 import gzip
 import io
+import itertools
 import logging
 import lzma
 import os
@@ -390,8 +391,50 @@ def _told(path, chosen):
 def lines_at(
     path: str, column: str, streaming: bool, setting: str = "data.column", after: tuple = ()
 ) -> Iterator[str]:
-    """Yields the lines of texts at a path without a range, with some lines after each file."""
+    """Yields the `bare_lines` of texts at a path without a range, with some after each file."""
     check_path(path)
+    yield from bare_lines(_lines_at(path, column, streaming, setting, after), path)
+
+
+# A mark of a sentence, such as </s>, is the boundary at an edge of a line, as for SRILM's tools;
+# within a line it is a word.
+MARK = re.compile(r"(?i:</?s>|<(?:[bes]os|start|end|pad)>|\[(?:cls|sep|pad)]|<\|endoftext\|>)")
+_BEGINNING = re.compile(rf"(?:\s*{MARK.pattern}(?!\S)\s*)*+")
+
+
+def bare_span(line: str) -> tuple[int, int]:
+    """Returns the positions (start, end) of a line's text, without the marks around it."""
+    start = _BEGINNING.match(line).end()  # type: ignore[union-attr]
+    text = line[start:]  # whose first word is not a mark
+    if any(map(MARK.fullmatch, text.rsplit(None, 1)[1:])):
+        marks = itertools.takewhile(MARK.fullmatch, reversed(text.split()))
+        text = text.rsplit(None, len([*marks]))[0]
+    return start, start + len(text)
+
+
+def bare(line: str) -> str:
+    """Returns a line without the marks around it, its white space unchanged if it has none."""
+    if "<" not in line and "[" not in line:  # as nearly all lines
+        return line
+    return line[slice(*bare_span(line))]
+
+
+def bare_lines(lines: Iterable[str], path: str) -> Iterator[str]:
+    """Yields lines without marks of sentences around them; a warning counts lines with marks."""
+    total = marked = 0
+    for line in lines:
+        text = bare(line)
+        total += bool(line.strip())
+        marked += len(text) < len(line)
+        yield text
+    if marked:
+        warn_once(
+            f"{path}: {marked:,} of {total:,} lines begin or end with marks such as </s> or <eos>, "
+            "which are read as the boundary (see vocabulary.boundary), not as text"
+        )
+
+
+def _lines_at(path, column, streaming, setting, after):
     if table := table_rows.data_set(path, streaming):
         yield from table_rows.lines_of(table, path, column, setting)
         return

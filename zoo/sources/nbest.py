@@ -70,6 +70,11 @@ def number_of(text: object, where: str, what: str) -> float:
     return value
 
 
+def spaced(text: str) -> str:
+    """Returns the words of a hypothesis or reference, without marks around it, a blank between."""
+    return " ".join(files.bare(text).split())
+
+
 # Numbered lines, {name: file of costs}, and (format, lists).
 _Lines = Iterator[tuple[int, str]]
 _Costs = Mapping[str, str] | None
@@ -219,7 +224,7 @@ def _of_fields(lines, path, _costs):
         if len(others) > 1 and others[1].strip():
             score = number_of(others[1].strip(), where, "the score")
         rest = tuple(field.strip() for field in others[2:])
-        hypothesis = Hypothesis(number, without_alignments(words), features, score, rest)
+        hypothesis = Hypothesis(number, spaced(without_alignments(words)), features, score, rest)
         yield id.strip(), id.strip(), [hypothesis], None
 
 
@@ -256,7 +261,8 @@ def _of_kaldi(lines, path, costs):
             features[name] = -number_of(values[0], where, f"the cost of {key}")
         # Without a total score, each cost counts once, as where Kaldi's lattices are searched.
         score = math.fsum(features.values()) if features else None
-        hypothesis = Hypothesis(number, " ".join(words), features, score, rank=int(match[2]))
+        text = spaced(" ".join(words))
+        hypothesis = Hypothesis(number, text, features, score, rank=int(match[2]))
         yield match[1], match[1], [hypothesis], None
     for name, file in columns.items():
         for cost_number, cost_line in file:
@@ -339,7 +345,7 @@ def _of_json(lines, path, _costs):
         references = (text for text in map(_reference, (value, *items)) if text is not None)
         # Two whole lists with one id have different keys: the second is refused.
         key = None if items[0] is value else number
-        yield (str(id), key), id, hypotheses, next(references, None)
+        yield (str(id), key), id, hypotheses, next(map(files.bare, references), None)
 
 
 def _reference(value):
@@ -423,7 +429,7 @@ def _hypothesis(value, number, where):
     score = value.get("score")
     return Hypothesis(
         number,
-        " ".join(text.split()),
+        spaced(text),
         {
             name: number_of(item, where, f"the feature {name!r}")
             for name, item in value.items()
@@ -477,7 +483,7 @@ def read_best(path: str) -> dict[str, str]:
                 f"{path}, line {number}: the id {id.strip()!r} comes twice: write an id, a tab "
                 "and the words on each line, and each id once."
             )
-        best[id.strip()] = " ".join("".join(words).split())
+        best[id.strip()] = spaced("".join(words))
     return best
 
 
@@ -547,7 +553,7 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
             wrong = f"the id {id!r} comes twice: keep one of its references"
         if wrong:
             raise UserError(f"{path}, line {number}: {wrong}.")
-        references[id or ""] = " ".join(words.split())
+        references[id or ""] = spaced(words)
     missing = [id for id in ids if id not in references]
     if missing:
         raise UserError(

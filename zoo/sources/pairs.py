@@ -194,7 +194,8 @@ class Pairs(Paths):
                 yield from _of_cells(files.read_text(place), place)
                 return
         for number, sides in table_rows.texts(table, place, self.columns, "data.columns"):
-            source, target = (" ".join(x) if isinstance(x, list) else x or "" for x in sides)
+            texts = (" ".join(x) if isinstance(x, list) else x or "" for x in sides)
+            source, target = map(files.bare, texts)
             yield f"{place}, row {number}", source, target
 
 
@@ -254,8 +255,8 @@ def side_by_side(path: str, other: str) -> Iterator[Row]:
             f"this file {long[0]:,}: give two files with corresponding lines."
         )
     for number, sides in enumerate(zip(sources, targets, strict=True), 1):
-        at = second if sides[0].split() else first
-        yield f"{at}, line {number}", *sides
+        source, target = map(files.bare, sides)
+        yield f"{second if source.strip() else first}, line {number}", source, target
 
 
 def _of_cells(text, path) -> Iterator[Row]:
@@ -268,7 +269,8 @@ def _of_cells(text, path) -> Iterator[Row]:
                 f"{path}, line {number}: {found}, where a source, one tab and its translation "
                 "should be: correct the line, or give two files."
             )
-        yield f"{path}, line {number}", cells[0], cells[1]
+        source, target = map(files.bare, cells)
+        yield f"{path}, line {number}", source, target
 
 
 def are_two(path: str) -> bool:
@@ -476,7 +478,7 @@ class Prefixed(FileSource):
     def _pairs(self, path) -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
         """Yields (place, words of the question, words of the answer) of each pair of a file."""
         for number, cells in table_rows.lines(files.read_text(path), path):
-            columns = [cell.split() for cell in cells]
+            columns = [files.bare(cell).split() for cell in cells]
             if not any(columns):
                 continue
             where = f"{path}, line {number}"

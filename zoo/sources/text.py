@@ -172,9 +172,9 @@ LONGEST_PIECE = 1000
 class Characters(FileSource):
     """Text files, character by character; a line with its line break is a sentence.
 
-    Spaces and blank lines are kept as characters, so that the text can be restored exactly. Use a
-    vocabulary with boundary="none". A line of more than 1,000 characters counts as several, so that
-    a range can divide a text of a single line.
+    Spaces and blank lines are kept as characters, so that the text can be restored exactly, except
+    for marks such as </s> around its lines. Use a vocabulary with boundary="none". A line of more
+    than 1,000 characters counts as several, so that a range can divide a text of a single line.
 
     Attributes:
       train: path of a UTF-8 text, or of a folder or pattern of texts, which are read one after
@@ -195,9 +195,9 @@ class Characters(FileSource):
 
     def written(self, path: str) -> list[str]:
         """Returns the lines of a file, each with its line break, cut into pieces."""
-        *others, last = (lines_of(files.read_text(file)) for file in files.text_files(path))
-        ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
-        return pieces([line for of_file in (*ended, last) for line in of_file])
+        *others, last = map(files.read_text, files.text_files(path))
+        text = "\n".join([*(text.removesuffix("\n") for text in others), last])
+        return pieces(lines_of("\n".join(files.bare_lines(text.split("\n"), path))))
 
 
 def pieces(lines: list[str]) -> list[str]:
