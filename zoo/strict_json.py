@@ -11,6 +11,7 @@ import pathlib
 import re
 from typing import Any
 
+from zoo import regular_files
 from zoo.errors import UserError, shortened
 
 # The greatest number of nested objects and lists, through which functions recurse.
@@ -57,7 +58,7 @@ def loads(text: str, finite: bool = True) -> Any:
 def read(path: pathlib.Path, shape: dict | None = None) -> dict:
     """Reads the JSON object of a file."""
     try:
-        value = loads(path.read_text(encoding="utf-8"))
+        value = loads(regular_files.read_text(path))
         check(value, shape or {})
     except OSError as error:
         raise UserError(

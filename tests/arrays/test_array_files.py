@@ -69,3 +69,57 @@ def test_objects_and_two_arrays_of_one_name_are_refused(tmp_path):
         for _ in range(2):
             archive.writestr("a.npy", header((1,)) + bytes(8))
     refused(tmp_path / "b.npz", "two arrays with the same name")
+
+
+def test_offsets_by_hand():
+    lengths = np.array([2, 0, 3], np.uint8)
+    offsets = array_files.offsets(lengths, 5, "lengths", "words")
+    assert offsets.tolist() == [0, 2, 2, 5] and offsets.dtype == np.int64
+    assert array_files.offsets(np.zeros(0, int), 0, "lengths", "words").tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        np.array([2, 2]),
+        np.array([6, -1]),
+        np.array([2**62] * 4 + [5]),  # 2^64 + 5
+        np.array([2**63, 2**63, 5], np.uint64),
+        np.array([2**64 - 1, 6], np.uint64),
+        np.array([255, 6], np.uint8),  # 5, if it wrapped at 8 bits
+        np.array([-128, -128, 127, 127, 7], np.int8),
+    ],
+)
+def test_lengths_of_another_array_are_refused_though_their_sum_wraps(lengths):
+    with pytest.raises(ValueError, match="lengths do not add up to words"):
+        array_files.offsets(lengths, 5, "lengths", "words")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.uint32, np.int8, np.uint8])
+def test_offsets_that_fall_are_refused_in_every_type(kind):
+    array_files.check_offsets(np.array([0, 0, 3, 127], kind), "offsets")
+    with pytest.raises(ValueError, match="offsets has 2 at 3: offsets start at 0 and never fall"):
+        array_files.check_offsets(np.array([0, 0, 3, 2], kind), "offsets")
+    with pytest.raises(ValueError, match="offsets has 1 at 0"):
+        array_files.check_offsets(np.array([1, 2], kind), "offsets")
+
+
+@pytest.mark.parametrize("dtype", ["|V4", ">i4", "<f16", "<c8", [("a", "<i4")]])
+def test_what_is_no_number_of_this_machine_is_refused(tmp_path, dtype):
+    (tmp_path / "a.npy").write_bytes(header((1,), dtype) + bytes(np.dtype(dtype).itemsize))
+    with pytest.raises(ValueError, match=r"a\.npy is not an array of numbers"):
+        array_files.mapped(tmp_path / "a.npy")
+
+
+@pytest.mark.filterwarnings("ignore:Reading `.npy`")  # one with 1L, of Python 2
+def test_a_damaged_header_is_a_value_error(tmp_path):
+    whole, random = header((9,)) + bytes(72), np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for place in random.integers(0, 70, random.integers(1, 4)):
+            damaged[place] = random.choice([*b"()[]{},'\"\\019L<>|ifOUV :\n", 0, 200, 255])
+        (tmp_path / "a.npy").write_bytes(damaged)
+        try:
+            array_files.mapped(tmp_path / "a.npy")
+        except ValueError as error:
+            assert str(error)

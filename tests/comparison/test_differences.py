@@ -46,15 +46,18 @@ def test_only_fields_that_differ_are_shown():
 
 def test_components_of_one_class_are_compared_field_by_field():
     recipes = [recipe([], background={**UNIGRAM, "smoothing": 1}), recipe([], background=UNIGRAM)]
-    assert seeds.differing(recipes) == ["vocabulary.background.smoothing"]
+    assert [path for path, _ in seeds.differing(recipes)] == ["vocabulary.background.smoothing"]
     recipes.append(recipe([], epochs=4))
-    assert seeds.differing(recipes) == ["vocabulary.background", "training.epochs"]
+    assert [path for path, _ in seeds.differing(recipes)] == [
+        "vocabulary.background",
+        "training.epochs",
+    ]
 
 
 def test_fields_that_older_recipes_lack_are_off():
     older, newer = (recipe([TAGS, of("TopWords", count=9)]) for _ in range(2))
     newer["training"] |= {"windows": None, "restart": 0.0, "frozen": []}
-    assert seeds.differing([older, newer]) == []
+    assert [path for path, _ in seeds.differing([older, newer])] == []
     newer["training"]["restart"] = 0.05
     assert seeds.lines({"older": older, "newer": newer}, {}) == [
         "fields in which the runs differ:",
@@ -90,7 +93,7 @@ def test_null_and_0_differ():
     one, other = recipe([]), recipe([])
     one["training"] |= {"average_after": None}
     other["training"] |= {"average_after": 0}
-    assert seeds.differing([one, other]) == ["training.average_after"]
+    assert [path for path, _ in seeds.differing([one, other])] == ["training.average_after"]
 
 
 def test_texts_that_gave_features_are_named_with_their_digests():
@@ -115,3 +118,17 @@ def test_compare_names_the_head_alone_and_prints_the_differences(tmp_path):
     assert [line.split()[1] for line in lines[1:3]] == ["LogLinear", "LogLinear"]
     assert "  vocabulary.features: TopWords(count=9) (words)" in lines
     assert not any("smoothing" in line or "epochs" in line for line in lines)
+
+
+def test_fields_of_other_programs_may_have_dots_in_their_names():
+    one, other = recipe([]), recipe([])
+    one["training"] |= {"a.b": 1, "": 3}
+    other["training"] |= {"a.b": 2}
+    assert seeds.differing([one, other]) == [("training.a.b", [1, 2]), ("training.", [3, None])]
+    assert seeds.lines({"one": one, "other": other}, {}) == [
+        "fields in which the runs differ:",
+        "  training.a.b: 1 (one)",
+        "  training.a.b: 2 (other)",
+        "  training.: 3 (one)",
+        "  training.: none (other)",
+    ]

@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.comparison.test_compare import keep
 from tests.training import small
 from zoo import configuration
 from zoo.comparison import learning_curves
+from zoo.comparison.comparison import Group
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.runs.seen_texts import SeenTexts, Texts
@@ -139,3 +141,45 @@ def test_a_picture_is_written(tmp_path):
     run = run_of(tmp_path / "a", [5.0, 4.0])
     learning_curves.report([run], str(tmp_path / "curves.svg"))
     assert ">a</text>" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
+
+
+def test_a_first_epoch_that_ends_at_step_0_is_refused():
+    lines = [{"step": step, "epoch": step, learning_curves.LOSS: 2.0} for step in (0, 1)]
+    with pytest.raises(UserError, match=r"the first epoch has not ended .*: give --against step"):
+        learning_curves.points(lines, "epoch")
+
+
+@pytest.mark.parametrize("loss", ["1e308", "-1e308", "1e39", "1" + "0" * 299])
+def test_a_loss_beyond_float32_is_refused(tmp_path, loss):
+    (tmp_path / METRICS).write_text(f'{{"step": 1, "validation_log_perplexity": {loss}}}\n')
+    with pytest.raises(UserError, match=r"metrics.jsonl, line 1, .* which is no loss of float32"):
+        learning_curves.read(tmp_path / METRICS, learning_curves.FIELDS["step"])
+
+
+# What an edit puts in the place of a value.
+VALUES = ["null", "true", "-1", "0", "1e308", "-1e308", "9223372036854775808", '"nan"', '"-inf"']
+VALUES += ["1" * 400, '"x"', "[]", "{}", "1.5", "NaN", "1e-320", ""]
+
+
+@pytest.mark.parametrize("against", learning_curves.FIELDS)
+def test_a_damaged_file_is_drawn_or_refused_in_one_sentence(tmp_path, against):
+    random, file = np.random.default_rng(0), tmp_path / METRICS
+    fields = learning_curves.WITH_TRAINING[against]
+    line = '{"step": %s, "epoch": %s, "seconds": %s, "epoch_training_loss": %s, "%s": %s}'
+    seen = set()
+    for _ in range(200):
+        values = [["5", "0", "1.5", "3.0", learning_curves.LOSS, "2.5"] for _ in range(3)]
+        values[1][:2], values[2][:2] = ["10", "1"], ["15", "2"]
+        for row, place in random.integers(0, (3, 6), (2, 2)):
+            values[row][place] = random.choice(VALUES)
+        file.write_text("\n".join(line % tuple(row) for row in values))
+        try:
+            lines = learning_curves.read(file, fields)
+            if lines:
+                curve = learning_curves.Curve.of(Group("a", 0, ("a",)), [lines] * 2, against)
+                assert [*learning_curves.table({curve.recipe: [lines] * 2})]
+                [*map(learning_curves.mean_curve, (curve.validation, curve.training))]
+                seen.add("drawn")
+        except UserError:
+            seen.add("refused")
+    assert seen == {"drawn", "refused"}

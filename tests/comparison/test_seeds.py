@@ -64,3 +64,28 @@ def test_a_head_has_its_number_in_every_picture():
     assert seeds.numbers_of([*heads], [*heads.values()]) == [1, 0, 2]
     alone = {"log": "zoo.heads:LogLinear", "a log": "zoo.heads:LogLinear", "b": ""}
     assert seeds.numbers_of([*alone], [*alone.values()]) == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "reason"),
+    [
+        ({"model": 3}, "model is 3, where an object should be"),
+        ({"model": {"head": "Softmax"}}, 'model.head is "Softmax", where an object should be'),
+        ({"model": {"head": {"component": []}}}, "model.head.component is a list, where text"),
+        ({"training": "long"}, 'training is "long", where an object should be'),
+        ({"training": {"seed": [1]}}, "training.seed is a list, where a whole number should be"),
+        ({"data": {"component": 1}}, "data.component is 1, where text should be"),
+    ],
+)
+def test_a_recipe_of_other_types_is_refused(tmp_path, recipe, reason):
+    folder = keep(tmp_path / "a")
+    (tmp_path / "a" / "experiment.json").write_text(json.dumps(recipe))
+    with pytest.raises(UserError, match=rf"a has a recipe that cannot be read \({reason}"):
+        tables([folder])
+
+
+def test_a_recipe_may_lack_its_parts(tmp_path):
+    folder = keep(tmp_path / "a")
+    for recipe in ({"model": None, "training": None}, {"model": {"head": None}, "data": None}):
+        (tmp_path / "a" / "experiment.json").write_text(json.dumps(recipe))
+        assert tables([folder])

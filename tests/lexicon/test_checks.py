@@ -53,6 +53,11 @@ WRONG_VALUES = {
         {"counts": changed(FULL.counts, 5, -3)},
         "counts has -3 for 'word 5': give 0 or more",
     ),
+    "counts: many": ({"counts": np.full(13, 2**62)}, "counts add up to 2^63 or more: give counts"),
+    "offsets: falling, unsigned": (
+        {"feature_offsets": changed(FULL.feature_offsets, 4, 2).astype(np.uint32)},
+        "feature_offsets has 2 at 4: offsets start at 0",
+    ),
     "offsets: none": ({"feature_offsets": None}, "feature_offsets is None where there is feature"),
     "offsets: first": (
         {"feature_offsets": FULL.feature_offsets + 1},
@@ -142,6 +147,7 @@ def test_a_damaged_file_is_an_error_of_the_user(tmp_path):
         ("words", np.frombuffer(b"7", np.uint8)),
         ("left_out", np.frombuffer(b"[1]", np.uint8)),
         ("fused", np.frombuffer(b"[1]", np.uint8)),
+        ("left_out", np.frombuffer(b'{"a": %d}' % 2**63, np.uint8)),
         ("of_a_later_version", np.zeros(3)),
         ("digest", np.zeros(3, np.uint8)),
     ):
@@ -165,3 +171,16 @@ def test_other_words_have_no_features():
     assert (other.unknown, other.boundary) == ("word 1", "word 0")
     assert other.tables() == {}
     assert other.log_background is None
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int16])
+def test_features_are_those_of_their_numbers_in_any_type(kind):
+    of_kind = dataclasses.replace(
+        FULL,
+        feature_offsets=FULL.feature_offsets.astype(kind),
+        feature_ids=FULL.feature_ids.astype(kind),
+    )
+    np.testing.assert_array_equal(of_kind.signatures[0], FULL.signatures[0])
+    words = FULL.words[4:0:-1]
+    for word in range(len(words)):
+        assert of_kind.of_words(words).features_of(word) == FULL.of_words(words).features_of(word)

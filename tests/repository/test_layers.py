@@ -9,7 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 # A room may use those on the floors below it, and no other.
 FLOORS = (
-    ("errors", "lazy", "version"),
+    ("errors", "lazy", "regular_files", "version"),
     ("strict_json", "temporary_files", "component_registry"),
     ("arrays", "trust", "alignment", "distributed"),
     ("losses", "lexicon", "configuration", "sources", "optimizers"),

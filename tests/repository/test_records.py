@@ -215,6 +215,10 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
     np.savez(tmp_path / "table.npz", **arrays)
     with pytest.raises(UserError, match=r"table\.npz has the scores of another .* one/test\.carr"):
         text_report.tables([str(file)])
+    (tmp_path / "table.npz").write_bytes(b"PK\3\4 no archive")
+    with pytest.raises(UserError, match=r"table\.npz cannot be read \(.*: put back a copy of it"):
+        keep.keep(file, [tmp_path / "one"])
+    assert file.read_bytes() == before
 
 
 def answered(folder, right):

@@ -4,13 +4,14 @@ import json
 import math
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from tests import tables
 from zoo import version
-from zoo.commands import command_table
+from zoo.commands import command_table, options
 from zoo.errors import UserError
 from zoo.evaluation import translation_quality
 from zoo.runs import output_files
@@ -176,3 +177,17 @@ def test_a_revision_is_dirty_if_its_code_was_changed_but_not_by_outputs(tmp_path
     module.write_text("changed = True")
     assert revision() == f"{clean}-dirty"
     output_files.revision.cache_clear()
+
+
+def test_a_table_has_no_command_to_a_terminal():
+    row = output_files.line(["\x1b[31m", "\x07", "\x9b2J", "\x7f", "\x85", "\u200d", "\x92"])
+    assert row == '"\\x1b[31m"\t"\\x07"\t"\\x9b2J"\t"\\x7f"\t"\x85"\t"\u200d"\t"\x92"\n'
+
+
+def test_words_of_a_model_are_no_commands_to_a_terminal(capsys, monkeypatch):
+    lines = ["a\t\x1b[31m\u202e\n"]
+    options.write(lines, None, "the table")
+    assert capsys.readouterr().out == lines[0]  # a file has them as they are
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    options.write(lines, None, "the table")
+    assert capsys.readouterr().out == "a\t\\x1b[31m\\u202e\n"

@@ -208,14 +208,16 @@ def run_generate(arguments: argparse.Namespace):
         note = f"{empty:,} of {len(texts):,} texts end with the prompt: the next word is"
         change = "give another --prompt, --seed or --temperature"
         options.print_notes([f"{note} {run.lexicon.boundary}; {change}"])
-    for number, words in enumerate(texts):
+
+    def text(number, words):
         if arguments.features:
             opened = run.experiment.vocabulary.open_words(run.lexicon)
-            print(with_features(words, run.lexicon, opened), end="\n\n")
-        elif characters:
-            print(*([_RULE] if number else []), "".join(words).removeprefix(_BREAK), sep="\n")
-        else:
-            print(run.joined(words))
+            return f"{with_features(words, run.lexicon, opened)}\n\n"
+        if characters:
+            return f"{_RULE}\n" * bool(number) + "".join(words).removeprefix(_BREAK) + "\n"
+        return f"{run.joined(words)}\n"
+
+    options.write(itertools.starmap(text, enumerate(texts)), None, "the texts")
 
 
 # ---------------------------------------- zoo words: the lexicon of a run

@@ -345,6 +345,8 @@ def write(lines: Iterable[str], file: str | None, what: str):
         from zoo.runs import output_files
 
         output_files.write_lines(file, lines, what)
+    elif sys.stdout.isatty():  # words of somebody else's model may be commands to it
+        sys.stdout.writelines("\t".join(map(printable, line.split("\t"))) for line in lines)
     else:
         sys.stdout.writelines(lines)
 

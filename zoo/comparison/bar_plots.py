@@ -294,7 +294,7 @@ def plot_agreement(
                 "to --split."
             )
         if not there:
-            micro = "Micro" in runs.recipes[name].get("data", {}).get("component", "")
+            micro = "Micro" in ((runs.recipes[name].get("data") or {}).get("component") or "")
             how = f"compare --micro {path}" if micro else f"evaluate {path} --agreement"
             raise UserError(f"{path} has no accuracy on pairs: python -m zoo {how}.")
     every = [one for one in cases if cases[one].keys() == {*runs.paths.values()}]

@@ -89,13 +89,13 @@ class Comparison:
 
     def grouped(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
         """Gives groups of runs their names and numbers; a head has its number in every picture."""
-        heads = [self.recipes[runs[0]].get("model", {}).get("head", {}) for runs in groups]
-        numbers = seeds.numbers_of(names, [head.get(seeds.COMPONENT, "") for head in heads])
+        heads = [seeds.head_of(self.recipes[runs[0]]) for runs in groups]
+        numbers = seeds.numbers_of(names, heads)
         return [Group(*one) for one in zip(names, numbers, groups, strict=True)]
 
     def translates(self, run: str) -> bool:
         """Whether a run is an encoder-decoder."""
-        return "source_embedding" in self.recipes[run].get("model", ())
+        return "source_embedding" in (self.recipes[run].get("model") or ())
 
     def key(self, run: str, passport: dict | None = None) -> tuple[str, Any]:
         """Returns (the recipe of a run but for its seed, "" if it is not known; the seed)."""

@@ -1,5 +1,6 @@
 """Learning curves of runs: validation against steps, epochs or minutes, by recipe."""
 
+import math
 import pathlib
 import shlex
 import statistics
@@ -16,11 +17,12 @@ from zoo.evaluation import records
 from zoo.evaluation.results import check_comparable, quantity
 from zoo.runs import output_files, seen_texts
 from zoo.runs.output_files import aligned
-from zoo.runs.workdir import METRICS, Workdir
+from zoo.runs.workdir import METRICS, Workdir, read_bytes
 
 # -------- validations of a run while it trained, read from its metrics.jsonl or its record
 
 LOSS, TRAINING = "validation_log_perplexity", "epoch_training_loss"
+_LARGEST = float(np.finfo(np.float32).max)  # of a loss that is finite
 _STEP = {"step": int, LOSS: float, TRAINING: float | None}
 # Fields of each validation that a curve needs, by the horizontal axis.
 FIELDS: dict[str, dict] = {
@@ -69,7 +71,7 @@ def of_paths(
 def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
     """Reads the lines of a metrics.jsonl that belong to validations."""
     found = []
-    for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
+    for number, line in enumerate(read_bytes(metrics).splitlines(), 1):
         values = strict_json.object_or_none(line) or {}
         if LOSS in values:
             _check([values], fields, f"{metrics}, line {number},")
@@ -96,7 +98,8 @@ def _steps_per_epoch(lines):
     """Returns the number of steps of the first epoch, whose last validation ends it."""
     first, last = lines[0]["epoch"], lines[-1]["epoch"]
     of_first = [line for line in lines if line["epoch"] == first]
-    if first != 0 or (last == first and len(of_first) > 1):
+    ended = first == 0 and (last != first or len(of_first) == 1)
+    if not ended or of_first[-1]["step"] < 1:
         raise UserError("the first epoch has not ended with a validation: give --against step.")
     return float(of_first[-1]["step"])
 
@@ -105,6 +108,9 @@ def _check(found, fields, where):
     try:
         for values in found:
             strict_json.check(values, fields)
+            for name in fields.keys() & {LOSS, TRAINING}:
+                if _LARGEST < abs(float(values.get(name) or 0)) < math.inf:
+                    raise ValueError(f"{name} is {values[name]}, which is no loss of float32")
     except ValueError as error:
         raise UserError(f"{where} is not of a validation ({error}): take it out.") from error
 

@@ -41,6 +41,12 @@ def key_of_recipe(recipe: dict) -> tuple[str, Any]:
     return json.dumps(rest, sort_keys=True) if recipe else "", training.get("seed")
 
 
+def head_of(recipe: dict) -> str:
+    """Returns the name of a recipe's head, "" if it is not known."""
+    head = (recipe.get("model") or {}).get("head") or {}
+    return head.get(COMPONENT) or ""
+
+
 def names_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2."""
     return [
@@ -126,17 +132,17 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
     if len(recipes) < 2:
         return []
     found = ["fields in which the runs differ:"]
-    heads = {name: of.get("model", {}).get("head", {}) for name, of in recipes.items()}
-    for path in differing([*recipes.values()]):
-        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()}, heads)
+    heads = {name: head_of(recipe) for name, recipe in recipes.items()}
+    for path, values in differing([*recipes.values()]):
+        found += _values(path, dict(zip(recipes, map(told, values), strict=True)), heads)
     sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
         found += _values("words, features and background from", sources, heads)
     return found if len(found) > 1 else []
 
 
-def differing(recipes: list[Any], path: str = "") -> list[str]:
-    """Returns the dotted paths of the outermost fields that differ, in the order of the fields."""
+def differing(recipes: list[Any], path: str = "") -> list[tuple[str, list[Any]]]:
+    """Returns (dotted path, values in the recipes) of the outermost fields that differ."""
     # A field that an older recipe lacks was off: it does not differ from 0, False, empty or null.
     there = [one for one in recipes if one is not ABSENT]
     first, *others = there
@@ -144,7 +150,7 @@ def differing(recipes: list[Any], path: str = "") -> list[str]:
     if path in LEFT_OUT or (all(other == first for other in others) and not (absent and first)):
         return []
     if absent or not all(_of_one_class(first, other) for other in others):
-        return [path]
+        return [(path, [None if recipe is ABSENT else recipe for recipe in recipes])]
     fields = dict.fromkeys(name for one in recipes for name in one if name != COMPONENT)
     return [
         found
@@ -172,12 +178,6 @@ def told(value: Any) -> str:
     return "none" if value is None or value == "" else str(value)
 
 
-def _at(recipe, path):
-    for name in path.split("."):
-        recipe = recipe.get(name)
-    return recipe
-
-
 def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Returns {line: the runs that have it}, in the order of their first appearance."""
     runs: dict[str, list[str]] = {}
@@ -187,11 +187,11 @@ def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]
     return runs
 
 
-def _values(title: str, value_of: Mapping[str, str], heads: Mapping[str, dict]) -> Iterable[str]:
+def _values(title: str, value_of: Mapping[str, str], heads: Mapping[str, str]) -> Iterable[str]:
     """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
     runs = runs_of_lines({name: [value] for name, value in value_of.items()})
     for value, names in runs.items():
-        counts = collections.Counter(heads[n].get(COMPONENT, "").rpartition(":")[2] for n in names)
+        counts = collections.Counter(heads[name].rpartition(":")[2] for name in names)
         of_heads = ", ".join(f"{count} {head}" for head, count in counts.items())
         many = f"{len(names)} recipes: {of_heads}"
         yield f"  {title}: {value} ({many if len(names) > MANY else '; '.join(names)})"

@@ -107,9 +107,9 @@ def _check(arrays, passport):
     if "right" in arrays:
         if not np.isin(arrays["right"], (SKIPPED, 0, 1)).all():
             raise ValueError("right has other numbers than -1, 0 and 1")
-    elif (arrays["lengths"] < 0).any() or arrays["lengths"].sum() != len(arrays["log_prob"]):
-        raise ValueError("lengths do not add up to log_prob's")
-    elif len(arrays["band"]) != len(arrays["log_prob"]):
+        return
+    array_files.offsets(arrays["lengths"], len(arrays["log_prob"]), "lengths", "log_prob's")
+    if len(arrays["band"]) != len(arrays["log_prob"]):
         raise ValueError("band has another length than log_prob")
 
 

@@ -14,9 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from zoo import strict_json
+from zoo import regular_files, strict_json
 from zoo.arrays import array_files
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
@@ -80,7 +78,7 @@ def read(file: pathlib.Path) -> list[Record]:
     """Reads all runs of a record."""
     try:
         # Only line feeds end a line: JSON may hold U+2028 and its like as they are.
-        lines = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        lines = regular_files.read_text(file).removesuffix("\n").split("\n")
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}): give a record of runs.") from error
     records: dict[str, Record] = {}
@@ -120,8 +118,13 @@ def write(
         text += strict_json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
     arrays = {}
     if scores_file(file).exists():
-        with np.load(scores_file(file)) as kept:
-            arrays = {name: kept[name] for name in kept if name.partition("/")[0] not in new}
+        try:
+            arrays = array_files.unpacked(scores_file(file), lambda name: "/" in name)
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{scores_file(file)} cannot be read ({error}): put back a copy of it."
+            ) from error
+        arrays = {name: array for name, array in arrays.items() if name.split("/")[0] not in new}
     for run, of_results in scores.items():
         for result, of_result in of_results.items():
             arrays |= {f"{run}/{result}/{name}": array for name, array in of_result.items()}

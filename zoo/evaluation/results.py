@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from types import NoneType
 from typing import Any, NamedTuple
 
-from zoo import strict_json
+from zoo import regular_files, strict_json
 from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
@@ -171,7 +171,7 @@ def _reading(path):
         yield
     except OSError as error:
         raise UserError(
-            f"{path} cannot be read ({error.strerror}): put back a copy of it."
+            f"{path} cannot be read ({error.strerror or error}): put back a copy of it."
         ) from error
     except ValueError as error:
         raise UserError(f"{path} is not a result of this zoo ({error}): remove it.") from error
@@ -180,7 +180,7 @@ def _reading(path):
 def read_passport(path: pathlib.Path) -> dict:
     """Reads the passport of a file."""
     with _reading(path):
-        passport = strict_json.loads(path.read_text(encoding="utf-8"))
+        passport = strict_json.loads(regular_files.read_text(path))
         _check(passport)
     return passport
 
@@ -262,6 +262,15 @@ def _of_record(path):
         yield Place(name, records.scores_file(file), f"{run}/{name}/"), passport
 
 
+# Parts of a recipe that comparisons read, each perhaps missing.
+_COMPONENT = {"component": str | None}
+_RECIPE = {
+    "data": (_COMPONENT, NoneType),
+    "model": ({"head": (_COMPONENT, NoneType)}, NoneType),
+    "training": ({"seed": int | None}, NoneType),
+}
+
+
 def recipe_of(run: str | pathlib.Path) -> dict:
     """Reads the experiment of a run as JSON, with the digests of the user's modules; {} without."""
     if records.is_record(run):
@@ -270,6 +279,12 @@ def recipe_of(run: str | pathlib.Path) -> dict:
         with location.reaching(run):
             file = Workdir(run).file("experiment.json")
             recipe = strict_json.read(file) if file.exists() else {}
+    try:
+        strict_json.check(recipe, _RECIPE)
+    except ValueError as error:
+        raise UserError(
+            f"{run} has a recipe that cannot be read ({error}): put back a copy of it."
+        ) from error
     if _OWN.search(json.dumps(recipe)):
         for _, passport in of_kinds(run, _SHAPES):
             made = (passport.get("training") or {}).get("made_with")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo import lazy, strict_json
+from zoo import lazy, regular_files, strict_json
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_RATIO
@@ -123,7 +123,7 @@ def read(file: Any) -> tuple[dict, list[str]]:
     """Reads (passport, hypotheses) of a result of translations."""
     try:
         figures = read_passport(file)
-        lines = file.with_suffix(".txt").read_text(encoding="utf-8")
+        lines = regular_files.read_text(file.with_suffix(".txt"))
         hypotheses = lines.removesuffix("\n").split("\n")
         if figures["kind"] != "translation":
             raise ValueError(f"it is of the kind {figures['kind']!r}")

@@ -22,7 +22,7 @@ _JSON = {
     "feature_names": list,
     "marks": [str | None],
     "alphabet": list,
-    "left_out": dict,
+    "left_out": {...: int},
     "fused": dict,
 }
 _OPTIONAL = ("alphabet", "left_out", "fused")
@@ -41,6 +41,8 @@ def check(lexicon):
     reason = f"one for each of {len(lexicon.words):,} words"
     _check_array(lexicon, "counts", np.integer, len(lexicon.words), reason)
     _check_numbers(lexicon, "counts", lexicon.counts < 0, "0 or more")
+    if lexicon.counts.sum(dtype=np.float64) >= 2**63:
+        _refuse(ValueError, "counts", "add up to 2^63 or more: give counts of a text")
     _check_features(lexicon)
     if lexicon.log_background is not None:
         _check_array(lexicon, "log_background", np.floating, len(lexicon.words), reason)
@@ -103,11 +105,7 @@ def _check_features(lexicon):
     count, names = len(lexicon.words), len(lexicon.feature_names)
     offsets, ids, values = (getattr(lexicon, name) for name in _FEATURES)
     _check_array(lexicon, _FEATURES[0], np.integer, count + 1, f"{count:,} words and one more")
-    falls = np.diff(offsets) < 0
-    if offsets[0] or falls.any():
-        position = int(falls.argmax()) + 1 if falls.any() else 0
-        problem = f"has {offsets[position]} at {position}: offsets start at 0 and never fall"
-        _refuse(ValueError, _FEATURES[0], problem)
+    array_files.check_offsets(offsets, f"Lexicon.{_FEATURES[0]}")
     total = int(offsets[-1])
     reason = f"feature_offsets ends at {total:,}"
     _check_array(lexicon, _FEATURES[1], np.integer, total, reason)

@@ -24,7 +24,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays import array_files
 from zoo.arrays.row_blocks import at_most, is_known
+from zoo.errors import UserError
 from zoo.priors.prior import ContextualBackground
 
 # Words of a node's list that are taken at a time.
@@ -119,14 +121,15 @@ class Backoff(ContextualBackground):
         signature = np.arange(len(lexicon), dtype=np.int32)
         if lexicon.feature_names:
             signature, _ = lexicon.signatures
-        words = of_words(kept)
-        masses = of_signatures(words, kept["levels"], signature)
+        words = of_words(kept, len(lexicon))
+        levels = kept["levels"].astype(np.int64)
+        masses = of_signatures(words, levels, signature)
         is_dense = np.diff(words.start) > len(lexicon) / DENSE
         return {
             **{name: jnp.asarray(kept[name]) for name in ("node_word", "node_start")},
             "log_backoff": jnp.asarray(np.log(words.backoff), jnp.float32),
-            "word": _on_device(words, is_dense, kept["levels"]),
-            "signature": _on_device(masses, is_dense, kept["levels"]),
+            "word": _on_device(words, is_dense, levels),
+            "signature": _on_device(masses, is_dense, levels),
         }
 
     def initial_carry(self, batch):
@@ -263,6 +266,9 @@ def _put_lists(values, lists, node, weight):
 
 # Replaces a probability that rounding has made 0 or less.
 LEAST = 1e-99
+# Tables of values that are added to the backed-off ones, and of listed log-probabilities.
+_ADDED = ("backoff", "unigram", "list_value")
+_LISTED = ("log_backoff", "log_unigram", "list_log_prob")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -308,20 +314,49 @@ class Lists:
         return weight * values
 
 
-def of_words(kept: dict[str, np.ndarray]) -> Lists:
-    """Makes the lists of words from the tables of `prepare`."""
-    start = kept["node_start"].astype(np.int64)
-    parent = np.concatenate([[0], np.repeat(np.arange(len(start) - 1), start[1:] - start[:-1])])
+def of_words(kept: dict[str, np.ndarray], words: int) -> Lists:
+    """Makes the lists of the words of a lexicon from the tables of `prepare`, perhaps of somebody
+    else's file."""
+    names = _ADDED if "list_value" in kept else _LISTED
+    try:
+        parent = _parents(kept, *names, words)
+    except (IndexError, KeyError, ValueError) as error:
+        raise UserError(
+            f"the lexicon does not have the n-grams of its background ({error}): put back a copy "
+            "of the run's lexicon.npz."
+        ) from error
     starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
-    if "list_value" in kept:  # values that are added to the backed-off values
-        names = ("backoff", "unigram", "list_value")
-        backoff, unigram, additions = (kept[name].astype(np.float64) for name in names)
-        return of_additions(
-            Lists(parent, backoff, unigram, *starts_and_words, additions), kept["levels"]
-        )
-    names = ("log_backoff", "log_unigram", "list_log_prob")
-    backoff, unigram, listed = (np.exp(kept[name].astype(np.float64)) for name in names)
-    return Lists(parent, backoff, unigram, *starts_and_words, listed)
+    backoff, unigram, listed = (kept[name].astype(np.float64) for name in names)
+    if names == _ADDED:
+        additions = Lists(parent, backoff, unigram, *starts_and_words, listed)
+        return of_additions(additions, kept["levels"])
+    return Lists(parent, np.exp(backoff), np.exp(unigram), *starts_and_words, np.exp(listed))
+
+
+def _parents(kept, backoff, unigram, listed, words) -> np.ndarray:
+    """Returns the parent of each node; ValueError unless the tables of `prepare` fit together."""
+    for name in ("node_word", "node_start", "list_start", "list_word", "levels"):
+        array_files.check(kept[name], np.integer, name)
+    nodes, items = len(kept["node_word"]), len(kept["list_word"])
+    lengths = {backoff: nodes, unigram: words, listed: items}
+    for name in lengths:
+        array_files.check(kept[name], np.floating, name)
+    for name, length in {**lengths, "node_start": nodes + 1, "list_start": nodes + 1}.items():
+        if len(kept[name]) != length:
+            raise ValueError(f"{name} has {len(kept[name])} numbers, not {length}")
+    # The children of node 0 begin at node 1.
+    ends = ("node_start", 1, nodes), ("list_start", 0, items), ("levels", 0, nodes)
+    for name, first, end in ends:
+        array_files.check_offsets(starts := kept[name].astype(np.int64) - first, name)
+        if starts[-1] != end - first:
+            raise ValueError(f"{name} ends at {kept[name][-1]}, not {end}")
+    for name in ("node_word", "list_word"):
+        if ((kept[name] < 0) | (kept[name] >= words)).any():
+            raise ValueError(f"{name} has a number that no word of {words} has")
+    parent = np.repeat(np.arange(nodes), np.diff(kept["node_start"].astype(np.int64)))
+    if (parent > np.arange(nodes - 1)).any():
+        raise ValueError("node_start has a node before its parent")
+    return np.concatenate([[0], parent])
 
 
 def of_additions(additions: Lists, levels) -> Lists:

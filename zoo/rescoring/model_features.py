@@ -86,7 +86,8 @@ class LatticeFolder:
     def read(self, id: str) -> Lattice:
         folder = files.find(self.path)
         plain = pathlib.PurePath(id).name == id
-        found = sorted(folder.glob(f"{glob.escape(id)}.*")) if plain else []
+        members = folder.glob(f"{glob.escape(id)}.*") if plain else ()
+        found = [*filter(pathlib.Path.is_file, members)]
         if len(found) != 1:
             raise UserError(
                 f"{folder} has {len(found)} files for the list {shortened(id, 80)!r}: give a "

@@ -8,6 +8,7 @@ Checksums of all of these are kept in the same checkpoint and compared on readin
 import dataclasses
 import logging
 import os
+import pathlib
 import shutil
 from typing import Any
 
@@ -41,6 +42,8 @@ class Checkpoints:
     ):
         """Opens or makes the folder, where only this run may write unless it is `read_only`."""
         self.folder = location.absolute(folder)
+        if not location.is_bucket(folder):
+            _check_regular(self.folder)
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
                 _remove_leftovers(self.folder / kind)
@@ -172,6 +175,13 @@ class Checkpoints:
     def close(self):
         for manager in self._managers.values():
             manager.close()
+
+
+def _check_regular(folder: pathlib.Path):
+    """Raises UserError for a pipe or device, on which orbax would wait for ever."""
+    for path in folder.rglob("*"):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise UserError(f"{path} is not a regular file: put back a copy of the checkpoint.")
 
 
 def _remove_leftovers(folder: Any):

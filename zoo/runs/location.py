@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from zoo import lazy, strict_json, temporary_files
+from zoo import lazy, regular_files, strict_json, temporary_files
 from zoo.errors import UserError, shortened
 from zoo.temporary_files import naming
 from zoo.trust import permissions
@@ -253,7 +253,7 @@ def _named(owner):
 def _owner(path) -> dict:
     """Reads the owner's record from its file; {} if the file is missing or malformed."""
     try:
-        return strict_json.object_or_none(path.read_bytes()) or {}
+        return strict_json.object_or_none(regular_files.read_bytes(path)) or {}
     except (FileNotFoundError, NotADirectoryError):
         return {}
 
@@ -339,5 +339,7 @@ def check_writable(path: Any):
     if is_bucket(path):  # rights in a bucket show only on writing
         return
     # Not by pathlib, which raises an error for a name that is too long.
-    if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise UserError(f"{path} cannot be written to: make it writable or give another folder.")
+    regular = os.path.isfile(path) or os.path.isdir(path)
+    if os.path.exists(path) and not (regular and os.access(path, os.W_OK)):
+        wrong = "cannot be written to" if regular else "is not a regular file"
+        raise UserError(f"{path} {wrong}: make it writable or give another folder.")

@@ -134,7 +134,8 @@ def line(values: Iterable) -> str:
     """Formats a row of a table for pandas.read_csv(sep="\\t") and R's read.delim.
 
     Values are separated by tabs. Text is quoted, with quotation marks in it doubled; its line
-    breaks, tabs and zero characters are written \\n, \\r, \\t and \\0, so that a row is a line.
+    breaks, tabs and other control characters are written \\n, \\r, \\t, \\0 and \\x1b, so that a
+    row is a line, and no terminal obeys a word.
     Numbers have all digits that are needed to read back the same number; infinite numbers are Inf
     and -Inf, truth values TRUE and FALSE. Missing values, NaN and None, are empty.
     """
@@ -151,7 +152,9 @@ def beside(own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", '"': '""'})
+# C0 control characters, and the characters of C1 that begin a command to a terminal.
+_CONTROLS = (*range(32), 127, 0x90, 0x98, 0x9B, 0x9D, 0x9E, 0x9F)
+_ESCAPES = {code: repr(chr(code))[1:-1] for code in _CONTROLS} | {0: "\\0", ord('"'): '""'}
 
 
 def _cell(value):

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import configuration, lazy, strict_json, temporary_files
+from zoo import configuration, lazy, regular_files, strict_json, temporary_files
 from zoo.arrays import memory
 from zoo.configuration import fields
 from zoo.errors import UserError
@@ -38,6 +38,8 @@ from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
+# Files and folders that training writes to in an existing run.
+_WRITTEN = ("checkpoints/last", "checkpoints/best", "tensorboard", METRICS, location.FILE)
 _START = {"workdir": str, "parts": [str]}
 
 
@@ -92,7 +94,7 @@ class Workdir:
                     f"it was made with to resume it, or another folder{further}."
                 )
             location.check_free(self.path)
-            for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
+            for name in ("", *_WRITTEN):
                 location.check_writable(self.path / name)
             return
         with location.reaching(self.path):
@@ -215,7 +217,7 @@ class Workdir:
     def recipe_digest(self) -> str:
         """Computes the SHA-256 of the file experiment.json; "" without one."""
         path = self._experiment_file
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+        return hashlib.sha256(read_bytes(path)).hexdigest() if path.exists() else ""
 
     def recipe_digest_but_seed(self) -> str:
         """Hashes the recipe without its seed and devices: runs of several seeds share it."""
@@ -422,7 +424,7 @@ def check_exported(path: pathlib.Path, name: str):
                 "export the run again."
             )
         return
-    _compare_digest(file, known, hashlib.sha256(_bytes(file)).hexdigest())
+    _compare_digest(file, known, hashlib.sha256(read_bytes(file)).hexdigest())
 
 
 def _compare_digest(file, known, digest):
@@ -430,19 +432,20 @@ def _compare_digest(file, known, digest):
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 
-def _bytes(file):
+def read_bytes(file: Any) -> bytes:
+    """Reads a file of a run."""
     try:
-        return file.read_bytes()
+        return regular_files.read_bytes(file)
     except OSError as error:
         raise UserError(
-            f"{file} cannot be read ({error.strerror}): put back a copy of it."
+            f"{file} cannot be read ({error.strerror or error}): put back a copy of it."
         ) from error
 
 
 def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
     """Reads the arrays of an exported run's parameters, whose digest `read_params` compares."""
     file, load = path / PARAMS, safetensors().load
-    content = _bytes(file)
+    content = read_bytes(file)
     try:
         return load(content)
     except Exception as error:  # safetensors has errors of its own

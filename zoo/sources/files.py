@@ -160,6 +160,12 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
             "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "
             "--data FILE, or add --trust-paths if whatever it names may be read."
         )
+    for place in map(str, candidates(path)):
+        if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
+            raise UserError(
+                f"{origin} was not trained here by you, and its recipe names {shortened(path)}, "
+                "which is not a regular file: give the files to read yourself, as in --data FILE."
+            )
 
 
 def _lies_elsewhere(file):

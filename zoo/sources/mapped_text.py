@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo import strict_json, temporary_files
+from zoo import regular_files, strict_json, temporary_files
 from zoo.arrays import array_files
 from zoo.errors import UserError
 from zoo.sources import files
@@ -94,10 +94,8 @@ def _header(file, length: int):
 
 
 def _digest(path: pathlib.Path) -> str:
-    """Computes the SHA-256 of a file; raises ValueError for a pipe, which would block."""
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path.name} is not a regular file")
-    with open(path, "rb") as file:
+    """Computes the SHA-256 of a file."""
+    with regular_files.opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -183,7 +181,7 @@ class Mapped(TextArrays):
 
 def _types(path, count) -> tuple[str, ...]:
     """Reads the distinct words; raises ValueError if they are malformed."""
-    types = tuple(path.read_text(encoding="utf-8").split("\n"))
+    types = tuple(regular_files.read_text(path).split("\n"))
     if len(types) != count:
         raise ValueError(f"types.txt has {len(types)} lines, and types is {count}")
     if len({*types}) < len(types):

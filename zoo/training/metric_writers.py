@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from zoo import lazy, strict_json, temporary_files
+from zoo import lazy, regular_files, strict_json, temporary_files
 from zoo.runs import location
 from zoo.runs.workdir import METRICS
 
@@ -68,7 +68,7 @@ class Metrics:
     def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
         self._loss_name = loss_name
         path = workdir / METRICS
-        text = path.read_bytes() if path.exists() else b""
+        text = regular_files.read_bytes(path) if path.exists() else b""
         kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
         if kept != text:
             location.write_whole(path, lambda path: path.write_bytes(kept))

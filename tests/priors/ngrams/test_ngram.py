@@ -238,3 +238,45 @@ def test_contexts_of_another_order_are_refused():
     for function, more in ((background.log_prob, (words,)), (background.log_probs, ())):
         with pytest.raises(ValueError, match="contexts have 6 nodes a token, and KneserNey"):
             function(tables, contexts, *more)
+
+
+DAMAGED = {
+    "node_start has": ("node_start", 1, 2**31 - 1),
+    "node_start ends at": ("node_start", -1, 2**31 - 1),
+    "list_start has": ("list_start", 2, 2**31 - 1),
+    "levels ends at": ("levels", -1, 2**31 - 1),
+    "list_word has a number that no word of": ("list_word", 3, 99),
+    "node_word has a number that no word of": ("node_word", 3, -1),
+}
+
+
+@pytest.mark.parametrize("reason", DAMAGED)
+def test_damaged_tables_are_refused(reason):
+    name, place, value = DAMAGED[reason]
+    lexicon, _ = built()
+    lexicon.background_tables[name][place] = value
+    with pytest.raises(UserError, match=rf"n-grams of its background \({reason}.*: put back"):
+        KneserNey(3).tables(lexicon)
+
+
+def test_tables_of_another_shape_or_type_are_refused():
+    for name, change in {
+        "node_start": lambda array: array[:-1],
+        "unigram": lambda array: array[1:],
+        "list_word": lambda array: array.astype(np.float32),
+        "backoff": lambda array: array[None],
+        "levels": lambda array: array[:0],
+    }.items():
+        lexicon, _ = built()
+        lexicon.background_tables[name] = change(lexicon.background_tables[name])
+        with pytest.raises(UserError, match=r"does not have the n-grams of its background"):
+            KneserNey(3).tables(lexicon)
+
+
+def test_a_node_that_is_its_own_parent_is_refused():
+    lexicon, _ = built()
+    tables = lexicon.background_tables
+    tables["node_start"][:3] = 1, 1, len(tables["node_word"])  # node 1 would be behind itself
+    tables["node_start"][3:] = len(tables["node_word"])
+    with pytest.raises(UserError, match=r"node_start has a node before its parent"):
+        KneserNey(3).tables(lexicon)
