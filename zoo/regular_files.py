@@ -9,6 +9,11 @@ import stat
 from typing import Any
 
 
+def is_irregular(path: Any) -> bool:
+    """Whether a pipe, a socket or a device is at a path."""
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+
+
 def opened(path: Any) -> Any:
     """Opens a file, or an object of a bucket, to read its bytes; OSError if it is not regular."""
     if "://" in str(path):

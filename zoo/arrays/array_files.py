@@ -120,7 +120,7 @@ def _check_header(file, size, name):
         shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
         # Also of another order of bytes, which JAX does not take.
         if dtype.char not in _TYPES or not dtype.isnative:
-            raise ValueError(f"{'objects' if dtype.hasobject else dtype.str}, not numbers of this machine")
+            raise ValueError(f"{'objects' if dtype.hasobject else dtype.str}, not numbers")
     except Exception as error:  # numpy parses a header as Python, which may raise any
         raise ValueError(f"{name} is not an array of numbers: {error}") from error
     if min(shape, default=0) < 0 or file.tell() + math.prod(shape) * dtype.itemsize != size:

@@ -148,9 +148,8 @@ class Lexicon:
         offsets, ids, values = self.feature_offsets, self.feature_ids, self.feature_values
         assert offsets is not None and ids is not None and values is not None
         # Files may have any type of integers: sums of unsigned ones wrap.
-        return feature_signatures.FeatureSets(
-            offsets.astype(np.int64), ids.astype(np.int32), values
-        )
+        offsets, ids = offsets.astype(np.int64, copy=False), ids.astype(np.int32, copy=False)
+        return feature_signatures.FeatureSets(offsets, ids, values)
 
     def same_features(self, other: "Lexicon"):
         """Raises UserError unless both lexicons have the same names of features."""

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from zoo import lazy, temporary_files
+from zoo import lazy, regular_files, temporary_files
 from zoo.errors import UserError
 from zoo.runs import checksums, location
 
@@ -180,7 +180,7 @@ class Checkpoints:
 def _check_regular(folder: pathlib.Path):
     """Raises UserError for a pipe or device, on which orbax would wait for ever."""
     for path in folder.rglob("*"):
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if regular_files.is_irregular(path):
             raise UserError(f"{path} is not a regular file: put back a copy of the checkpoint.")
 
 

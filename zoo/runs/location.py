@@ -339,7 +339,7 @@ def check_writable(path: Any):
     if is_bucket(path):  # rights in a bucket show only on writing
         return
     # Not by pathlib, which raises an error for a name that is too long.
-    regular = os.path.isfile(path) or os.path.isdir(path)
-    if os.path.exists(path) and not (regular and os.access(path, os.W_OK)):
-        wrong = "cannot be written to" if regular else "is not a regular file"
-        raise UserError(f"{path} {wrong}: make it writable or give another folder.")
+    if regular_files.is_irregular(path):
+        raise UserError(f"{path} is not a regular file: remove it or give another folder.")
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise UserError(f"{path} cannot be written to: make it writable or give another folder.")

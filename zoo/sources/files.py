@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from zoo import regular_files
 from zoo.errors import UserError, named, shortened
 from zoo.sources import fetch, table_rows
 from zoo.trust import permissions, user_modules
@@ -160,12 +161,11 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
             "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "
             "--data FILE, or add --trust-paths if whatever it names may be read."
         )
-    for place in map(str, candidates(path)):
-        if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
-            raise UserError(
-                f"{origin} was not trained here by you, and its recipe names {shortened(path)}, "
-                "which is not a regular file: give the files to read yourself, as in --data FILE."
-            )
+    if any(map(regular_files.is_irregular, candidates(path))):
+        raise UserError(
+            f"{origin} was not trained here by you, and its recipe names {shortened(path)}, which "
+            "is not a regular file: give the files to read yourself, as in --data FILE."
+        )
 
 
 def _lies_elsewhere(file):
