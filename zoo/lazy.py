@@ -9,8 +9,8 @@ from collections.abc import Iterator
 EXTRAS = {
     "flax": ("flax",),
     "train": (
-        *("orbax", "etils", "datasets", "conllu", "filelock", "sacrebleu", "jiwer"),
-        *("sacremoses", "tqdm", "tensorboardX", "matplotlib", "argcomplete"),
+        *("orbax", "etils", "datasets", "pyarrow", "conllu", "filelock", "sacrebleu"),
+        *("jiwer", "sacremoses", "tqdm", "tensorboardX", "matplotlib", "argcomplete"),
     ),
     "export": ("flatbuffers", "safetensors"),
     "hub": ("huggingface_hub",),

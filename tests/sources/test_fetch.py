@@ -131,7 +131,7 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
     corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
     monkeypatch.setattr(fetch, "CORPORA", corpora)
     lines = ({"text": line.decode()} for _ in range(2**18))
-    monkeypatch.setattr(table_rows, "dataset_rows", lambda *_, **__: lines)
+    monkeypatch.setattr(table_rows, "hub", lambda path: ((), lambda columns: lines))
     mirror("a.org/plays/input.txt", content)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))
     options = {} if where == "hub" else {"mirror": mirror.url}
@@ -193,18 +193,18 @@ def test_half_an_answer_is_refused_and_not_kept(texts, tmp_path):
 def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
     asked = []
 
-    def rows(path, *arguments, **options):
-        asked.append((path, *arguments, options))
-        yield from ({"text": text} for text in ("one two\n", "", "three\n"))
+    def hub(path):
+        rows = [{"text": text} for text in ("one two\n", "", "three\n")]
+        return (), lambda columns: asked.append((path, columns)) or rows
 
-    monkeypatch.setattr(table_rows, "dataset_rows", rows)
+    monkeypatch.setattr(table_rows, "hub", hub)
     monkeypatch.setitem(
         fetch.CORPORA,
         "w",
         texts["w"]._replace(files=(texts["w"].files[0]._replace(tokens=6),)),
     )
     (one,) = quietly("w", tmp_path / "data")
-    assert asked == [("hub/w", "hub/w", "w-v1", {"split": "test"})]
+    assert asked == [("hub:hub/w:w-v1:test", ("text",))]
     assert one.path.read_text() == "one two\n\nthree\n"
 
 

@@ -380,6 +380,8 @@ PATHS = (
     "../secret.txt",
     "linked.txt",
     "folder/*.txt",
+    "saved",
+    "encoded",
     "hub:a:b",
     "gs://a/b",
     "x[/../../secret.txt[:2]",
@@ -404,10 +406,12 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
     far = here.parent
     (far / "secret.txt").write_text("id>PWNED\nle secret\n")
     copy(with_function, far / "run")
-    (here / "folder").mkdir()
-    (here / "x[").mkdir()
-    for link in ("linked.txt", "folder/linked.txt"):
+    for folder in ("folder", "saved", "encoded", "x["):
+        (here / folder).mkdir()
+    for link in ("linked.txt", "folder/linked.txt", "saved/secret.arrow", "encoded/types.txt"):
         (here / link).symlink_to(far / "secret.txt")
+    (here / "saved" / "state.json").write_text('{"_data_files": [{"filename": "secret.arrow"}]}')
+    (here / "encoded" / "encoded.json").write_text("{}")
     (here / "train.txt").write_text("touch${IFS}PWNED ba\n")
     mark = plant(here)
     recipe = json.loads((with_function / "experiment.json").read_text())

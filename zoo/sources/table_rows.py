@@ -9,7 +9,6 @@ between tabs ends on its line.
 """
 
 import csv
-import glob
 import io
 import json
 import pathlib
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from zoo import lazy, strict_json
 from zoo.errors import UserError, named, shortened
 from zoo.sources import files
+from zoo.trust import permissions
 
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
 _CELL = re.compile(r'("|"((?:[^"]|"")*+)"|[^\t]*)\t')
@@ -115,24 +115,108 @@ def _of_csv(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
-# ---- rows of data sets read by the library `datasets`: from a hub, saved to disk, or in Parquet
+# ---- rows of Arrow tables: of Parquet, of a data set saved to disk, or of a hub
+# Only the columns of text become values of Python. Features of `datasets`, such as Image, are never
+# decoded: that opens the paths and the addresses that the rows name.
+
+# What a reader gives: the names of the columns, of which rows may lack some, and the rows with the
+# values of some columns; without names, rows have the names of all columns.
+Table = tuple[Sequence[str], Callable[[Sequence[str]], Iterable[dict]]]
+
+_ROWS = 1000  # that become values of Python at a time
 
 
-def dataset_rows(path, *arguments, **options) -> Iterator[dict]:
-    """Yields the rows of a data set, loaded by `datasets.load_dataset` or `load_from_disk`."""
-    with lazy.extra():
-        import datasets  # takes a second to import
+def _arrow(path, batches: Callable[[set[str]], Iterator]) -> Table:
+    """Makes a table of (names of all columns, batch of rows) pairs."""
 
-    datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours
-    try:
-        if arguments:
-            yield from datasets.load_dataset(*arguments, **options)
-        else:
-            yield from datasets.load_from_disk(str(path))
-    except Exception as error:  # the library raises many kinds of errors
-        message = str(error).strip() or type(error).__name__
-        raise UserError(f"{path} cannot be read by datasets: {message.splitlines()[0]}") from error
+    def rows(columns: Sequence[str]) -> Iterator[dict]:
+        roots = {*columns, *(column.partition(".")[0] for column in columns)}
+        try:
+            for names, batch in batches(roots):
+                batch = batch.select([name for name in names if name in roots])
+                batch.validate(full=True)  # a damaged offset points outside the file
+                # The error of a missing column names all columns.
+                yield from ({**dict.fromkeys(names), **row} for row in batch.to_pylist())
+        except lazy.MissingExtra:
+            raise
+        except Exception as error:  # the libraries raise many kinds of errors
+            message = str(error).strip() or type(error).__name__
+            raise UserError(f"{path} cannot be read: {message.splitlines()[0]}") from error
+
+    return (), rows
+
+
+def _parquet(file: pathlib.Path) -> Table:
+    def batches(columns):
+        with lazy.extra():
+            import pyarrow.parquet
+        with open(file, "rb") as raw:
+            table = pyarrow.parquet.ParquetFile(raw)
+            for batch in table.iter_batches(_ROWS, columns=[*columns]):
+                yield table.schema_arrow.names, batch
+
+    return _arrow(file, batches)
+
+
+def hub(path: str, streaming: bool = False) -> Table:
+    """Reads a data set 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'."""
+    *names, split = path.split(":")[1:]
+    if len(names) not in (1, 2) or not all((*names, split)):
+        raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")
+
+    def batches(columns):
+        with lazy.extra():
+            import datasets  # takes a second to import
+        datasets.disable_progress_bars()
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours
+        loaded = datasets.load_dataset(*names, split=split, streaming=streaming)
+        for table in loaded.with_format("arrow").iter(_ROWS):
+            yield table.schema.names, table
+
+    return _arrow(path, batches)
+
+
+# Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
+SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
+
+
+def _saved(path: str, folder: pathlib.Path) -> Table:
+    """Reads a data set that `save_to_disk` saved; its state names files within its folder."""
+    state = strict_json.read(folder / SAVED, {"_data_files": [{"filename": str}]})
+    names = [file["filename"] for file in state["_data_files"]]
+    for name in names:
+        if permissions.leads_out(name) or not (folder / name).is_file():
+            raise UserError(
+                f"{folder / SAVED} names {shortened(name)!r}, which is not a file in its folder: "
+                "save the data set again."
+            )
+    files.check_path(path, folder.iterdir())
+
+    def batches(columns):
+        with lazy.extra():
+            import pyarrow
+        for name in names:
+            with open(folder / name, "rb") as raw, pyarrow.ipc.open_stream(raw) as stream:
+                for batch in stream:
+                    yield stream.schema.names, batch
+
+    return _arrow(folder, batches)
+
+
+def data_set(path: str, streaming: bool = False) -> Table | None:
+    """Reads a data set of a hub, or one that `datasets` saved; None if a path names neither."""
+    if path.startswith("hub:"):
+        return hub(path, streaming)
+    folder = files.found(path)
+    if folder is None:
+        return None
+    if (folder / SAVED_SPLITS).is_file():
+        splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
+        raise UserError(
+            f"{path} has the splits {', '.join(splits)} of a data set: name one of them, as in "
+            f"{path}/{splits[0] if splits else 'train'}."
+        )
+    return _saved(path, folder) if (folder / SAVED).is_file() else None
 
 
 # ------ rows of JSON: a sequence of objects, on a line each or not, or one list of objects
@@ -172,24 +256,16 @@ def _values(text, path) -> Iterator:
 
 # ---- the texts of any table
 
-# What a reader gives: the names of the columns, of which rows may lack some, and the rows; without
-# names, rows have all columns.
-Table = tuple[Sequence[str], Iterable[dict]]
-
 
 def _json(file: pathlib.Path) -> Table:
-    return json_rows(files.read_text(file), file)
+    names, records = json_rows(files.read_text(file), file)
+    return names, lambda columns: records
 
 
 def _delimited(file: pathlib.Path) -> Table:
     text = files.read_text(file)
     names, records = rows(text, file, delimiter_of(file, text))
-    return names, [row for _, row in records]
-
-
-def _parquet(file: pathlib.Path) -> Table:
-    options = {"split": "train", "streaming": True, "data_files": glob.escape(str(file))}
-    return (), dataset_rows(file, "parquet", **options)
+    return names, lambda columns: [row for _, row in records]
 
 
 # {suffix: reader}; files with other suffixes are plain text.
@@ -200,34 +276,6 @@ READERS: dict[str, Callable[[pathlib.Path], Table]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
 }
-
-
-def hub(path: str, streaming: bool = False) -> Table:
-    """Reads a data set 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'."""
-    parts = path.split(":")[1:]
-    if len(parts) not in (2, 3) or not all(parts):
-        raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")
-    return (), dataset_rows(path, *parts[:-1], split=parts[-1], streaming=streaming)
-
-
-# Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
-SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
-
-
-def data_set(path: str, streaming: bool = False) -> Table | None:
-    """Reads a data set of a hub, or one that `datasets` saved; None if a path names neither."""
-    if path.startswith("hub:"):
-        return hub(path, streaming)
-    folder = files.found(path)
-    if folder is None:
-        return None
-    if (folder / SAVED_SPLITS).is_file():
-        splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
-        raise UserError(
-            f"{path} has the splits {', '.join(splits)} of a data set: name one of them, as in "
-            f"{path}/{splits[0] if splits else 'train'}."
-        )
-    return ((), dataset_rows(folder)) if (folder / SAVED).is_file() else None
 
 
 def lines_of(
@@ -245,12 +293,12 @@ def texts(
     table: Table, path: pathlib.Path | str, columns: Sequence[str], setting: str
 ) -> Iterator[tuple[int, list[str | list[str] | None]]]:
     """Yields (number, texts of the columns) of each row; a point selects a field of a cell."""
-    names, found = table
+    names, rows_with = table
     known = {*names}
     for column in columns if names else ():
         if not {column, column.partition(".")[0]} & known:
             raise _missing(path, column, setting, names)
-    for number, row in enumerate(found, 1):
+    for number, row in enumerate(rows_with(columns), 1):
         yield number, [_text(row, column, path, number, setting, known) for column in columns]
 
 

@@ -61,6 +61,7 @@ class Text(FileSource):
         return Corpus(part.path, whole if len(chosen) == len(whole) else ArraySentences.of(chosen))
 
     def _encoded(self, part, folder):
+        files.check_path(part.path, folder.iterdir())
         text = mapped_text.Mapped(folder)
         if self.blank_lines != text.blank_lines:
             raise UserError(
