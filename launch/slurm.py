@@ -2,7 +2,8 @@
 
 A task receives SIGTERM some minutes before it is stopped, at its time limit or for another job.
 Training then saves its state and exits with 143, and the task is queued again; the same command
-resumes the run. On several nodes, a run has a process on each node, with all its GPUs.
+resumes the run. A task that `scancel` ends is not queued again. On several nodes, a run has a
+process on each node, with all its GPUs.
 """
 
 import argparse
@@ -35,8 +36,11 @@ case "$SLURM_ARRAY_TASK_ID" in
 *) echo "no run $SLURM_ARRAY_TASK_ID" >&2; exit 2 ;;
 esac
 {run}
+job="${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
+# RUNNING also near its time limit; after scancel a task is COMPLETING.
 case "$code" in {again}) [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ] &&
-  scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}" ;;
+  [ "$(squeue --noheader --jobs "$job" --format %T)" = RUNNING ] &&
+  scontrol requeue "$job" ;;
 esac
 exit "$code"
 """
@@ -101,7 +105,7 @@ def add_to(parser: argparse.ArgumentParser):
         default=[],
         metavar="OPTION",
         help="a further option of sbatch, as in --sbatch=--partition=gpu, or one in the place of "
-        f"{', '.join(_DEFAULTS)}; may be repeated",
+        f"{', '.join(_DEFAULTS).replace('%', '%%')}; may be repeated",
     )
 
 

@@ -88,9 +88,10 @@ def test_an_option_of_sbatch_takes_the_place_of_the_default(given, replaced, run
     assert sorted(found) == sorted({*usual, given} - {replaced})
 
 
-def stand_ins(folder, **programs):
+def stand_ins(folder, state="RUNNING", **programs):
     """Programs in the place of SLURM's and of training, and an environment that finds them."""
-    for name, text in programs.items():
+    squeue = f'#!/bin/bash\n[ "$*" = "--noheader --jobs 77_1 --format %T" ] && echo {state}\n'
+    for name, text in {"squeue": squeue, **programs}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     return os.environ | {
@@ -108,9 +109,13 @@ def queued(folder):
     return path.read_text() if path.exists() else ""
 
 
+@pytest.mark.parametrize("state", ["RUNNING", "COMPLETING", ""])
 @pytest.mark.parametrize("nodes", ["1", "2"])
-def test_slurm_queues_a_run_again_that_was_stopped(nodes, runs, capsys, tmp_path):
-    """The script runs here: SIGTERM reaches training, which takes its time to save its state."""
+def test_slurm_queues_a_run_again_that_was_stopped(nodes, state, runs, capsys, tmp_path):
+    """Near its time limit a task is RUNNING; after scancel it is COMPLETING, and ends.
+
+    The script runs here: SIGTERM reaches training, which takes its time to save its state.
+    """
     train = f"""#!{sys.executable}
 import os, pathlib, signal, sys, time
 folder = pathlib.Path({str(tmp_path)!r})
@@ -126,7 +131,7 @@ tasks = [subprocess.Popen(sys.argv[1:], env=os.environ | {{"SLURM_PROCID": str(i
 signal.signal(signal.SIGTERM, lambda *_: [task.terminate() for task in tasks])
 sys.exit(max(task.wait() for task in tasks))
 """
-    environment = stand_ins(tmp_path, train=train, srun=srun, scontrol=SCONTROL)
+    environment = stand_ins(tmp_path, state, train=train, srun=srun, scontrol=SCONTROL)
     words = ["slurm", runs, "--python", f"{tmp_path}/train", "--nodes", nodes]
     job = subprocess.Popen(["bash", "-c", rendered(capsys, *words)], env=environment)
     for _ in range(1000):
@@ -135,7 +140,7 @@ sys.exit(max(task.wait() for task in tasks))
         time.sleep(0.02)
     job.send_signal(signal.SIGTERM)
     assert job.wait(60) == 143
-    assert queued(tmp_path) == "requeue 77_1\n"
+    assert queued(tmp_path) == ("requeue 77_1\n" if state == "RUNNING" else "")
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 75, 130, 134, 137, 143])
@@ -173,6 +178,13 @@ exit $((first > second ? first : second))
     assert (job.returncode, queued(tmp_path)) == (2, "")
     words = "train.py --config ptb_nce runs/nce --set model.head.samples=100 --processes auto"
     assert job.stdout.splitlines() == [f"0,1,2,3 {words}"] * 2
+
+
+@pytest.mark.parametrize("command", ["slurm", "jobset"])
+def test_help_is_printed(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        launch.main([command, "--help"])
+    assert caught.value.code == 0 and "--restarts" in capsys.readouterr().out
 
 
 def manifest(capsys, *words):
