@@ -20,21 +20,25 @@ import functools
 import graphlib
 import math
 import re
+import warnings
 from collections.abc import Callable
 
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<word>"[^"]+"|'[^']+')|(?P<pattern>/(?:[^/\\]|\\.)+/)"""
     r"""|(?P<rule>[A-Za-z_][\w-]*)|(?P<sign>[|()*+?])|(?P<comment>\#.*)|(?P<bad>\S))"""
 )
-# A letter, a class of letters, or a sign of a regular expression. No possessive repetition.
+# A sign of a regular expression, a number of repetitions, a class of letters, or a letter. No
+# repetition of a repetition, which Python has only as possessive.
 _LETTER = re.compile(
-    r"""(?P<sign>\(\?:|\((?!\?)|[|)]|[*+?]\??(?!\+))|(?P<letter>\[\^?\]?(?:[^\\\]]|\\.)*\]"""
-    r"""|\\[dDsSwW\W]|[^\\^${(|)*+?[])|(?P<bad>.)""",
+    r"""(?P<sign>\(\?:|\((?!\?)|[|)]|[*+?]\??(?![*+?{]))"""
+    r"""|(?P<count>\{(?P<least>[0-9]{1,3})(?P<most>,[0-9]{0,3})?\}\??(?![*+?{]))"""
+    r"""|(?P<letter>\[\^?\]?(?:[^\\\]]|\\.)*\]|\\[dDsSwW\W]|[^\\^${(|)*+?[])|(?P<bad>.)""",
     re.DOTALL,
 )
-_REPEATED_GROUP = re.compile(r"\)[*+{]")
+# Most letters and signs of a regular expression whose numbers of repetitions are written out.
+LONGEST_PATTERN = 10_000
 # Most states and edges of the automaton of one rule, unless it has more symbols.
 LARGEST = 50_000
 # Most places in a rule at which an automaton may stand at once, for each of them on average.
@@ -191,10 +195,12 @@ class _Parser:
         if kind == "pattern":
             try:
                 matcher(text, self.path, self.tokens[self.position - 1][2])
-            # The others for numbers that are too long, and for parentheses that are too deep.
-            except (re.error, ValueError, OverflowError, RecursionError) as error:
+            # The others for numbers that are too long, for parentheses that are too deep, and for
+            # classes that may get another meaning, as [[a].
+            except (re.error, ValueError, OverflowError, RecursionError, FutureWarning) as error:
                 self.position -= 1
-                self._fail(f"/{text}/ is not a valid regular expression ({error}): correct it")
+                what = shortened(f"/{text}/", 80)
+                self._fail(f"{what} is not a valid regular expression ({error}): correct it")
         first, last = self._state(), self._state()
         self.moves[first].append(((kind, text), last))
         return first, last
@@ -205,16 +211,7 @@ def _determinise(parser, edges, final, rule):
     moves, first, last = parser.automaton()
     largest = max(LARGEST, 2 * len(moves))
 
-    @functools.cache
-    def closure(states):
-        reached, waiting = set(states), list(states)
-        while waiting:
-            for symbol, state in moves[waiting.pop()]:
-                if symbol is None and state not in reached:
-                    reached.add(state)
-                    waiting.append(state)
-        return frozenset(reached)
-
+    closure = functools.cache(functools.partial(_closure, moves))
     sets = [closure(frozenset([first]))]
     number_of, count, places = {sets[0]: len(edges)}, 0, 0
     for states in sets:  # which grows
@@ -242,37 +239,68 @@ def _determinise(parser, edges, final, rule):
             )
 
 
+def _closure(moves, states: frozenset[int]) -> frozenset[int]:
+    """Finds the states that some states reach without a symbol, themselves among them."""
+    reached, waiting = set(states), list(states)
+    while waiting:
+        for symbol, state in moves[waiting.pop()]:
+            if symbol is None and state not in reached:
+                reached.add(state)
+                waiting.append(state)
+    return frozenset(reached)
+
+
 def matcher(pattern: str, path="", line: int = 0) -> Callable[[str], object]:
-    """Returns a function that tells whether a word matches a regular expression."""
-    # Python's own matcher may try exponentially many ways through a repeated group, as in (a+)+b.
-    matches = re.compile(pattern).fullmatch
-    if not _REPEATED_GROUP.search(pattern):
-        return matches
-    tokens = []
+    """Returns a function that tells whether a word matches a regular expression.
+
+    Its automaton stands at all possible places at once: Python's own matcher tries them in turn,
+    exponentially many for (a+)+b, and a number that grows with a power of the word for a*a*a*b.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        re.compile(pattern)
+        tokens = _letters(pattern, line)
+        letters = {text for kind, text, _ in tokens if kind == "letter"}
+        is_letter = {text: re.compile(text).fullmatch for text in letters}
+    moves, first, last = _Parser(tokens, path, line).automaton()
+    start = _closure(moves, frozenset([first]))
+
+    @functools.lru_cache(256)
+    def step(states, letter):
+        arrows = (arrow for state in states for arrow in moves[state])
+        targets = (target for symbol, target in arrows if symbol and is_letter[symbol[1]](letter))
+        return _closure(moves, frozenset(targets))
+
+    return lambda word: last in functools.reduce(step, word, start)
+
+
+def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
+    """Splits a regular expression into letters and signs, with x{2,3} written out as x x x?."""
+    tokens: list[tuple[str, str, int]] = []
+    groups: list[int] = []  # where open groups begin
+    begin = 0  # of the last letter or group
     for match in _LETTER.finditer(pattern):
-        if match["bad"]:
+        kind, text = match.lastgroup or "", match[0]
+        if kind == "bad":
             raise ValueError(
-                f"beside a repeated group there may be letters, classes of letters, groups, |, *, "
-                f"+ and ? only, and not {pattern[match.start() :]}"
+                "words are matched by letters, classes of letters, groups, |, *, +, ?, {m} and "
+                f"{{m,n}} below 1000, not by {shortened(pattern[match.start() :], 40)}"
             )
-        text = match["letter"] or match["sign"][0]  # (?: is a group, and *? repeats as * does
-        tokens.append((match.lastgroup, text, line))
-    edges: list[dict[Symbol, int]] = []
-    final: list[bool] = []
-    _determinise(_Parser(tokens, path, line), edges, final, f"/{pattern}/")
-
-    def matches_linearly(word):
-        states = {0}
-        for letter in word:
-            states = {
-                target
-                for state in states
-                for (_, letters), target in edges[state].items()
-                if re.fullmatch(letters, letter)
-            }
-        return any(final[state] for state in states)
-
-    return matches_linearly
+        if kind == "count":
+            part, least, is_open = tokens[begin:], int(match["least"]), match["most"] == ","
+            most = int((match["most"] or ",")[1:] or least + is_open)
+            sign = ("sign", "*" if is_open else "?", line)  # x{2,} is x x x*
+            tokens[begin:] = part * least + [*part, sign] * (most - least)
+        elif kind == "letter":
+            begin = len(tokens)
+            tokens.append((kind, text, line))
+        else:
+            begin = groups.pop() if text == ")" else begin
+            groups += [len(tokens)] if text[0] == "(" else []
+            tokens.append((kind, text[0], line))  # (?: is a group, and *? repeats as * does
+        if len(tokens) > LONGEST_PATTERN:
+            raise ValueError(f"it has more than {LONGEST_PATTERN:,} letters and signs")
+    return tokens
 
 
 def skips(automata: Automata) -> list[set[int]]:

@@ -230,8 +230,14 @@ BAD = {
     "twice": ('a: "x"\n\na: "y"\n', 3, "already in line 1"),
     "stray": ('a: "x" = "y"\n', 1, "'=' is not a symbol"),
     "pattern": ('a: "x"\n  | /[/\n', 2, "is not a valid regular expression"),
-    "repeated group": ("a: /x+/\n  | /(x{2})+/\n", 2, "beside a repeated group there may be"),
-    "look ahead": ("a: /(?=x)(x|y)*/\n", 1, "beside a repeated group there may be"),
+    **{
+        f"pattern {pattern}": (f"a: /x+/\n  | /{pattern}/\n", 2, "words are matched by letters, cl")
+        for pattern in ("(?=x)y", "^x", "x$", r"(x)\1", "(?i)x", "x*+", r"x\b", "{x", "x{1000}")
+    },
+    "many letters": ("a: /(x{99}){102}/\n", 1, "it has more than 10,000 letters and signs"),
+    "repetitions": ("a: /x{3,2}/\n", 1, "min repeat greater than max repeat"),
+    "a class of another meaning in future": ("a: /[[x]/\n", 1, "Possible nested set"),
+    "nested in a pattern": (f"a: /{'(' * 2000}x{')' * 2000}/\n", 1, "recursion depth"),
     "left": ('a: b\nb: c? d\nc: "x"\nd: b "y"\n', 2, "the rule b can begin with itself"),
     "many states": (
         's: "x"\nt: ("a" | "b")* "a"' + ' ("a" | "b")' * 14 + "\n",
@@ -249,12 +255,16 @@ def test_bad_grammars_are_named_with_their_line(case):
         grammar_rules.read(text, "forms.grammar")
 
 
-PATTERNS = ("(a+)+b", "(?:a|ab)*b?", "([a-b]+-)*[^-]", r"(\w|a\.)+?", "(a?|(.b)*)+", "([]a]-)*")
+PATTERNS = (
+    *("(a+)+b", "(?:a|ab)*b?", "([a-b]+-)*[^-]", r"(\w|a\.)+?", "(a?|(.b)*)+", "([]a]-)*"),
+    *("a*a*a*a*a*a*a*a*a*a*a*a*b", ".*.*.*=.*", "a{2}", "(ab?){2,}", "(a|b){1,3}-?", "a{0}b{0,2}?"),
+    *("((a)|b{1,2}){2}", r"[^\w]+|a", "-{2}", "(a{2}){2}b*?"),
+)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_repeated_groups_match_as_python_has_them(pattern):
-    """Yet in linear time: (a+)+b would try 2^5000 ways otherwise."""
+def test_patterns_match_as_python_has_them(pattern):
+    """Yet in linear time: Python would try 2^5000 ways for (a+)+b, and 5000^12 for a*a* ... b."""
     matches, expected = grammar_rules.matcher(pattern), re.compile(pattern).fullmatch
     for size in range(6):
         for letters in itertools.product("ab-.]", repeat=size):
