@@ -131,7 +131,7 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
     corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
     monkeypatch.setattr(fetch, "CORPORA", corpora)
     lines = ({"text": line.decode()} for _ in range(2**18))
-    monkeypatch.setattr(table_rows, "hub", lambda path: ((), lambda columns: lines))
+    monkeypatch.setattr(table_rows, "hub", lambda path: lambda columns: lines)
     mirror("a.org/plays/input.txt", content)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))
     options = {} if where == "hub" else {"mirror": mirror.url}
@@ -195,7 +195,7 @@ def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
 
     def hub(path):
         rows = [{"text": text} for text in ("one two\n", "", "three\n")]
-        return (), lambda columns: asked.append((path, columns)) or rows
+        return lambda columns: asked.append((path, columns)) or rows
 
     monkeypatch.setattr(table_rows, "hub", hub)
     monkeypatch.setitem(

@@ -79,6 +79,9 @@ def stop_at(workdir, step, number):
         while process.poll() is None and newest_step(workdir) < max(step, there + 1):
             time.sleep(0.002)
         process.send_signal(number)
+        if number == signal.SIGTERM:  # twice, as where a script passes on what all processes get
+            time.sleep(0.2)
+            process.send_signal(number)
         _, stderr = process.communicate(timeout=300)
         if process.returncode:
             shutil.rmtree(before, ignore_errors=True)
@@ -90,18 +93,20 @@ def stop_at(workdir, step, number):
 
 
 def end_of(workdir):
-    """(step, arrays, progress) of the last and the best checkpoint, and the metrics."""
+    """(step, arrays, progress) of the last and the best checkpoint, the metrics, and the names of
+    all checkpoints."""
     kept = Workdir(workdir)
     recipe = kept.experiment()
     _, corpora = recipe.vocabulary.build(recipe.data)
     task = LanguageModelling(recipe, kept.lexicon(), corpora)
     trainer = small.trainer_of(task, recipe, workdir)
     ends = [small.last_state(trainer, kind) for kind in ("last", "best")]
-    return [(*end[:2], small.timeless(end[2])) for end in ends], small.metrics(workdir)
+    names = sorted(str(path.relative_to(workdir)) for path in workdir.glob("checkpoints/*/*"))
+    return [(*end[:2], small.timeless(end[2])) for end in ends], small.metrics(workdir), names
 
 
 def assert_same_end(expected, found):
-    assert expected[1] == found[1]
+    assert expected[1:] == found[1:]
     for (step, arrays, progress), (other_step, other, other_progress) in zip(
         expected[0], found[0], strict=True
     ):

@@ -164,8 +164,7 @@ def _through_datasets(corpus, file) -> Iterator[bytes] | None:
         return None
     split = _SPLITS[file.path.rpartition("wiki.")[2].partition(".")[0]]
     with contextlib.suppress(ImportError, UserError):
-        _, rows_with = table_rows.hub(":".join(("hub", *corpus.hub, split)))
-        rows = iter(rows_with(("text",)))
+        rows = iter(table_rows.hub(":".join(("hub", *corpus.hub, split)))(("text",)))
         first = [*itertools.islice(rows, 1)]  # the whole split is fetched before it is read
         # A row is a line with its end; a blank line is an empty row.
         lines = (row["text"].removesuffix("\n") for row in itertools.chain(first, rows))

@@ -119,9 +119,9 @@ def _of_csv(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
 # Only the columns of text become values of Python. Features of `datasets`, such as Image, are never
 # decoded: that opens the paths and the addresses that the rows name.
 
-# What a reader gives: the names of the columns, of which rows may lack some, and the rows with the
-# values of some columns; without names, rows have the names of all columns.
-Table = tuple[Sequence[str], Callable[[Sequence[str]], Iterable[dict]]]
+# What a reader returns: a function that yields the rows with the values of some columns. Rows have
+# the names of all columns, for the error of a missing one.
+Table = Callable[[Sequence[str]], Iterable[dict]]
 
 _ROWS = 1000  # that become values of Python at a time
 
@@ -135,7 +135,6 @@ def _arrow(path, batches: Callable[[set[str]], Iterator]) -> Table:
             for names, batch in batches(roots):
                 batch = batch.select([name for name in names if name in roots])
                 batch.validate(full=True)  # a damaged offset points outside the file
-                # The error of a missing column names all columns.
                 yield from ({**dict.fromkeys(names), **row} for row in batch.to_pylist())
         except lazy.MissingExtra:
             raise
@@ -143,7 +142,7 @@ def _arrow(path, batches: Callable[[set[str]], Iterator]) -> Table:
             message = str(error).strip() or type(error).__name__
             raise UserError(f"{path} cannot be read: {message.splitlines()[0]}") from error
 
-    return (), rows
+    return rows
 
 
 def _parquet(file: pathlib.Path) -> Table:
@@ -224,9 +223,8 @@ def data_set(path: str, streaming: bool = False) -> Table | None:
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
-def json_rows(text: str, path: pathlib.Path) -> tuple[list[str], list[dict]]:
-    """Returns (the names of all objects, the objects); an object may lack names of others."""
-    values = list(_values(text, path))
+def _json(path: pathlib.Path) -> Table:
+    values = list(_values(files.read_text(path), path))
     if len(values) == 1 and isinstance(values[0], list):
         (values,) = values
     for number, row in enumerate(values, 1):
@@ -236,7 +234,7 @@ def json_rows(text: str, path: pathlib.Path) -> tuple[list[str], list[dict]]:
                 f"{path}, value {number}: {kind.get(type(row), 'a number')} where an object with "
                 'the text should be: write {"text": "..."}, or set data.column.'
             )
-    return [*dict.fromkeys(name for row in values for name in row)], values
+    return _filled((name for row in values for name in row), values)
 
 
 def _values(text, path) -> Iterator:
@@ -257,15 +255,16 @@ def _values(text, path) -> Iterator:
 # ---- the texts of any table
 
 
-def _json(file: pathlib.Path) -> Table:
-    names, records = json_rows(files.read_text(file), file)
-    return names, lambda columns: records
+def _filled(names: Iterable[str], records: Iterable[dict]) -> Table:
+    """Makes a table of rows that may lack columns."""
+    empty = dict.fromkeys(names)
+    return lambda columns: ({**empty, **row} for row in records)
 
 
 def _delimited(file: pathlib.Path) -> Table:
     text = files.read_text(file)
     names, records = rows(text, file, delimiter_of(file, text))
-    return names, lambda columns: [row for _, row in records]
+    return _filled(names, (row for _, row in records))
 
 
 # {suffix: reader}; files with other suffixes are plain text.
@@ -293,27 +292,23 @@ def texts(
     table: Table, path: pathlib.Path | str, columns: Sequence[str], setting: str
 ) -> Iterator[tuple[int, list[str | list[str] | None]]]:
     """Yields (number, texts of the columns) of each row; a point selects a field of a cell."""
-    names, rows_with = table
-    known = {*names}
-    for column in columns if names else ():
-        if not {column, column.partition(".")[0]} & known:
-            raise _missing(path, column, setting, names)
-    for number, row in enumerate(rows_with(columns), 1):
-        yield number, [_text(row, column, path, number, setting, known) for column in columns]
+    for number, row in enumerate(table(columns), 1):
+        yield number, [_text(row, column, path, number, setting) for column in columns]
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _text(row, column, path, number, setting, known) -> str | list[str] | None:
+def _text(row, column, path, number, setting) -> str | list[str] | None:
     """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
     if isinstance(value := row.get(column), str) and not _SURROGATE.search(value):
         return value  # as nearly all
-    value, whole = row, column in (known or row)
-    for name in (column,) if whole else column.split("."):
-        if not isinstance(value, dict) or not (whole or name in value):
-            raise _missing(f"{path}, row {number},", column, setting, row)
-        value = value.get(name)
+    value = row
+    for name in (column,) if column in row else column.split("."):
+        if not isinstance(value, dict) or name not in value:
+            where = path if value is row else f"{path}, row {number},"
+            raise _missing(where, column, setting, row)
+        value = value[name]
     if value is None:
         return None
     words = value if isinstance(value, list) else [value]
