@@ -37,7 +37,7 @@ _LETTER = re.compile(
     r"""|(?P<letter>\[\^?\]?(?:[^\\\]]|\\.)*\]|\\[dDsSwW\W]|[^\\^${(|)*+?[])|(?P<bad>.)""",
     re.DOTALL,
 )
-# Most letters and signs of a regular expression whose numbers of repetitions are written out.
+# Most letters and signs of a regular expression, with repetitions written out.
 LONGEST_PATTERN = 10_000
 # Most states and edges of the automaton of one rule, unless it has more symbols.
 LARGEST = 50_000
@@ -195,8 +195,7 @@ class _Parser:
         if kind == "pattern":
             try:
                 matcher(text, self.path, self.tokens[self.position - 1][2])
-            # The others for numbers that are too long, for parentheses that are too deep, and for
-            # classes that may get another meaning, as [[a].
+            # Numbers too long, parentheses too deep, and classes of an uncertain meaning, as [[a].
             except (re.error, ValueError, OverflowError, RecursionError, FutureWarning) as error:
                 self.position -= 1
                 what = shortened(f"/{text}/", 80)
@@ -277,8 +276,7 @@ def matcher(pattern: str, path="", line: int = 0) -> Callable[[str], object]:
 def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
     """Splits a regular expression into letters and signs, with x{2,3} written out as x x x?."""
     tokens: list[tuple[str, str, int]] = []
-    groups: list[int] = []  # where open groups begin
-    begin = 0  # of the last letter or group
+    groups, begin = [0], 0  # where open groups begin, and the last letter or group
     for match in _LETTER.finditer(pattern):
         kind, text = match.lastgroup or "", match[0]
         if kind == "bad":

@@ -306,8 +306,16 @@ def _text(row, column, path, number, setting) -> str | list[str] | None:
     value = row
     for name in (column,) if column in row else column.split("."):
         if not isinstance(value, dict) or name not in value:
-            where = path if value is row else f"{path}, row {number},"
-            raise _missing(where, column, setting, row)
+            place = path if value is row else f"{path}, row {number},"
+            if {"items", "predictions"} <= {*row}:
+                raise UserError(
+                    f"{path} is a test suite of SyntaxGym in JSON, which is read as a table: write "
+                    "a .csv file with the columns item_number, condition_name, region_number and "
+                    "content."
+                )
+            count = "two" if setting == "data.columns" else "one"
+            remedy = f"set {setting} to {count} of {named([*row])}" if row else "nor any other"
+            raise UserError(f"{place} has no column {column!r}: {remedy}.")
         value = value[name]
     if value is None:
         return None
@@ -328,17 +336,6 @@ def _text(row, column, path, number, setting) -> str | list[str] | None:
             "stands alone): correct the text."
         )
     return value
-
-
-def _missing(path, column, setting, names):
-    if {"items", "predictions"} <= {*names}:
-        return UserError(
-            f"{path} is a test suite of SyntaxGym in JSON, which is read as a table: write a .csv "
-            "file with the columns item_number, condition_name, region_number and content."
-        )
-    some = "two" if setting == "data.columns" else "one"
-    there = f"set {setting} to {some} of {named([*names])}" if names else "nor any other"
-    return UserError(f"{path} has no column {column!r}: {there}.")
 
 
 # -------------------- tables of facts: a subject a line, a relation a column, between tabs
