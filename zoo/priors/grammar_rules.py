@@ -198,8 +198,7 @@ class _Parser:
             # Numbers too long, parentheses too deep, and classes of an uncertain meaning, as [[a].
             except (re.error, ValueError, OverflowError, RecursionError, FutureWarning) as error:
                 self.position -= 1
-                what = shortened(f"/{text}/", 80)
-                self._fail(f"{what} is not a valid regular expression ({error}): correct it")
+                self._fail(f"/{text}/ is not a valid regular expression ({error}): correct it")
         first, last = self._state(), self._state()
         self.moves[first].append(((kind, text), last))
         return first, last
