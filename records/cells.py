@@ -4,13 +4,20 @@ import datetime
 import functools
 import pathlib
 import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from zoo.comparison import comparison
+from zoo.comparison.comparison import Group
+from zoo.comparison.paired import Runs, p_text
 from zoo.errors import UserError
 from zoo.evaluation import records
-from zoo.evaluation.results import learns
+from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.results import learns, read_results
 from zoo.runs import output_files
 
 FOLDER = pathlib.Path(__file__).parent
+Cell = Callable[[Sequence[str]], str]  # makes the cell of a model from its runs
 
 
 @functools.cache
@@ -48,13 +55,15 @@ def loss(run: str, split: str) -> float:
     return passports(run)[split]["figures"]["log_perplexity"]
 
 
-def mean(values: list[float], form: str) -> str:
+def mean(values: Sequence[float], form: str) -> str:
     """Formats the mean of the seeds, with the least and the greatest in brackets if they differ.
 
     Args:
-      values: of the seeds.
+      values: of the seeds; without any, the text is empty.
       form: of the numbers, such as ".4f".
     """
+    if not values:
+        return ""
     text = format(statistics.fmean(values), form)
     if min(values) < max(values):
         text += f" ({min(values):{form}}–{max(values):{form}})"
@@ -115,6 +124,115 @@ def provenance_line(kept: dict) -> str:
         f"revision {kept['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
         f"{kept['date']}."
     )
+
+
+def identity(figures: dict) -> dict:
+    """Returns the figures of all of a split's words."""
+    return figures
+
+
+def case(name: str) -> Callable[[dict], dict]:
+    """Returns what takes the figures of a case from all figures of questions."""
+    return lambda figures: figures["cases"][name]
+
+
+def values(
+    runs: Sequence[str], split: str, figure: Callable[[dict], Any], learning: str = ""
+) -> list:
+    """Reads a figure of each run that was judged on a split.
+
+    Args:
+      runs: their names in the records.
+      split: its name.
+      figure: takes the figure from all figures of a passport.
+      learning: see `passports`.
+    """
+    judged = (passports(run, learning) for run in runs)
+    return [figure(splits[split]["figures"]) for splits in judged if split in splits]
+
+
+def losses(
+    runs: Sequence[str], split: str, part: Callable[[dict], dict] = identity, learning: str = ""
+) -> list[float]:
+    """Reads the nats per token of each run; `part` takes some words' figures from a passport's."""
+    return values(runs, split, lambda figures: part(figures)["log_perplexity"], learning)
+
+
+def nats(split: str, form: str = ".4f", **options) -> Cell:
+    """Returns the column of nats per token; options are those of `losses`."""
+    return lambda runs: mean(losses(runs, split, **options), form)
+
+
+def perplexity(split: str, form: str = ".1f", **options) -> Cell:
+    """Returns the column of perplexities of the mean nats; options are those of `losses`."""
+
+    def cell(runs):
+        of_seeds = losses(runs, split, **options)
+        return format(perplexity_of(statistics.fmean(of_seeds)), form) if of_seeds else ""
+
+    return cell
+
+
+def share(split: str, name: str = "accuracy", part: Callable[[dict], dict] = identity) -> Cell:
+    """Returns the column of a share, percent; `part` takes some questions' figures."""
+    return lambda runs: (
+        mean(values(runs, split, lambda figures: 100 * part(figures)[name]), ".1f") + " %"
+    )
+
+
+def interval(split: str, learning: str = "") -> Cell:
+    """Returns the column of the first seed's interval by sentences."""
+    return lambda runs: "{:.3f}–{:.3f}".format(
+        *passports(runs[0], learning)[split]["figures"]["interval"]
+    )
+
+
+def parameters(split: str) -> Cell:
+    """Returns the column of numbers of parameters."""
+    return lambda runs: f"{passports(runs[0])[split]['parameters']:,}"
+
+
+def by_model(
+    title: str,
+    models: Mapping[str, Sequence[str]],
+    columns: Sequence[tuple[str, Cell]],
+    test: str = "test",
+    above: Sequence[list[str]] = (),
+) -> str:
+    """Makes a table with a row for each model, and the line on its origin.
+
+    Args:
+      title: of the column of models.
+      models: {model: runs}.
+      columns: (title, cell of a model's runs).
+      test: see `origin`.
+      above: rows above those of the models.
+    """
+    rows = [[model, *(cell(runs) for _, cell in columns)] for model, runs in models.items()]
+    header = [title, *(name for name, _ in columns)]
+    return markdown(header, [*above, *rows], runs_of(models), test)
+
+
+def figures_of(runs: Sequence[str], split: str) -> Runs:
+    """Reads the losses of a model's seeds on a split, with the scores that are kept."""
+    passports_by_path = {}
+    for path, columns in read_results(f"{every_run()[run][0]}:{run}" for run in runs).items():
+        for passport in columns.values():
+            if passport["split"] == split and not (learns(passport) or passport["spread_unknown"]):
+                passports_by_path[path] = passport
+    figures = comparison.figures_of(Group("", 0, (*passports_by_path,)), passports_by_path)
+    assert figures is not None
+    return figures
+
+
+def runs_of(models: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the runs of all models."""
+    return [run for runs in models.values() for run in runs]
+
+
+def p_cell(p: float) -> str:
+    """Formats p for a column whose title names it."""
+    return p_text(p).removeprefix("p = ").removeprefix("p ")
 
 
 def markdown(

@@ -3,12 +3,9 @@
 import csv
 from typing import NamedTuple
 
-from records.cells import FOLDER, every_run, grid, mean, passports
+from records.cells import FOLDER, figures_of, grid, mean, p_cell, values
 from zoo.comparison import paired
-from zoo.comparison.comparison import Group, figures_of
-from zoo.comparison.paired import Runs, p_text
-from zoo.evaluation import results, significance
-from zoo.evaluation.results import learns
+from zoo.evaluation import significance
 from zoo.evaluation.significance import LEVEL
 
 
@@ -49,11 +46,11 @@ def accuracies() -> str:
     rows = []
     for claim in claims(of_questions=True):
         one, other = (
-            [100 * passports(run)[claim.split]["figures"]["accuracy"] for run in runs]
+            values(runs, claim.split, lambda figures: 100 * figures["accuracy"])
             for runs in (claim.runs, claim.opponent_runs)
         )
         row = [claim.model, claim.opponent, claim.text, mean(one, ".1f"), mean(other, ".1f")]
-        by_seeds = _p(significance.seeds_test(one, other))
+        by_seeds = p_cell(significance.seeds_test(one, other))
         several = f"{len(one)} and {len(other)}"
         rows.append([*row, by_seeds, several, _advice(claim)])
     header = ["model", "against", "questions", "right, %", "the other, %", "p by seeds", "seeds"]
@@ -64,41 +61,20 @@ def losses() -> str:
     """Makes the table of gains in log-perplexity, nats per token."""
     rows = []
     for claim in claims(of_questions=False):
-        one, other = (figures(runs, claim.split) for runs in (claim.runs, claim.opponent_runs))
+        one, other = (figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs))
         found = paired.difference(one, other)
         by_seeds = significance.seeds_test([*one.losses], [*other.losses])
         gain, by_sentences, tie = f"{other.loss - one.loss:.3f}", "", by_seeds >= LEVEL
         if found is not None:
             gain += " [{:.3f}, {:.3f}]".format(*found.interval)
-            by_sentences, tie = _p(found.p), found.tie or found.undecided
+            by_sentences, tie = p_cell(found.p), found.tie or found.undecided
         verdict = "not told apart: " * tie
         cells = [claim.model, claim.opponent, claim.text, verdict + gain, by_sentences]
         several = f"{len(one.losses)} and {len(other.losses)}"
-        rows.append([*cells, _p(by_seeds), several, _advice(claim)])
+        rows.append([*cells, p_cell(by_seeds), several, _advice(claim)])
     header = ["model", "against", "text", "nats below it, 95 %", "p by sentences", "p by seeds"]
     return grid([*header, "seeds", "so"], rows)
 
 
 def _advice(claim) -> str:
     return f"[{claim.advice}](results/{claim.section})"
-
-
-def _p(p):
-    return p_text(p).removeprefix("p = ").removeprefix("p ")
-
-
-def figures(runs: tuple[str, ...], split: str) -> Runs:
-    """Reads the figures of the seeds of a recipe that do not learn from the judged text."""
-    paths = [f"{every_run()[run][0]}:{run}" for run in runs]
-    of_split = {}
-    for path, columns in results.read_results(paths).items():
-        for passport in columns.values():
-            if (
-                passport["split"] == split
-                and not learns(passport)
-                and not passport["spread_unknown"]
-            ):
-                of_split[path] = passport
-    found = figures_of(Group("", 0, tuple(of_split)), of_split)
-    assert found is not None
-    return found

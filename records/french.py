@@ -2,38 +2,49 @@
 
 import itertools
 import math
+import operator
 import statistics
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 
 from records import rows as rows_of
-from records.cells import every_run, loss, markdown, mean, passports
+from records.cells import (
+    by_model,
+    case,
+    every_run,
+    identity,
+    interval,
+    loss,
+    losses,
+    markdown,
+    mean,
+    nats,
+    parameters,
+    passports,
+    runs_of,
+    share,
+)
+
+AGREEMENT = "pairs:agreement-test"
+
+
+def band(name: str) -> Callable[[dict], dict]:
+    """Returns what takes the figures of a band of frequency from all figures of a test."""
+    return lambda figures: next(band for band in figures["bands"] if band["band"] == name)
 
 
 def models() -> str:
     """Makes the table of the tuned French models over the words of the training text."""
-    rows = []
-    for model, runs in rows_of.FRENCH.items():
-        found = [passports(run) for run in runs]
-        tests = [of_run["test"]["figures"] for of_run in found]
-        unknown = [
-            next(band["log_perplexity"] for band in figures["bands"] if band["band"] == "unknown")
-            for figures in tests
-        ]
-        losses = (
-            [loss(run, "validation") for run in runs],
-            [figures["log_perplexity"] for figures in tests],
-            [figures["seen"]["log_perplexity"] for figures in tests],
-            unknown,
-            [_spread(run) for run in runs],
-        )
-        low, high = tests[0]["interval"]
-        parameters = f"{found[0]['test']['parameters']:,}"
-        columns = (mean(of_runs, ".4f") for of_runs in losses)
-        rows.append([model, *columns, f"{low:.3f}–{high:.3f}", parameters])
-    header = ["model", "validation", "test", "words of the lexicon", "`<unk>`"]
-    header += ["test, `<unk>` spread over new words", "95 % of seed 0, by sentences"]
-    runs = [run for of_model in rows_of.FRENCH.values() for run in of_model]
-    return markdown([*header, "parameters"], rows, runs)
+    columns = [
+        ("validation", nats("validation")),
+        ("test", nats("test")),
+        ("words of the lexicon", nats("test", part=itemgetter("seen"))),
+        ("`<unk>`", nats("test", part=band("unknown"))),
+        ("test, `<unk>` spread over new words", lambda runs: mean([*map(_spread, runs)], ".4f")),
+        ("95 % of seed 0, by sentences", interval("test")),
+        ("parameters", parameters("test")),
+    ]
+    return by_model("model", rows_of.FRENCH, columns)
 
 
 def _spread(run):
@@ -56,30 +67,23 @@ def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
     Args:
       models: {the name of the column: runs}.
     """
-    found = [[passports(run)["test"]["figures"] for run in runs] for runs in models.values()]
-    first = found[0][0]
-    parts = {"all words": lambda figures: figures}
-    for band in first["bands"]:
-        label = f"{band['band']} times in training"
-        label = {"unknown": "`<unk>`", "unseen": "never in training"}.get(band["band"], label)
-        parts[label] = lambda figures, name=band["band"]: next(
-            of for of in figures["bands"] if of["band"] == name
-        )
+    first = passports(next(iter(models.values()))[0])["test"]["figures"]
+    parts = {"all words": identity}
+    for name in (figures["band"] for figures in first["bands"]):
+        label = {"unknown": "`<unk>`", "unseen": "never in training"}.get(name)
+        parts[label or f"{name} times in training"] = band(name)
     if "mixture" in first:
-        parts["all words, one weight for those never in training"] = lambda figures: figures[
-            "mixture"
-        ]
+        parts["all words, one weight for those never in training"] = itemgetter("mixture")
     rows = []
-    total = sum(band["tokens"] for band in first["bands"])
+    total = sum(figures["tokens"] for figures in first["bands"])
     for label, part in parts.items():
-        losses = [[part(figures)["log_perplexity"] for figures in of] for of in found]
-        *others, last = map(statistics.fmean, losses)
-        gaps = (f"{other - last:.3f}" for other in others)
-        tokens = part(first).get("tokens", total)
-        rows.append([label, f"{tokens:,}", *(mean(of, ".3f") for of in losses), *gaps])
-    *others, last = models
-    header = ["words of the test", "tokens", *models, *(f"{name} − {last}" for name in others)]
-    return markdown(header, rows, [run for runs in models.values() for run in runs])
+        *means, last = (statistics.fmean(losses(runs, "test", part)) for runs in models.values())
+        cells = map(nats("test", ".3f", part=part), models.values())
+        gaps = (f"{mean - last:.3f}" for mean in means)
+        rows.append([label, f"{part(first).get('tokens', total):,}", *cells, *gaps])
+    *names, last = models
+    header = ["words of the test", "tokens", *models, *(f"{name} − {last}" for name in names)]
+    return markdown(header, rows, runs_of(models))
 
 
 def tuning() -> str:
@@ -111,26 +115,20 @@ def parts() -> str:
     """Makes the table of parts of the text: nats per token of the test, without and with the one
     weight of `zoo.evaluation.mixtures`, and how far each model is above the log-linear one."""
     rows, runs = [], []
-    values: tuple[Callable[[dict], dict], ...] = (lambda of: of, lambda of: of["mixture"])
-    for sentences, part in rows_of.FRENCH_PARTS.items():
-        losses = {
-            model: [
-                [
-                    value(passports(run)["test"]["figures"])["log_perplexity"]
-                    for run in rows_of.seeds(f"{part}_{name}")
-                ]
-                for value in values
-            ]
+    for sentences, text in rows_of.FRENCH_PARTS.items():
+        models = {
+            model: rows_of.seeds(f"{text}_{name}")
             for model, name in rows_of.FRENCH_CLOSED_MODELS.items()
         }
-        last = [*losses.values()][-1]
-        for model, of_model in losses.items():
+        last = [*models.values()][-1]
+        for model, of_model in models.items():
             row = [sentences, model]
-            for of_value, of_last in zip(of_model, last, strict=True):
-                gap = statistics.fmean(of_value) - statistics.fmean(of_last)
-                row += [mean(of_value, ".3f"), f"{gap:.3f}" if of_model is not last else ""]
+            for part in (identity, itemgetter("mixture")):
+                means = (statistics.fmean(losses(of, "test", part)) for of in (of_model, last))
+                row.append(nats("test", ".3f", part=part)(of_model))
+                row.append("" if of_model is last else f"{operator.sub(*means):.3f}")
             rows.append(row)
-            runs += rows_of.seeds(f"{part}_{rows_of.FRENCH_CLOSED_MODELS[model]}")
+        runs += runs_of(models)
     header = ["training sentences", "model", "test", "above log-linear", "with one weight"]
     return markdown([*header, "above log-linear"], rows, runs)
 
@@ -141,13 +139,11 @@ def inputs() -> str:
     for text, (sentences, count) in rows_of.FRENCH_TEXTS.items():
         for inputs, head in itertools.product(("words", "features"), ("softmax", "log_linear")):
             found = rows_of.seeds(f"fr{text}_{inputs}_{head}", count)
-            cases = [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in found]
-            shares = (
-                mean([100 * of_run[case]["accuracy"] for of_run in cases], ".1f") + " %"
-                for case in ("number, all", "gender, all")
+            agreement = (
+                share(AGREEMENT, part=case(name))(found) for name in ("number, all", "gender, all")
             )
-            nats = mean([loss(run, "test") for run in found], ".4f")
-            rows.append([sentences, inputs, head.replace("_", "-"), nats, *shares])
+            row = [sentences, inputs, head.replace("_", "-"), nats("test")(found)]
+            rows.append([*row, *agreement])
             runs += found
     header = ["training sentences", "inputs", "head", "test", "number agreement"]
     return markdown([*header, "gender agreement"], rows, runs)
@@ -155,18 +151,14 @@ def inputs() -> str:
 
 def agreement() -> str:
     """Makes the table of agreement pairs of the French test, three seeds of each model."""
-    of_models = [
-        [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in runs]
-        for runs in rows_of.FRENCH.values()
-    ]
     rows = []
-    for case, first in of_models[0][0].items():
-        row = [case]
-        for found in of_models:
-            low, high = found[0][case]["interval"]
-            shares = [100 * of_run[case]["accuracy"] for of_run in found]
-            row += [mean(shares, ".1f") + " %", f"{100 * low:.0f}–{100 * high:.0f} %"]
-        rows.append([*row, f"{first['pairs']:,}"])
+    first = passports(rows_of.FRENCH["softmax"][0])[AGREEMENT]["figures"]["cases"]
+    for name in first:
+        row = [name]
+        for runs in rows_of.FRENCH.values():
+            low, high = passports(runs[0])[AGREEMENT]["figures"]["cases"][name]["interval"]
+            row.append(share(AGREEMENT, part=case(name))(runs))
+            row.append(f"{100 * low:.0f}–{100 * high:.0f} %")
+        rows.append([*row, f"{first[name]['pairs']:,}"])
     header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
-    runs = [run for of_model in rows_of.FRENCH.values() for run in of_model]
-    return markdown([*header, "pairs"], rows, runs)
+    return markdown([*header, "pairs"], rows, runs_of(rows_of.FRENCH))

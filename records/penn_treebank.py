@@ -3,71 +3,64 @@
 import itertools
 import json
 import statistics
+from operator import itemgetter
 
 import numpy as np
 
 from records import rows as rows_of
-from records.cells import FOLDER, every_run, grid, markdown, mean, passports
+from records.cells import (
+    FOLDER,
+    by_model,
+    every_run,
+    figures_of,
+    grid,
+    interval,
+    markdown,
+    mean,
+    nats,
+    parameters,
+    perplexity,
+)
 from zoo.comparison import paired
-from zoo.comparison.comparison import Group, figures_of
-from zoo.evaluation import results, significance
+from zoo.evaluation import significance
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.results import learns
 
 
 def awd() -> str:
     """Makes the table of the small AWD-LSTM, as it is and learning from the text."""
-    rows = []
+    runs, rows = rows_of.PTB_AWD, []
     for row, learning in rows_of.LEARNING.items():
-        found = [passports(run, learning) for run in rows_of.PTB_AWD]
-        losses = {
-            split: [of_run[split]["figures"]["log_perplexity"] for of_run in found]
-            for split in ("validation", "test")
-            if all(split in of_run for of_run in found)
-        }
-        low, high = found[0]["test"]["figures"]["interval"]
-        cells = [
-            mean(losses[split], ".4f") if split in losses else ""
-            for split in ("validation", "test")
-        ]
-        perplexity = f"{perplexity_of(statistics.fmean(losses['test'])):.1f}"
-        rows.append([row, *cells, perplexity, f"{low:.3f}–{high:.3f}"])
+        figures = nats("validation", learning=learning), nats("test", learning=learning)
+        figures += perplexity("test", learning=learning), interval("test", learning)
+        rows.append([row, *(figure(runs) for figure in figures)])
     header = ["model", "validation", "test", "perplexity of the test"]
     header += ["95 % of the first seed, by sentences"]
-    seconds = [every_run()[run][1].validations[-1]["seconds"] for run in rows_of.PTB_AWD]
+    seconds = [every_run()[run][1].validations[-1]["seconds"] for run in runs]
     took = f" Training took {min(seconds):,.0f} to {max(seconds):,.0f} s."
-    return markdown(header, rows, list(rows_of.PTB_AWD)) + took
+    return markdown(header, rows, [*runs]) + took
 
 
 def full_vocabulary() -> str:
     """Makes the table of models of a billion words over all words of the benchmark."""
-    rows, runs = [], []
-    for model, of_model in rows_of.LM1B_FULL.items():
-        found = [passports(run)["test"] for run in of_model]
-        bands = [
-            mean([of_run["figures"][band]["log_perplexity"] for of_run in found], ".2f")
-            for band in ("seen", "unseen")
-        ]
-        losses = [of_run["figures"]["log_perplexity"] for of_run in found]
+
+    def step(runs):
         # of the fastest epoch but the first, in which the step is compiled
-        a_step = min(
+        seconds = min(
             (after["seconds"] - before["seconds"]) / (after["step"] - before["step"])
-            for run in of_model
+            for run in runs
             for before, after in itertools.pairwise(every_run()[run][1].validations)
         )
-        rows.append(
-            [
-                model,
-                mean(losses, ".3f"),
-                f"{perplexity_of(statistics.fmean(losses)):.0f}",
-                *bands,
-                f"{found[0]['parameters']:,}",
-                f"{1000 * a_step:.0f}",
-            ]
-        )
-        runs += of_model
-    header = ["model", "test", "perplexity", "of words in training", "of words never there"]
-    return markdown([*header, "parameters", "ms a step"], rows, runs)
+        return f"{1000 * seconds:.0f}"
+
+    columns = [
+        ("test", nats("test", ".3f")),
+        ("perplexity", perplexity("test", ".0f")),
+        ("of words in training", nats("test", ".2f", part=itemgetter("seen"))),
+        ("of words never there", nats("test", ".2f", part=itemgetter("unseen"))),
+        ("parameters", parameters("test")),
+        ("ms a step", step),
+    ]
+    return by_model("model", rows_of.LM1B_FULL, columns)
 
 
 def variants(file: str, seeds: str) -> str:
@@ -170,7 +163,7 @@ def forty_epochs() -> str:
     The softmax in windows of equal length has one seed.
     """
     splits = ("validation", "test")
-    softmax = [_seeds_of_record("ptb_awd", rows_of.PTB_AWD, split) for split in splits]
+    softmax = [figures_of(rows_of.PTB_AWD, split) for split in splits]
     equal = json.loads((FOLDER / "ptb_left_out.json").read_text())
     file = FOLDER / "ptb_strong" / "mixture_40.json"
     mixture = [_seeds(file, split) for split in splits]
@@ -218,18 +211,6 @@ def _seeds(file, split):
         for nats in arrays[f"{split}/nats"]
     ]
     return paired.Runs(file.stem, losses, tuple(of_sentences))
-
-
-def _seeds_of_record(name, runs, split):
-    """Reads the seeds of a recipe from a record, as they do not learn from the judged text."""
-    found = results.read_results(f"{FOLDER / name}.jsonl:{run}" for run in runs)
-    of_split = {
-        run: passport
-        for run, columns in found.items()
-        for passport in columns.values()
-        if passport["split"] == split and not learns(passport)
-    }
-    return figures_of(Group(name, 0, tuple(of_split)), of_split)
 
 
 def _other_rates(file):

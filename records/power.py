@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 from records import questions
 from records import rows as rows_of
-from records.cells import grid, markdown, mean, origin
-from records.claims import figures
+from records.cells import figures_of, grid, markdown, mean, origin, p_cell
 from zoo.comparison import paired
-from zoo.comparison.paired import p_text
 from zoo.evaluation import significance
 
 POWER = 0.8  # the probability that the test finds the difference
@@ -89,14 +87,14 @@ def table() -> str:
         one, other = (_shares(rows_of.FORMS[config]) for config in (recipe, opponent))
         rows.append([text, f"`{recipe}`", *_of_seeds(one, other, ".1f", " points")])
         runs += [*rows_of.FORMS[recipe], *rows_of.FORMS[opponent]]
-    adapted, scratch = (figures(of_runs, "test") for of_runs in rows_of.ADAPTATION["5,000"])
+    adapted, scratch = (figures_of(of_runs, "test") for of_runs in rows_of.ADAPTATION["5,000"])
     found = paired.difference(scratch, adapted)
     assert found is not None
     captions = ["5,000 captions", "from scratch"]
     rows.append([*captions, *_of_seeds([*adapted.losses], [*scratch.losses], ".3f", " nats")])
     needed = sentences_needed(found.nats, found.interval, found.sentences)
     difference = "{:.3f} [{:.3f}, {:.3f}] nats".format(found.nats, *found.interval)
-    by_sentences = [f"{found.sentences:,} sentences", _p(found.p), "", f"{needed:,}", ""]
+    by_sentences = [f"{found.sentences:,} sentences", p_cell(found.p), "", f"{needed:,}", ""]
     rows.append([*captions, difference, *by_sentences])
     runs += [run for of_runs in rows_of.ADAPTATION["5,000"] for run in of_runs]
     header = ["text", "recipe", "better than its opponent by", "of", "p", "power"]
@@ -125,7 +123,7 @@ def further() -> str:
                 f"{gain:.1f} points",
                 *(f"{low:.1f} to {high:.1f}" for low, high in intervals),
             ]
-            p = _p(significance.seeds_test(trained, without))
+            p = p_cell(significance.seeds_test(trained, without))
             rows.append([f"{text}, `{recipe}`", seeds, *cells, p])
         runs += [run for of_config in together for run in of_config]
     header = ["recipe", "seeds", "its opponent", "recipe", "difference"]
@@ -161,10 +159,9 @@ def _of_seeds(one, other, form, unit):
     deviations = (statistics.stdev(one), statistics.stdev(other))
     runs = len(one)
     cells = [f"{difference:{form}}{unit}", f"{runs} runs each"]
-    cells += [_p(significance.seeds_test(one, other)), f"{power(difference, deviations, runs):.2f}"]
+    cells += [
+        p_cell(significance.seeds_test(one, other)),
+        f"{power(difference, deviations, runs):.2f}",
+    ]
     needed = (runs_needed(difference, by) for by in (deviations, cautious(deviations, runs)))
     return [*cells, *(f"more than {MOST:,}" if n is None else f"{n:,}" for n in needed)]
-
-
-def _p(p):
-    return p_text(p).removeprefix("p = ").removeprefix("p ")

@@ -2,52 +2,61 @@
 
 import statistics
 from collections.abc import Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from records import rows as rows_of
-from records.cells import every_run, loss, markdown, mean, passports
+from records.cells import (
+    by_model,
+    case,
+    every_run,
+    losses,
+    markdown,
+    mean,
+    nats,
+    passports,
+    runs_of,
+    share,
+    values,
+)
 from zoo.evaluation import results
 
 
 def rare_words() -> str:
     """Makes the table of rare numbers and names, against a word of the other kind."""
-    found = {
-        model: [passports(run)["pairs:rare-words-test"]["figures"]["cases"] for run in runs]
-        for model, runs in rows_of.RARE_WORDS.items()
-    }
+    split, models = "pairs:rare-words-test", rows_of.RARE_WORDS
+    cases = passports(models["softmax"][0])[split]["figures"]["cases"]
     rows = []
-    for case, first in next(iter(found.values()))[0].items():
-        row = [case, f"{first['words']:,}"]
-        for of_runs in found.values():
-            losses = [
-                statistics.fmean(of_run[case][name] for of_run in of_runs)
-                for name in ("log_prob", "log_prob_of_other")
-            ]
-            shares = [100 * of_run[case]["accuracy"] for of_run in of_runs]
-            row += [" and ".join(f"{nats:.2f}" for nats in losses), mean(shares, ".1f") + " %"]
+    for name, first in cases.items():
+        row = [name, f"{first['words']:,}"]
+        for runs in models.values():
+            figures = values(runs, split, case(name))
+            log_probs = (
+                statistics.fmean(of_run[side] for of_run in figures)
+                for side in ("log_prob", "log_prob_of_other")
+            )
+            row.append(" and ".join(f"{log_prob:.2f}" for log_prob in log_probs))
+            row.append(share(split, part=case(name))(runs))
         rows.append(row)
     header = ["the word, its occurrences in training", "words"]
-    for model in found:
+    for model in models:
         header += [f"{model}: log p of it and of the other", "preferred"]
-    runs = [run for of_model in rows_of.RARE_WORDS.values() for run in of_model]
-    return markdown(header, rows, runs, "pairs:rare-words-test")
+    return markdown(header, rows, runs_of(models), split)
 
 
 def countries() -> str:
     """Makes the table of answers to questions about countries."""
-    rows = []
-    for model, runs in rows_of.COUNTRIES.items():
-        found = [passports(run) for run in runs]
-        shares = (
-            [100 * of_run[f"answers:{split}"]["figures"]["accuracy"] for of_run in found]
-            for split in ("known", "test")
-        )
-        unseen = [-of_run["test"]["figures"]["unseen"]["log_perplexity"] for of_run in found]
-        rows.append([model, *(mean(share, ".1f") + " %" for share in shares), mean(unseen, ".3f")])
-    header = ["model", "countries of training", "new countries"]
-    header.append("log p of words never seen in training")
-    return markdown(header, rows, [run for runs in rows_of.COUNTRIES.values() for run in runs])
+
+    def log_prob(runs):
+        return mean([-nats for nats in losses(runs, "test", itemgetter("unseen"))], ".3f")
+
+    columns = [
+        ("countries of training", share("answers:known")),
+        ("new countries", share("answers:test")),
+        ("log p of words never seen in training", log_prob),
+    ]
+    return by_model("model", rows_of.COUNTRIES, columns)
 
 
 def forms() -> str:
@@ -68,7 +77,7 @@ def forms() -> str:
             added = constrained and not config.endswith("constrained")
             rows.append([f"`{config}`{', `--constrain`' * added}", *cells])
     header = ["config", "validation: right", "of the grammar", "test: right", "of the grammar"]
-    return markdown(header, rows, [run for runs in rows_of.FORMS.values() for run in runs])
+    return markdown(header, rows, runs_of(rows_of.FORMS))
 
 
 def right(runs: Sequence[str], split: str, constrained: bool) -> np.ndarray:
@@ -100,17 +109,16 @@ def _answers(passports, constrained):
 
 def realisations() -> str:
     """Makes the table of names in restaurants described, with and without a background."""
-    rows = []
-    for config, runs in rows_of.E2E.items():
-        row = [
-            config,
-            *(mean([loss(run, split) for run in runs], ".3f") for split in ("validation", "test")),
-        ]
-        figures = [passports(run)["slots-test"]["figures"] for run in runs]
-        for count in ("missing", "wrong", "right"):
-            row.append(mean([of_run[count] for of_run in figures], ".0f"))
-        row.append(mean([100 * of_run["slot_error_rate"] for of_run in figures], ".1f") + " %")
-        rows.append(row)
-    header = ["config", "nats a character, validation", "test", "names left out"]
-    header += ["without evidence", "texts without either", "slot error rate"]
-    return markdown(header, rows, [run for runs in rows_of.E2E.values() for run in runs])
+
+    def count(name):
+        return lambda runs: mean(values(runs, "slots-test", itemgetter(name)), ".0f")
+
+    columns = [
+        ("nats a character, validation", nats("validation", ".3f")),
+        ("test", nats("test", ".3f")),
+        ("names left out", count("missing")),
+        ("without evidence", count("wrong")),
+        ("texts without either", count("right")),
+        ("slot error rate", share("slots-test", "slot_error_rate")),
+    ]
+    return by_model("config", rows_of.E2E, columns)

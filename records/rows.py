@@ -11,7 +11,7 @@ def seeds(name: str, count: int = 3) -> tuple[str, ...]:
     return tuple(f"{name}_{seed}" for seed in range(count))
 
 
-CONFIGS = ("micro_log_linear", "micro_softmax")
+MICRO = {f"`{config}`": seeds(config) for config in ("micro_log_linear", "micro_softmax")}
 CZECH_DOMAINS = {
     "2,900 captions alone": seeds("domains_captions"),
     "2,900 captions, 3 to 1": seeds("domains_3_to_1"),

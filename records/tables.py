@@ -10,7 +10,6 @@ import functools
 import json
 import pathlib
 import re
-import statistics
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -26,7 +25,21 @@ from records import (
     translations,
 )
 from records import rows as rows_of
-from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports, provenance_line
+from records.cells import (
+    FOLDER,
+    by_model,
+    every_run,
+    grid,
+    interval,
+    loss,
+    markdown,
+    nats,
+    parameters,
+    perplexity,
+    provenance_line,
+    runs_of,
+    share,
+)
 from zoo.commands import program
 from zoo.comparison.micro_report import PAIRS
 from zoo.errors import UserError
@@ -53,25 +66,14 @@ def language() -> float:
 def micro() -> str:
     """Makes the table of the micro language: softmax and log-linear head, three seeds each."""
     own = language()
-    rows = [["the language itself", f"{own:.4f}", f"{perplexity_of(own):.2f}", "", ""]]
-    names = {name: [f"{name}_{seed}" for seed in range(3)] for name in rows_of.CONFIGS}
-    for name, runs in names.items():
-        tests = [passports(run)["test"] for run in runs]
-        losses = [passport["figures"]["log_perplexity"] for passport in tests]
-        agreement = [passports(run)["pairs:micro-agreement"]["figures"]["accuracy"] for run in runs]
-        low, high = tests[0]["figures"]["interval"]
-        rows.append(
-            [
-                f"`{name}`",
-                mean(losses, ".4f"),
-                f"{perplexity_of(statistics.fmean(losses)):.2f}",
-                f"{low:.3f}–{high:.3f}",
-                mean([100 * share for share in agreement], ".1f") + " %",
-            ]
-        )
-    header = ["model", "nats per token", "perplexity", "95 % of seed 0, by sentences"]
-    header.append(f"agreement, {PAIRS:,} pairs")
-    return markdown(header, rows, [run for runs in names.values() for run in runs])
+    above = [["the language itself", f"{own:.4f}", f"{perplexity_of(own):.2f}", "", ""]]
+    columns = [
+        ("nats per token", nats("test")),
+        ("perplexity", perplexity("test", ".2f")),
+        ("95 % of seed 0, by sentences", interval("test")),
+        (f"agreement, {PAIRS:,} pairs", share("pairs:micro-agreement")),
+    ]
+    return by_model("model", rows_of.MICRO, columns, above=above)
 
 
 def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test") -> str:
@@ -82,19 +84,10 @@ def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test")
       first: the header of the differences.
       test: the split that is judged beside validation.
     """
-    rows = []
-    for how, runs in ways.items():
-        found = [passports(run) for run in runs]
-        low, high = found[0][test]["figures"]["interval"]
-        losses = [
-            mean([of_run[split]["figures"]["log_perplexity"] for of_run in found], ".4f")
-            for split in ("validation", test)
-        ]
-        rows.append([how, *losses, f"{low:.3f}–{high:.3f}"])
     several = any(len(runs) > 1 for runs in ways.values())
-    interval = "95 %" + " of the first seed" * several + ", by sentences"
-    header = [first, "validation", test, interval]
-    return markdown(header, rows, [run for runs in ways.values() for run in runs], test)
+    title = "95 %" + " of the first seed" * several + ", by sentences"
+    columns = [("validation", nats("validation")), (test, nats(test)), (title, interval(test))]
+    return by_model(first, ways, columns, test)
 
 
 def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
@@ -113,12 +106,7 @@ def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
             for rate in rates
         }
         rates = [rate for rate in rates if runs[rate]]
-        losses = {
-            (rate, split): [loss(run, split) for run in of_rate]
-            for rate, of_rate in runs.items()
-            for split in ("validation", "test")
-        }
-        first = {rate: losses[rate, "validation"][0] for rate in rates}
+        first = {rate: loss(runs[rate][0], "validation") for rate in rates}
         best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
         worse = {rate: first[rate] - first[best] for rate in rates if rate != best}
         others = (
@@ -128,13 +116,13 @@ def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
         rows.append(
             [
                 f"{head}, rate {best}",
-                *(mean(losses[best, split], ".4f") for split in ("validation", "test")),
-                format(perplexity_of(statistics.fmean(losses[best, "test"])), ".1f"),
+                *(cell(runs[best]) for cell in (nats("validation"), nats("test"))),
+                perplexity("test")(runs[best]),
                 ", ".join(others),
-                f"{passports(runs[best][0])['test']['parameters']:,}",
+                parameters("test")(runs[best]),
             ]
         )
-        all_runs += [run for of_rate in runs.values() for run in of_rate]
+        all_runs += runs_of(runs)
     header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
     return markdown([*header, "parameters"], rows, all_runs)
 
@@ -148,72 +136,55 @@ def precision() -> str:
     """Makes the table of recipes trained with products in float32 and in bfloat16."""
     rows, runs = [], []
     for text, (name, tests) in rows_of.PRECISION.items():
+        recipes = [rows_of.seeds(f"{name}_{compute}") for compute in ("float32", "bfloat16")]
         for split in ("validation", *tests):
-            row = [f"{text}, {split}"]
-            for compute in ("float32", "bfloat16"):
-                found = rows_of.seeds(f"{name}_{compute}")
-                row.append(mean([loss(run, split) for run in found], ".4f"))
-                runs += found
-            rows.append(row)
-    return markdown(["text", "float32", "bfloat16"], rows, [*dict.fromkeys(runs)], "validation")
+            rows.append([f"{text}, {split}", *map(nats(split), recipes)])
+        runs += [run for recipe in recipes for run in recipe]
+    return markdown(["text", "float32", "bfloat16"], rows, runs, "validation")
 
 
 def domains() -> str:
     """Makes the table of captions in Czech and news, drawn by weights and judged on both tests."""
-    rows = []
-    splits = ("validation", "captions.test", "news.test")
-    for how, runs in rows_of.CZECH_DOMAINS.items():
-        low, high = passports(runs[0])["captions.test"]["figures"]["interval"]
-        losses = (mean([loss(run, split) for run in runs], ".4f") for split in splits)
-        rows.append([how, *losses, f"{low:.3f}–{high:.3f}"])
-    header = ["captions to news", "validation, captions", "test, captions", "test, news"]
-    header.append("95 % of captions, seed 0, by sentences")
-    every = [run for runs in rows_of.CZECH_DOMAINS.values() for run in runs]
-    return markdown(header, rows, every, "captions.test")
+    columns = [
+        ("validation, captions", nats("validation")),
+        ("test, captions", nats("captions.test")),
+        ("test, news", nats("news.test")),
+        ("95 % of captions, seed 0, by sentences", interval("captions.test")),
+    ]
+    return by_model("captions to news", rows_of.CZECH_DOMAINS, columns, "captions.test")
 
 
 def languages() -> str:
     """Makes the table of French and Czech in one model of letters, and of each alone."""
-    rows = []
-    splits = ("french.validation", "french.test1", "czech.validation", "czech.test")
-    for how, runs in rows_of.TWO_LANGUAGES.items():
-        judged = passports(runs[0])
-        losses = (
-            mean([loss(run, split) for run in runs], ".4f") if split in judged else ""
-            for split in splits
-        )
-        rows.append([how, *losses])
-    header = ["trained on", "French, validation", "test1", "Czech, validation", "test"]
-    every = [run for runs in rows_of.TWO_LANGUAGES.values() for run in runs]
-    return markdown(header, rows, every, "validation")
+    columns = [
+        ("French, validation", nats("french.validation")),
+        ("test1", nats("french.test1")),
+        ("Czech, validation", nats("czech.validation")),
+        ("test", nats("czech.test")),
+    ]
+    return by_model("trained on", rows_of.TWO_LANGUAGES, columns, "validation")
 
 
 def adaptation() -> str:
     """Makes the table of captions by a model over a background of news, and from scratch."""
-    rows, runs = [], []
-    for captions, (adapted, scratch) in rows_of.ADAPTATION.items():
-        row = [captions]
-        for of_model in (adapted, scratch):
-            losses = [loss(run, "test") for run in of_model]
-            perplexity = f"{perplexity_of(statistics.fmean(losses)):.1f}" if losses else ""
-            row += [mean(losses, ".3f") if losses else "", perplexity]
-            runs += of_model
-        rows.append(row)
+    figures = nats("test", ".3f"), perplexity("test")
+    rows = [
+        [captions, *(figure(runs) for runs in models for figure in figures)]
+        for captions, models in rows_of.ADAPTATION.items()
+    ]
+    runs = [run for models in rows_of.ADAPTATION.values() for runs in models for run in runs]
     header = ["captions", "over the background", "perplexity", "from scratch", "perplexity"]
     return markdown(header, rows, runs)
 
 
 def speech() -> str:
     """Makes the table of the language models of the recogniser's lists."""
-    rows, runs = [], []
-    for model, of_model in rows_of.SPEECH.items():
-        losses = [loss(run, "validation") for run in of_model]
-        perplexity = f"{perplexity_of(statistics.fmean(losses)):.1f}"
-        parameters = f"{passports(of_model[0])['validation']['parameters']:,}"
-        rows.append([model, mean(losses, ".4f"), perplexity, parameters])
-        runs += of_model
-    header = ["model", "validation", "perplexity", "parameters"]
-    return markdown(header, rows, runs, "validation")
+    columns = [
+        ("validation", nats("validation")),
+        ("perplexity", perplexity("validation")),
+        ("parameters", parameters("validation")),
+    ]
+    return by_model("model", rows_of.SPEECH, columns, "validation")
 
 
 def speech_lists() -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from records import list_scores
 from records import rows as rows_of
-from records.cells import every_run, grid, loss, markdown, mean, origin, provenance_line
+from records.cells import every_run, grid, loss, markdown, mean, origin, p_cell, provenance_line
 from zoo.comparison.paired import p_text
 from zoo.evaluation import item_scores, records, significance
 from zoo.evaluation.perplexity import perplexity_of
@@ -241,8 +241,7 @@ def lists() -> str:
 
 
 def _p(one, other):
-    p = significance.paired_test(one, other, BLEU)
-    return p_text(p).removeprefix("p = ").removeprefix("p ")
+    return p_cell(significance.paired_test(one, other, BLEU))
 
 
 def _with_interval(of_seeds):

@@ -42,7 +42,7 @@ def test_the_pictures_are_those_of_the_records(tmp_path):
 
 def test_a_changed_figure_is_another_table(monkeypatch):
     pages = [path.read_text(encoding="utf-8") for path in tables.PAGES]
-    real = tables.passports
+    real = cells.passports
 
     def changed(run, *learning):
         found = copy.deepcopy(real(run, *learning))
@@ -50,7 +50,7 @@ def test_a_changed_figure_is_another_table(monkeypatch):
             found["test"]["figures"]["log_perplexity"] += 0.01
         return found
 
-    monkeypatch.setattr(tables, "passports", changed)
+    monkeypatch.setattr(cells, "passports", changed)
     assert tables.with_tables(pages) != pages
     with pytest.raises(UserError, match="put them back"):
         tables.with_tables(["no table"])
