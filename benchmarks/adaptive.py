@@ -6,8 +6,6 @@ T = 35; cutoffs 2,000, 10,000 and 40,000, with vectors four times smaller from t
     python -m benchmarks.adaptive
 """
 
-import argparse
-
 from benchmarks import steps, timing
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
@@ -21,9 +19,7 @@ HEADS = {"exact": Softmax(), "adaptive": AdaptiveSoftmax(cutoffs=(2_000, 10_000,
 
 def main():
     """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=9).parse_args().rounds
     sides = {}
     for name, head in HEADS.items():
         model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)

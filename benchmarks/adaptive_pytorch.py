@@ -12,8 +12,6 @@ head compiled; zoo, with dense updates and with updates by rows.
     python -m benchmarks.adaptive_pytorch --words uniform
 """
 
-import argparse
-
 import jax
 import numpy as np
 
@@ -68,9 +66,7 @@ def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
 
 def main():
     """Prints a table and the losses of the first steps."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--vocabulary", type=int, default=100_000)
+    parser = timing.parser(__doc__, rounds=15, vocabulary=100_000)
     parser.add_argument("--words", choices=DRAW, default="zipf", help="law of the words")
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
     arguments = parser.parse_args()

@@ -42,7 +42,7 @@ def time_steps(name: str, steps: int):
 
 def main():
     """Prints a table a config."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = timing.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="processes for each side")
     parser.add_argument("--steps", type=int, default=30, help="steps in each process")
     parser.add_argument("--inside", help=argparse.SUPPRESS)

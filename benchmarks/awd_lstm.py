@@ -16,7 +16,6 @@ no` makes both float32 and `--tf32 yes` both TF32. Losses are compared in float3
     python -m benchmarks.awd_lstm --size 450 --layers 2 --last-size 300 --batch 20 --length 35
 """
 
-import argparse
 import math
 
 import jax
@@ -143,11 +142,8 @@ def product_sides(rows: int, inner: int, columns: int) -> dict:
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    for name, value in {"size": 1150, "layers": 3, "batch": 40, "length": 70}.items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--last-size", type=int, default=400)
+    sizes = {"size": 1150, "layers": 3, "last_size": 400, "batch": 40, "length": 70}
+    parser = timing.parser(__doc__, rounds=9, **sizes)
     parser.add_argument("--tf32", choices=PRECISION, default="default")
     given = parser.parse_args()
     where = same_device.chosen(torch, precision=PRECISION[given.tf32])

@@ -10,7 +10,6 @@ numpy, and stops as early as the jitted search. All sides find the same scores.
     python -m benchmarks.beam_search --sentences 32 --beams 12 50 100 200 300  # and of lists
 """
 
-import argparse
 import functools
 import math
 
@@ -109,8 +108,7 @@ def in_a_loop(start, lengths, longest):
 
 def main():
     """Prints two tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--sentences", type=int, default=64, help="sentences of the comparison")
     parser.add_argument("--beams", type=int, nargs="*", default=(), help="widths of lists to time")
     chosen = parser.parse_args()

@@ -8,8 +8,6 @@ of words drawn by Zipf's law without it.
     python -m benchmarks.char_cnn
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,9 +70,7 @@ def zipf(random, length, size=10_000):
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=15).parse_args().rounds
 
     random = np.random.default_rng(0)
     lexicon, words, what = batch_of_words(random)
@@ -100,9 +96,8 @@ def compare(name, network, lexicon, words, random, rounds):
         def objective(params, tables, words, function=function):
             return jnp.sum(cotangent * function(params, tables, words))
 
-        step = jax.jit(jax.value_and_grad(objective)).lower(params, tables, words).compile()
-        sides[side] = lambda step=step: jax.block_until_ready(step(params, tables, words))
-        gradients[side] = step(params, tables, words)[1]
+        sides[side] = timing.compiled_side(jax.value_and_grad(objective), params, tables, words)
+        gradients[side] = sides[side]()[1]
 
     timing.print_table(
         f"{name}, spellings of up to {tables['letters'].shape[1]} letters; forward and backward, "
@@ -110,9 +105,7 @@ def compare(name, network, lexicon, words, random, rounds):
         timing.medians(sides, rounds),
         "distinct words",
     )
-    pairs = zip(*map(jax.tree.leaves, gradients.values()), strict=True)
-    largest = max(float(jnp.max(jnp.abs(ours - theirs))) for ours, theirs in pairs)
-    print(f"  gradients differ by {largest:.1e} at most")
+    timing.print_difference(*gradients.values())
 
 
 if __name__ == "__main__":

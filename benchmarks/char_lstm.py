@@ -9,8 +9,6 @@ words, as needed for renormalisation: with shared prefixes computed once, agains
 With a text, the second table scores its words instead of random ones.
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,8 +25,7 @@ POSITIONS = 4
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=11)
+    parser = timing.parser(__doc__, rounds=11)
     parser.add_argument("--text", help="a text whose words the second table scores")
     options = parser.parse_args()
     rounds = options.rounds
@@ -49,12 +46,9 @@ def main():
     for size in VOCABULARIES:
         lexicon = Lexicon(tuple(words[:size]), np.ones(size, np.int64))
         params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
-        step = jax.jit(jax.value_and_grad(head.weighted_loss, argnums=(0, 2)))
-        step = step.lower(params, tables, hidden, targets, weights).compile()
+        step = jax.value_and_grad(head.weighted_loss, argnums=(0, 2))
         arguments = params, tables, hidden, targets, weights
-        sides[f"V = {size:,}"] = lambda step=step, arguments=arguments: jax.block_until_ready(
-            step(*arguments)
-        )
+        sides[f"V = {size:,}"] = timing.compiled_side(step, *arguments)
     timing.print_table(
         f"{TOKENS} tokens, D = {SIZE}, {head.size} cells; forward and backward, medians of "
         f"{rounds}",
@@ -70,11 +64,6 @@ def _all_words(head, words, hidden, rounds):
     lexicon = Lexicon(tuple(words), np.ones(len(words), np.int64))
     params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
 
-    @jax.jit
-    def together(params, tables, hidden):
-        return head.log_probs(params, tables, hidden)
-
-    @jax.jit
     def one_by_one(params, tables, hidden):
         def of_position(state):
             states = jnp.repeat(state[None], len(words), axis=0)
@@ -83,13 +72,11 @@ def _all_words(head, words, hidden, rounds):
 
         return jax.lax.map(of_position, hidden)
 
-    arguments = params, tables, hidden
-    np.testing.assert_allclose(together(*arguments), one_by_one(*arguments), rtol=1e-4)
-    sides = {"each word by itself": one_by_one, "beginnings once": together}
     sides = {
-        name: lambda side=side: jax.block_until_ready(side(*arguments))
-        for name, side in sides.items()
+        "each word by itself": timing.compiled_side(one_by_one, params, tables, hidden),
+        "beginnings once": timing.compiled_side(head.log_probs, params, tables, hidden),
     }
+    np.testing.assert_allclose(*(side() for side in sides.values()), rtol=1e-4)
     timing.print_table(
         f"\nlog p of {len(words):,} words at {len(hidden)} positions, medians of {rounds}",
         timing.medians(sides, rounds),

@@ -6,8 +6,6 @@ once, and with the vectors computed anew for each batch.
     python -m benchmarks.cnn_softmax
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,9 +19,7 @@ TOKENS, SIZE, VOCABULARY = 512, 256, 10_000
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=21).parse_args().rounds
 
     random = np.random.default_rng(0)
     words = {}
@@ -36,11 +32,11 @@ def main():
     sides = {}
 
     def add(name, head, params, prepared=None):
-        tables = head.tables(lexicon)
-        score = jax.jit(head.log_prob_and_log_z)
-        given = {"prepared": prepared}
-        score = score.lower(params, tables, hidden, targets, **given).compile()
-        sides[name] = lambda: jax.block_until_ready(score(params, tables, hidden, targets, **given))
+        def score(params, tables, hidden, targets, prepared):
+            return head.log_prob_and_log_z(params, tables, hidden, targets, prepared=prepared)
+
+        given = params, head.tables(lexicon), hidden, targets, prepared
+        sides[name] = timing.compiled_side(score, *given)
 
     softmax, letters = Softmax(bias=False), CNNSoftmax()
     add("softmax", softmax, softmax.init(jax.random.key(0), SIZE, lexicon))

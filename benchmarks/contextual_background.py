@@ -9,8 +9,8 @@ features are the identity of the M most frequent words, and one tag for all othe
     python -m benchmarks.contextual_background --trained        over a softmax LSTM of 256 cells
 """
 
-import argparse
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -71,9 +71,7 @@ class Untrained(Trained):
 
 def main():
     """Prints a table for each M."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--order", type=int, default=3)
+    parser = timing.parser(__doc__, rounds=9, order=3)
     parser.add_argument("--trained", action="store_true", help="over a trained model, no n-grams")
     parser.add_argument("--text", help="a file to read instead of the synthetic text")
     arguments = parser.parse_args()
@@ -102,7 +100,7 @@ def compare(source, vocabulary, named, top_words, rounds):
     hidden = jnp.asarray(np.random.default_rng(1).normal(size=(*words.shape, SIZE)), jnp.float32)
     weights = jnp.full(words.shape, 1 / words.size)
 
-    def loss(params, hidden, head, tables, words):
+    def loss(head, params, hidden, tables, words):
         context = None
         if head.background is not None:
             carry = head.background.initial_carry(BATCH)
@@ -114,11 +112,8 @@ def compare(source, vocabulary, named, top_words, rounds):
     for name, head in heads.items():
         tables = head.tables(lexicon)
         params = head.init(jax.random.key(0), SIZE, lexicon)
-        step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)), static_argnums=2)
-        compiled = step.lower(params, hidden, head, tables, words).compile()
-        steps[name] = lambda step=compiled, given=(params, hidden, tables, words): (
-            jax.block_until_ready(step(*given))
-        )
+        step = jax.value_and_grad(functools.partial(loss, head), argnums=(0, 1))
+        steps[name] = timing.compiled_side(step, params, hidden, tables, words)
     signatures = len(tables["log_mass"])
     timing.print_table(
         f"N = {BATCH} x {TIME}, D = {SIZE}, V = {len(lexicon):,}, M = {top_words:,}, "

@@ -8,8 +8,6 @@ its layers have two biases a gate, zoo's have one, and its GRU is the same funct
     python -m benchmarks.cores [--size 512 --batch 64]
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,10 +79,8 @@ def torch_side(name, layers, inputs, cotangent):
 
 def main():
     """Prints a table a core."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
+    parser = timing.parser(__doc__, rounds=15, batch=32)
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
-    parser.add_argument("--batch", type=int, default=32)
     arguments = parser.parse_args()
     size, batch = arguments.size, arguments.batch
     where = same_device.chosen(torch)

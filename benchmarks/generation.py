@@ -10,13 +10,12 @@ ones have the same mean log p, to within three standard errors.
     python -m benchmarks.generation [--texts 32]
 """
 
-import argparse
 import functools
 
 import numpy as np
 import torch
 
-from benchmarks import drawn_texts, pytorch, same_device
+from benchmarks import drawn_texts, pytorch, same_device, timing
 from benchmarks.drawn_texts import BOUNDARY, LAYERS, SIZE, VOCABULARY, WORDS
 from zoo.commands import program
 
@@ -71,8 +70,7 @@ def alike(one, other):
 
 def main():
     """Prints a table a temperature."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--texts", type=int, default=32, help="of a batch")
     chosen = parser.parse_args()
     program.keep_memory()

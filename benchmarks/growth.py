@@ -13,7 +13,6 @@ adds, and 1 where time is proportional to n.
     taskset -c 0 python -m benchmarks.growth
 """
 
-import argparse
 import json
 import math
 import os
@@ -154,8 +153,7 @@ def measure_commands(tokens: int):
 
 def main():
     """Prints both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = timing.parser(__doc__, rounds=5)
     parser.add_argument("--tokens", type=int, default=50_000, help="n, words")
     parser.add_argument("--vocabularies", type=int, nargs="+", default=VOCABULARIES)
     chosen = parser.parse_args()

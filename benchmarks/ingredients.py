@@ -17,7 +17,6 @@ RESULT.npz beside it has, for each split, its sentences' losses, SPLIT/nats floa
 sentences], and counted tokens, SPLIT/tokens int32 [sentences]: intervals are computed from them.
 """
 
-import argparse
 import copy
 import dataclasses
 import datetime
@@ -33,6 +32,7 @@ import numpy as np
 import optax
 
 import configs
+from benchmarks import timing
 from zoo import optimizers
 from zoo.configuration.fields import changed
 from zoo.configuration.overrides import apply_settings
@@ -302,7 +302,7 @@ def main(arguments: list[str] | None = None):
     Args:
       arguments: of the command line; None for the program's own.
     """
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = timing.parser(__doc__)
     parser.add_argument("result", type=pathlib.Path, metavar="RESULT.json")
     parser.add_argument("--like", type=pathlib.Path, metavar="RESULT.json")
     parser.add_argument("--config", default="ptb_awd_small")

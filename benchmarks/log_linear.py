@@ -7,8 +7,6 @@ them with an identity feature, the others with one of 409 sets of 52 tags, 2,909
     python -m benchmarks.log_linear
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -95,9 +93,7 @@ def builders(lexicon: lexicons.Lexicon) -> dict:
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=9).parse_args().rounds
 
     lexicon = synthetic_lexicon(np.random.default_rng(0))
     sides = {name: build() for name, build in builders(lexicon).items()}

@@ -16,12 +16,11 @@ causes about 1 / sqrt(R) of it.
     python -m benchmarks.log_linear_gradients
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import timing
 from benchmarks.log_linear import synthetic_lexicon
 from zoo.losses import sampled_log_linear
 
@@ -83,7 +82,7 @@ def at_truth(method, draws, case, log_proposal, repeats, random):
 
 def main():
     """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = timing.parser(__doc__)
     parser.add_argument(
         "--repeats", type=int, default=1000, help=f"estimates, a multiple of {CHUNK}"
     )

@@ -8,8 +8,6 @@ identities and three of 600 shared features.
     python -m benchmarks.log_linear_letters
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,8 +67,7 @@ def compare(kind: str, size: int, tokens: int, rounds: int):
         def loss(params, hidden, tables, head=head):
             return head.weighted_loss(params, tables, hidden, targets, weights)
 
-        step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1))).lower(*arguments).compile()
-        steps[name] = lambda step=step, arguments=arguments: jax.block_until_ready(step(*arguments))
+        steps[name] = timing.compiled_side(jax.value_and_grad(loss, argnums=(0, 1)), *arguments)
     timing.print_table(
         f"N = {tokens:,}, D = {SIZE}, V = {size:,}, S = {len(lexicon.signatures[1]):,}, "
         f"F = {len(lexicon.feature_names):,}, "
@@ -82,9 +79,7 @@ def compare(kind: str, size: int, tokens: int, rounds: int):
 
 def main():
     """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=9).parse_args().rounds
     program.keep_memory()  # as in training
     for size, tokens in ((10_000, 256), (40_000, 256), (40_000, 1120), (200_000, 256)):
         compare("letter trigrams", size, tokens, rounds)

@@ -8,13 +8,13 @@ both), its signatures, the choice of the form of their sums, and the head's tabl
     python -m benchmarks.log_linear_tables [--words 1000000]
 """
 
-import argparse
 import pathlib
 import tempfile
 import time
 
 import numpy as np
 
+from benchmarks import timing
 from zoo import data, priors
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon
@@ -35,9 +35,7 @@ def made_words(count: int) -> tuple[str, ...]:
 
 def main():
     """Prints the CPU seconds of each part."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--words", type=int, default=1_000_000)
-    words = made_words(parser.parse_args().words)
+    words = made_words(timing.parser(__doc__, words=1_000_000).parse_args().words)
     counts = (1e9 / np.arange(1, len(words) + 1)).astype(np.int64)
     seconds, head = {}, LogLinear()
 

@@ -6,7 +6,6 @@ checkpoint one process is killed, a different one in each round; the others must
     python -m benchmarks.lost_process
 """
 
-import argparse
 import os
 import pathlib
 import signal
@@ -17,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from benchmarks import timing
 from zoo.errors import LOST
 
 RECIPE = ["--config", "micro_softmax", "--set", "training.checkpoint_every=20"]
@@ -59,9 +59,7 @@ def seconds(count: int, killed: int) -> float:
 
 def main():
     """Prints a line for each number of processes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = timing.parser(__doc__, rounds=5).parse_args()
     for count in (2, 4):
         found = [seconds(count, number % count) for number in range(arguments.rounds)]
         rounds = ", ".join(f"{one:.2f}" for one in found)

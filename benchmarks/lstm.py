@@ -6,8 +6,6 @@ arguments: B = 32, T = 35, D = 256; once with freed memory kept, once without.
     python -m benchmarks.lstm
 """
 
-import argparse
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,9 +18,7 @@ BATCH, LENGTH, SIZE = 32, 35, 256
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=21).parse_args().rounds
 
     random = np.random.default_rng(0)
 
@@ -45,10 +41,9 @@ def main():
             hiddens, (hidden, cell) = function(*arguments)
             return jnp.sum(hiddens * hiddens_cotangent) + jnp.sum((hidden + cell) * last_cotangent)
 
-        step = jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2, 3)))
-        step = step.lower(*arguments).compile()
-        sides[name] = lambda step=step: jax.block_until_ready(step(*arguments))
-        gradients[name] = step(*arguments)[1]
+        step = jax.value_and_grad(objective, argnums=(0, 1, 2, 3))
+        sides[name] = timing.compiled_side(step, *arguments)
+        gradients[name] = sides[name]()[1]
 
     timing.print_table(
         f"one layer, B = {BATCH}, T = {LENGTH}, D = {SIZE}; forward and backward, medians of "
@@ -56,9 +51,7 @@ def main():
         timing.medians(sides, rounds),
         "custom VJP",
     )
-    pairs = zip(gradients["custom VJP"], gradients["autodiff"], strict=True)
-    largest = max(float(jnp.max(jnp.abs(ours - theirs))) for ours, theirs in pairs)
-    print(f"  gradients differ by {largest:.1e} at most")
+    timing.print_difference(*gradients.values())
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ state and the batch, and the memory that the step needs besides.
     python -m benchmarks.mesh_memory
 """
 
-import argparse
 import functools
 
 import jax
 import jax.numpy as jnp
 
-from benchmarks import steps
+from benchmarks import steps, timing
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
@@ -59,8 +58,7 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
 
 def main():
     """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.parse_args()
+    timing.parser(__doc__).parse_args()
     jax.config.update("jax_num_cpu_devices", DEVICES)
     print(f"V = {VOCABULARY:,}, B = {BATCH}, T = {LENGTH}, D = {SIZE}; MB on each of {DEVICES}")
     print(f"{'head':10} {'data x model':>12} {'state, batch':>12} {'besides':>8}")

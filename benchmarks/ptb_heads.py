@@ -7,8 +7,6 @@ the whole batch or for each token, instead of for each batch row.
     python -m benchmarks.ptb_heads [--rounds N]
 """
 
-import argparse
-
 import configs
 from benchmarks import steps, timing
 from zoo import configuration
@@ -28,9 +26,7 @@ RECIPES = {
 
 def main():
     """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=9).parse_args().rounds
     sides = {}
     for name, settings in RECIPES.items():
         experiment = configuration.apply_settings(configs.load(name.partition(",")[0]), settings)

@@ -8,7 +8,6 @@ what the compiled step takes beside its arguments (parameters, the optimiser's s
     taskset -c 0 python -m benchmarks.ptb_strong records/ptb_steps.json [--rounds N]
 """
 
-import argparse
 import datetime
 import json
 import os
@@ -19,7 +18,7 @@ import time
 import jax
 
 import configs
-from benchmarks import steps
+from benchmarks import steps, timing
 from records.cells import FOLDER
 from records.rows import PTB_STRONG
 from zoo import Experiment, changed, configuration
@@ -56,9 +55,8 @@ def side_of(recipe: Experiment):
 
 def main():
     """Writes the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("output", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()
     sides = {file: side_of(recipe_of(file)) for file in PTB_STRONG.values()}
     seconds: dict[str, list[float]] = {file: [] for file in sides}

@@ -9,13 +9,12 @@ as no open hypothesis can win. Both sides find the same words.
     python -m benchmarks.pytorch_beam
 """
 
-import argparse
 import functools
 
 import numpy as np
 import torch
 
-from benchmarks import beam_search, pytorch, same_device
+from benchmarks import beam_search, pytorch, same_device, timing
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
 from zoo.commands import program
 from zoo.decoding import BeamSearch
@@ -131,8 +130,7 @@ def equal_words(one, other):
 
 def main():
     """Prints a table a number of sentences."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
     parser.add_argument("--batch", type=int, default=BATCH, help="of PyTorch, in sentences")
     chosen = parser.parse_args()

@@ -7,7 +7,6 @@ of its own, which keeps freed memory as the programs do.
     python -m benchmarks.recipes --words 33278 wikitext2_awd_lstm wikitext2_awd_lstm_mixture
 """
 
-import argparse
 import resource
 import subprocess
 import sys
@@ -38,10 +37,8 @@ def measure(name: str, words: int, rounds: int):
 
 def main():
     """Measures each recipe in a process of its own."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = timing.parser(__doc__, words=10_000, rounds=9)
     parser.add_argument("names", nargs="+", metavar="CONFIG")
-    parser.add_argument("--words", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     if len(given.names) == 1:
         program.keep_memory()

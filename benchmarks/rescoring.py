@@ -11,7 +11,6 @@ sides compute the same scores.
     python -m benchmarks.rescoring dev/nbest.txt
 """
 
-import argparse
 import functools
 import itertools
 
@@ -19,7 +18,7 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import pytorch, same_device
+from benchmarks import pytorch, same_device, timing
 from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
@@ -108,11 +107,10 @@ def padded_in_pytorch(params, text, rows, boundary, through):
 
 def main():
     """Prints a table, and hypotheses a second."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = timing.parser(__doc__, rounds=3)
     parser.add_argument("lists", help="n-best lists of Moses or Joshua")
     parser.add_argument("--count", type=int, default=20, help="lists")
     parser.add_argument("--words", type=int, default=10_000, help="V at least")
-    parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     program.keep_memory()
     text, lexicon = read(chosen.lists, chosen.count, chosen.words)

@@ -12,7 +12,6 @@ with dense gradients.
     python -m benchmarks.sampled_pytorch --vocabulary 1000000 --head NCE
 """
 
-import argparse
 import gc
 
 import jax
@@ -124,9 +123,7 @@ def compare(name, vocabulary, rounds, where):
 
 def main():
     """Compares both losses, or one."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--vocabulary", type=int, default=10_000)
+    parser = timing.parser(__doc__, rounds=15, vocabulary=10_000)
     parser.add_argument("--head", choices=HEADS, help="both without it")
     arguments = parser.parse_args()
     program.keep_memory()

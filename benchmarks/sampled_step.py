@@ -7,8 +7,6 @@ tables. At V = 10,000 and 100,000 it is compared with the exact softmax and the 
     python -m benchmarks.sampled_step
 """
 
-import argparse
-
 from benchmarks import steps, timing
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
@@ -29,9 +27,7 @@ def one_step(head, vocabulary, row_sparse):
 
 def main():
     """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=9).parse_args().rounds
     sampled = ImportanceSampling(samples=SAMPLES)
     sides = {f"sampled, V = {v:,}": one_step(sampled, v, row_sparse=True) for v in SAMPLED}
     sides |= {f"exact, V = {v:,}": one_step(Softmax(), v, row_sparse=False) for v in EXACT}

@@ -18,7 +18,6 @@ results; nothing is run. Times of a step, forward and backward, at N = 1,024, D 
     python -m benchmarks.softmax_losses
 """
 
-import argparse
 import functools
 
 import jax
@@ -106,8 +105,8 @@ def divergence(*tables):
 
 
 def step(loss, argnums=(0, 1, 2)):
-    """Jits loss and gradients."""
-    return jax.jit(jax.value_and_grad(loss, argnums=tuple(argnums)))
+    """Returns loss and gradients."""
+    return jax.value_and_grad(loss, argnums=tuple(argnums))
 
 
 def shapes(tokens, size, vocabulary, dtype=jnp.float32):
@@ -119,15 +118,13 @@ def shapes(tokens, size, vocabulary, dtype=jnp.float32):
 
 def memory_of(loss, given, argnums=(0, 1, 2)):
     """Returns the bytes of temporary arrays of a loss with its gradients."""
-    analysis = step(loss, argnums).lower(*given).compile().memory_analysis()
+    analysis = jax.jit(step(loss, argnums)).lower(*given).compile().memory_analysis()
     return float(analysis.temp_size_in_bytes)
 
 
 def main():
     """Prints the two tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9, help="rounds of timing; 0: memory only")
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=9).parse_args().rounds  # 0: memory alone
     sides = SIDES | ({"tokamax": found} if (found := of_tokamax()) else {})
     sizes = TOKENS, SIZE, VOCABULARY
     memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in sides.items()}
@@ -148,10 +145,7 @@ def main():
         for shape in shapes(*TIMED)[:3]
     ]
     given.append(jnp.asarray(random.integers(vocabulary, size=tokens), jnp.int32))
-    runs = {}
-    for name, loss in sides.items():
-        compiled = step(loss).lower(*given).compile()
-        runs[name] = lambda compiled=compiled: jax.block_until_ready(compiled(*given))
+    runs = {name: timing.compiled_side(step(loss), *given) for name, loss in sides.items()}
     title = f"time of a step, N = {tokens:,}, D = {size}, V = {vocabulary:,}, medians of {rounds}"
     timing.print_table(title, timing.medians(runs, rounds), "optax")
 

@@ -11,7 +11,6 @@ with their files in the system's cache. Both sides compute on the CPU, also wher
     ZOO_DATA=... taskset -c 0 python -m benchmarks.start
 """
 
-import argparse
 import collections
 import os
 import pathlib
@@ -104,10 +103,8 @@ def seconds(command: list[str], **environment: str) -> tuple[float, float]:
 
 def main():
     """Prints a table of medians."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = timing.parser(__doc__, rounds=5, layers=LAYERS)
     parser.add_argument("--pytorch", nargs=2, metavar="TEXT", help="is PyTorch's side")
-    parser.add_argument("--layers", type=int, default=LAYERS)
     parser.add_argument("--steps", type=int, default=1, help="of PyTorch's side")
     chosen = parser.parse_args()
     if chosen.pytorch:

@@ -9,7 +9,6 @@ of programs, validates and saves the best checkpoint after the last step besides
     ZOO_DATA=... python -m benchmarks.start_memory
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -42,9 +41,7 @@ def peak(command: list[str], until: str, **environment: str) -> int:
 
 def main():
     """Prints a table of medians."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    rounds = parser.parse_args().rounds
+    rounds = timing.parser(__doc__, rounds=3).parse_args().rounds
     of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *start.texts()]
     of_pytorch += ["--layers", "1", "--steps", str(STEPS)]
     sizes: dict[str, list[int]] = {"zoo": [], "PyTorch": []}

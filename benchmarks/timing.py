@@ -6,6 +6,7 @@ their allocations. Sides are therefore compared with freed memory kept for both
 (`zoo.commands.program`, as in the programs), and without.
 """
 
+import argparse
 import functools
 import os
 import pathlib
@@ -56,6 +57,19 @@ def in_each_memory(module: str, main):
         print(f"{memory}, on both sides:", flush=True)
         command = [sys.executable, "-m", module, *sys.argv[1:]]
         subprocess.run(command, env=environment(memory) | {_INSIDE: "1"}, check=True)
+
+
+def parser(about: str, **numbers: int) -> argparse.ArgumentParser:
+    """Returns a parser of a benchmark's options.
+
+    Args:
+      about: the module's docstring, whose first line describes the program.
+      **numbers: the default of each option that takes a whole number, such as rounds=9.
+    """
+    options = argparse.ArgumentParser(description=about.partition("\n")[0])
+    for name, default in numbers.items():
+        options.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
+    return options
 
 
 def clock():
@@ -173,6 +187,12 @@ def medians(sides: dict, rounds: int) -> dict[str, float]:
 @functools.cache
 def _print_machine():
     print(machine(), flush=True)
+
+
+def print_difference(ours, theirs):
+    """Prints by how much the gradients of two sides differ at most."""
+    differences = jax.tree.map(lambda one, other: jnp.max(jnp.abs(one - other)), ours, theirs)
+    print(f"  gradients differ by {max(jax.tree.leaves(differences)):.1e} at most")
 
 
 def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "ms"):

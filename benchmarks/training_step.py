@@ -12,7 +12,6 @@ runs eagerly, and compiled but for its layers of LSTM, which `torch.compile` lea
     python -m benchmarks.training_step --size 650
 """
 
-import argparse
 import functools
 
 import jax
@@ -123,8 +122,7 @@ def torch_side(params, size, words, targets, autocast=False, through=lambda func
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
+    parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
     arguments = parser.parse_args()
     where = same_device.chosen(torch)

@@ -13,7 +13,6 @@ encoder reads packed sequences, so that the decoder starts from the state at the
 It also prints the time to compile the programs of all buckets.
 """
 
-import argparse
 import functools
 import time
 
@@ -182,8 +181,7 @@ def compilation(side, batches):
 
 def main():
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--batches", type=int, default=4, help="batches of a round")
     parser.add_argument("--size", type=int, default=512, help="cells of a layer")
     parser.add_argument("--attention", action="store_true", help="with Luong's attention")
