@@ -15,15 +15,11 @@ lists/SYSTEM/SCORED BY/WAY. records/captions_lists.json has the weights, and whe
 """
 
 import argparse
-import collections
 import dataclasses
-import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-import jax
 import numpy as np
 
 from records import rows as rows_of
@@ -31,13 +27,9 @@ from records.cells import FOLDER, provenance
 from zoo.arrays import array_files
 from zoo.commands import program
 from zoo.data import Corpus
-from zoo.data.batches import source_batch
-from zoo.decoding import steps
-from zoo.decoding.batched_search import size_of
 from zoo.errors import UserError
 from zoo.evaluation import translation_quality
 from zoo.evaluation.run import Run
-from zoo.models import SequenceToSequence
 from zoo.rescoring import Bleu, Lists, tune
 from zoo.sources.nbest import NBestList, read_lists
 
@@ -45,105 +37,24 @@ STATISTICS = FOLDER / "captions_sentences.npz"
 WEIGHTS = FOLDER / "captions_lists.json"
 TUNED, TEST = "validation", "test1"
 OWN, LENGTH, OTHER = "LogProb", "Length", "other"
-# Sources whose hypotheses are computed together, and rows of a call of the step.
-TOGETHER, ROWS = 32, 256
-
-
-# ---- log-probabilities of hypotheses; each common beginning of a list is computed once
-
-
-@jax.jit
-def _stepped(step, words, carry):
-    return step(words, carry)
 
 
 def token_log_probs(
     run: Run, sources: Sequence[list[str]], lists: Sequence[Sequence[list[str]]]
-) -> list[list[np.ndarray]]:
-    """Computes log p of each token of hypotheses and of the boundary that ends them, nats.
+) -> np.ndarray:
+    """Computes log p of each token of hypotheses and of the boundaries that end them, nats.
 
     Args:
       run: of an encoder-decoder.
       sources: words of the sentences.
       lists: the hypotheses of each sentence, as words.
     """
-    model: Any = run.experiment.model
-    assert isinstance(model, SequenceToSequence) and model.order != "target_reversed"
-    ids, boundary = run.lexicon.ids, run.lexicon.boundary_id
-    assert boundary is not None and run.lexicon.unknown is not None
-    unknown = ids[run.lexicon.unknown]
-    text = run.experiment.reading_of_sources.encode(
-        Corpus("the sources", [*sources]), run.others[0]
-    )
-    way = -1 if model.order == "source_reversed" else 1
-    encoded = [words[::way].tolist() for words in np.split(text.words, text.starts[1:])]
-    prepared = model.prepared(run.params, run.tables)
-    found: list[list[np.ndarray]] = [[] for _ in sources]
-    order = sorted(range(len(sources)), key=lambda number: len(encoded[number]))
-    for first in range(0, len(order), TOGETHER):
-        some = order[first : first + TOGETHER]
-        size = size_of(max(len(encoded[number]) for number in some))
-        batch = source_batch([encoded[number] for number in some], size, TOGETHER)
-        step, carry = steps.of_sequence_to_sequence(model, run.params, run.tables, *batch, prepared)
-        targets = [
-            [[*(ids.get(word, unknown) for word in words), boundary] for words in one]
-            for one in (lists[number] for number in some)
-        ]
-        for number, values in zip(some, of_step(step, carry, boundary, targets), strict=True):
-            found[number] = values
-    return found
-
-
-def of_step(step, carry, boundary: int, targets: Sequence[list[list[int]]]) -> list:
-    """Computes log p of each token of sequences by a step function.
-
-    Args:
-      step: see `zoo.decoding.steps`.
-      carry: the state before the first token, a row for each list, and perhaps more.
-      boundary: the word before the first token.
-      targets: the sequences of each list.
-    """
-    flat = [(number, tokens) for number, one in enumerate(targets) for tokens in one]
-    values = [np.zeros(len(tokens)) for _, tokens in flat]
-    rows = np.array([number for number, _ in flat])  # of each sequence's state, at this depth
-    words = np.full(len(jax.tree.leaves(carry)[0]), boundary)
-    open_ = np.arange(len(flat))
-    carry = jax.tree.map(np.asarray, carry)
-    for depth in range(max(len(tokens) for _, tokens in flat)):
-        open_ = np.array([one for one in open_ if len(flat[one][1]) > depth])
-        asked = collections.defaultdict(list)  # {chunk of rows: its sequences}
-        for one in open_:
-            asked[rows[one] // ROWS].append(one)
-        carries = []
-        for chunk in range(-(-len(words) // ROWS)):
-            some = slice(chunk * ROWS, (chunk + 1) * ROWS)
-            log_probs, after = _stepped(step, *_filled((words, carry), some))
-            table = np.asarray(log_probs)
-            for one in asked[chunk]:
-                values[one][depth] = table[rows[one] - chunk * ROWS, flat[one][1][depth]]
-            carries.append(jax.tree.map(np.asarray, after))
-        # The prefixes with a further token: one row of the next depth for each distinct one.
-        longer = [one for one in open_ if len(flat[one][1]) > depth + 1]
-        places: dict[tuple[int, int], int] = {}
-        for one in longer:
-            key = int(rows[one]), flat[one][1][depth]
-            rows[one] = places.setdefault(key, len(places))
-        if places:
-            words = np.array([word for _, word in places])
-            carry = jax.tree.map(lambda *leaves: np.concatenate(leaves), *carries)
-            carry = _taken(carry, np.array([row for row, _ in places]))
-    ends = np.cumsum([0, *map(len, targets)])
-    return [values[start:end] for start, end in itertools.pairwise(ends)]
-
-
-def _taken(tree, rows):
-    return jax.tree.map(lambda leaf: leaf[rows], tree)
-
-
-def _filled(tree, some):
-    """Takes a slice of rows, filled up to `ROWS` with copies of the last."""
-    last = len(jax.tree.leaves(tree)[0]) - 1
-    return _taken(tree, np.minimum(np.arange(some.start, some.start + ROWS), last))
+    pairs = zip(sources, lists, strict=True)
+    repeated = [source for source, hypotheses in pairs for _ in hypotheses]
+    texts = [words for hypotheses in lists for words in hypotheses]
+    corpus = Corpus("the lists", texts, source_text=Corpus("the sources", repeated))
+    _, scores = run.score_corpus(corpus)
+    return scores.log_prob[scores.counted]
 
 
 def together(of_models: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
@@ -197,8 +108,7 @@ def score(lists: Sequence[pathlib.Path], runs: Sequence[pathlib.Path]):
                 raise UserError(
                     f"{file} has {len(read)} lists, not {len(sources)}, of {split}: give all."
                 )
-            values = token_log_probs(run, sources, read)
-            flat = np.concatenate([tokens for one in values for tokens in one])
+            flat = token_log_probs(run, sources, read)
             np.save(scores_file(file, path), flat.astype(np.float32))
             print(f"{path}: {file}, {len(flat):,} tokens", flush=True)
 

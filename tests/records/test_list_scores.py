@@ -1,42 +1,19 @@
-"""Lists of translations re-scored: by hand, and as evaluation and forced decoding score them."""
+"""Lists of translations re-scored: by hand, and as forced decoding scores them."""
 
 import dataclasses
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from records import list_scores
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
-from zoo.decoding import force
+from zoo.data.batches import source_batch
+from zoo.decoding import force, steps
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.rescoring import Bleu
 from zoo.sources import nbest
-
-END = 0
-
-
-def follow(table, words, carry):
-    """A step: log p of the next word depends on this one and on the list's number."""
-    return jax.nn.log_softmax(table[words] * (1 + carry)[:, None]), carry
-
-
-def test_beginnings_in_common_are_scored_as_each_alone(random, monkeypatch):
-    monkeypatch.setattr(list_scores, "ROWS", 4)  # more prefixes than that at a depth
-    step = jax.tree_util.Partial(follow, jnp.asarray(random.normal(size=(5, 5)), jnp.float32))
-    carry = jnp.arange(3.0)  # one more than there are lists
-    targets = [
-        [[1, 2, 3, END], [1, 2, END], [1, 2, 3, 4, END], [END], [4, END], [1, 2, END]],
-        [[1, 3, END], [2, END], [3, END], [4, 4, END], [1, 1, END], [1, 2, END]],
-    ]
-    found = list_scores.of_step(step, carry, END, targets)
-    for number, one in enumerate(targets):
-        for tokens, values in zip(one, found[number], strict=True):
-            alone = force(step, np.array([END]), carry[number : number + 1], np.array([tokens]))
-            np.testing.assert_allclose(values, np.asarray(alone)[0], atol=1e-6)
 
 
 def test_the_mean_of_models_by_hand():
@@ -55,19 +32,29 @@ def run(request, tmp_path_factory):
     return Run.load(folder)
 
 
+def numbers(lexicon, words):
+    return [lexicon.ids.get(word, lexicon.ids[lexicon.unknown]) for word in words]
+
+
 @pytest.mark.slow
-def test_lists_have_the_log_probabilities_of_evaluation(run, tmp_path, monkeypatch):
+def test_lists_have_the_log_probabilities_of_forced_decoding(run):
+    """A reference and a wrong translation of each sentence, each alone with its source."""
     sources, references = list_scores.pairs(run, "validation")
-    others = [text.split()[::-1] for text in references]
-    lists = [[text.split(), other] for text, other in zip(references, others, strict=True)]
-    found = list_scores.token_log_probs(run, sources, lists)
-    for which in range(2):
-        texts = [one[which] for one in lists]
-        corpus = run.read("validation")
-        assert run.experiment.source_of(corpus).sentences == sources
-        _, scores = run.score_corpus(dataclasses.replace(corpus, sentences=texts))
-        values = np.concatenate([one[which] for one in found])
-        np.testing.assert_allclose(values, scores.log_prob[scores.counted], atol=1e-5)
+    lists = [[text.split(), text.split()[::-1]] for text in references]
+    hypotheses = [
+        (source, words) for source, of in zip(sources, lists, strict=True) for words in of
+    ]
+    ends = np.cumsum([len(words) + 1 for _, words in hypotheses])
+    found = np.split(list_scores.token_log_probs(run, sources, lists), ends[:-1])
+    model, boundary = run.experiment.model, run.lexicon.boundary_id
+    for (source, words), values in zip(hypotheses[:12], found[:12], strict=True):
+        ids = numbers(run.others[0], source)
+        ids = ids[::-1] if model.order == "source_reversed" else ids
+        batch = source_batch([ids], len(ids), 1)
+        step, carry = steps.of_sequence_to_sequence(model, run.params, run.tables, *batch)
+        targets = np.array([[*numbers(run.lexicon, words), boundary]])
+        alone = force(step, np.array([boundary]), carry, targets)
+        np.testing.assert_allclose(values, np.asarray(alone)[0], atol=1e-5)
 
 
 def lists_of(texts, features):
