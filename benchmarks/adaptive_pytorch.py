@@ -87,15 +87,11 @@ def main():
         )
     compiled = torch_side(params, vocabulary, True, batch, through=_compiled)
     sides["PyTorch, by rows, compiled"] = compiled
-    with same_device.multiplying_in("float32", torch):
-        losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
-        f"V = {vocabulary:,}, {arguments.words} words, {where}; medians of {arguments.rounds}"
+        f"V = {vocabulary:,}, {arguments.words} words, {where}"
     )
-    timing.print_table(title, timing.medians(sides, arguments.rounds), "PyTorch, by rows")
-    for name, values in losses.items():
-        print(f"  loss of the first steps, {name:26}: " + " ".join(f"{v:.5f}" for v in values))
+    pytorch.print_steps(title, sides, arguments.rounds, "PyTorch, by rows")
 
 
 if __name__ == "__main__":

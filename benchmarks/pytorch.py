@@ -116,6 +116,22 @@ def eager_and_compiled(build) -> dict:
     return {EAGER: build(lambda function: function), COMPILED: build(torch.compile)}
 
 
+def print_steps(title: str, sides: dict, rounds: int, baseline: str):
+    """Prints the medians of training steps, and their first losses in float32.
+
+    Args:
+      title: of the table.
+      sides: {name: function without arguments that does a step and returns its loss}.
+      rounds: how often each side is timed.
+      baseline: the name of a side.
+    """
+    with same_device.multiplying_in("float32", torch):
+        losses = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
+    timing.print_table(f"{title}; medians of {rounds}", timing.medians(sides, rounds), baseline)
+    for name, values in losses.items():
+        print(f"  losses of the first steps, {name}: {' '.join(f'{v:.5f}' for v in values)}")
+
+
 def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float]:
     """Checks that all sides agree, then prints their medians against the better of PyTorch's.
 

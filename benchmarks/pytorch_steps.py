@@ -184,14 +184,18 @@ def torch_step(model, params, tables, words, targets, autocast=False):
     return build
 
 
+def training(compute: str) -> Training:
+    """Returns the optimiser of the steps, with products in float32 or bfloat16."""
+    return Training(optimizer=SGD(LEARNING_RATE), clip=CLIP, compute=compute)
+
+
 def whole_steps(name, lexicon, words, targets):
     """Returns the sides of one of `MODELS`."""
     model = MODELS[name]
     params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
     sides = pytorch.eager_and_compiled(torch_step(model, params, tables, words, targets))
     data = steps.batch_of(np.concatenate([words, targets[:, -1:]], axis=1))
-    training = Training(optimizer=SGD(LEARNING_RATE), clip=CLIP)
-    zoo = steps.step_of(model, params, lexicon, data, training)
+    zoo = steps.step_of(model, params, lexicon, data, training("float32"))
     return {**sides, pytorch.ZOO: zoo}
 
 

@@ -110,15 +110,11 @@ def compare(name, vocabulary, rounds, where):
     del params
     recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
     sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
-    with same_device.multiplying_in("float32", torch):
-        losses = {side: [run() for _ in range(3)] for side, run in sides.items()}
     title = (
         f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
-        f"{where}; medians of {rounds}"
+        f"{where}"
     )
-    timing.print_table(title, timing.medians(sides, rounds), "PyTorch, sparse")
-    for side, values in losses.items():
-        print(f"  loss of the first steps, {side:25}: " + " ".join(f"{v:.3f}" for v in values))
+    pytorch.print_steps(title, sides, rounds, "PyTorch, sparse")
 
 
 def main():

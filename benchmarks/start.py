@@ -76,11 +76,12 @@ def texts() -> list[str]:
     ]
 
 
-def seconds(command: list[str], **environment: str) -> tuple[float, float]:
-    """Returns the seconds from the start of a command until it prints its first step.
+def measured(command: list[str], until: str, **environment: str):
+    """Runs a command until it prints a line.
 
     Returns:
-      Seconds by the clock, and of CPU time of the process, which other work disturbs less.
+      Seconds by the clock, and the resources that the process has used; its CPU time is less
+      disturbed by other work.
     """
     begun = time.perf_counter()
     process = subprocess.Popen(
@@ -90,14 +91,20 @@ def seconds(command: list[str], **environment: str) -> tuple[float, float]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    found = any(line.startswith(FIRST) for line in process.stdout)
+    found = any(until in line for line in process.stdout)
     elapsed = time.perf_counter() - begun
     process.kill()
     process.stdout.close()
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
     if not found:
-        sys.exit(f"no first step: {' '.join(command)}")
+        sys.exit(f"{until!r} is not printed: {' '.join(command)}")
+    return elapsed, usage
+
+
+def seconds(command: list[str], **environment: str) -> tuple[float, float]:
+    """Returns the seconds of a command until its first step, by the clock and of CPU time."""
+    elapsed, usage = measured(command, FIRST, **environment)
     return elapsed, usage.ru_utime + usage.ru_stime
 
 

@@ -9,9 +9,7 @@ of programs, validates and saves the best checkpoint after the last step besides
     ZOO_DATA=... python -m benchmarks.start_memory
 """
 
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -22,21 +20,7 @@ STEPS = 50
 
 def peak(command: list[str], until: str, **environment: str) -> int:
     """Returns the greatest resident size of a command when it prints a line, in bytes."""
-    process = subprocess.Popen(
-        command,
-        cwd=start.ROOT,
-        env={**os.environ, **start.ON_CPU, **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    found = any(until in line for line in process.stdout)
-    process.kill()
-    process.stdout.close()
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
-    if not found:
-        sys.exit(f"{until!r} is not printed: {' '.join(command)}")
-    return usage.ru_maxrss * 1024
+    return start.measured(command, until, **environment)[1].ru_maxrss * 1024
 
 
 def main():
