@@ -153,49 +153,45 @@ def adaptive_and_sampled(rows: Rows):
     batch = 2 if rows.small else 32
     for vocabulary in (50_000,) if rows.small else (100_000, 1_000_000):
         lexicon = steps.zipf_lexicon(vocabulary)
-        _adaptive(rows, lexicon, vocabulary, batch)
+        _adaptive(rows, lexicon, batch)
         for head in (NCE(samples=1024), ImportanceSampling(samples=1024)):
-            _sampled(rows, head, lexicon, vocabulary, batch)
+            _sampled(rows, head, lexicon, batch)
 
 
-def _adaptive(rows, lexicon, vocabulary, batch):
-    head = AdaptiveSoftmax(cutoffs=(2_000, 10_000, 40_000))
-    model = LanguageModel(Lookup(256), LSTM(256, 2), head)
-    data = steps.zipf_batch(vocabulary, batch, 35)
-    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
-
-    def opponent():
-        rows.pytorch()
-        from benchmarks import adaptive_pytorch
-
-        return adaptive_pytorch.torch_side(params, vocabulary, True, data)
-
+def _adaptive(rows, lexicon, batch):
+    model = LanguageModel(
+        Lookup(256), LSTM(256, 2), AdaptiveSoftmax(cutoffs=(2_000, 10_000, 40_000))
+    )
     training = Training(optimizer=SGD(1.0), clip=1.0, row_sparse=True)
-    sides = {
-        "PyTorch, sparse": opponent,
-        "zoo": lambda: steps.step_of(model, _copied(params), lexicon, data, training),
-    }
-    rows.case(f"adaptive, 2 x LSTM-256, B = {batch}, T = 35, V = {vocabulary:,}", sides)
+
+    def opponent(params, data):
+        module = rows.opponent("adaptive_pytorch")
+        return module.torch_side(params, len(lexicon), True, data)
+
+    _step_of(rows, "adaptive, 2 x LSTM-256", model, training, lexicon, (batch, 35), opponent)
 
 
-def _sampled(rows, head, lexicon, vocabulary, batch):
+def _sampled(rows, head, lexicon, batch):
     model = LanguageModel(Lookup(256), LSTM(256), head)
-    data = steps.zipf_batch(vocabulary, batch, 32)
-    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
-
-    def opponent():
-        rows.pytorch()
-        from benchmarks import sampled_pytorch
-
-        return sampled_pytorch.torch_side(head, params, lexicon.counts, True, data)
-
     training = Training(optimizer=Adagrad(0.1, initial_accumulator=0.1), clip=1.0)
+
+    def opponent(params, data):
+        module = rows.opponent("sampled_pytorch")
+        return module.torch_side(head, params, lexicon.counts, True, data)
+
+    name = f"{type(head).__name__}, K = 1,024, LSTM-256"
+    _step_of(rows, name, model, training, lexicon, (batch, 32), opponent)
+
+
+def _step_of(rows, name, model, training, lexicon, shape, opponent):
+    """Measures a step on words by Zipf's law, beside PyTorch's with sparse gradients."""
+    data = steps.zipf_batch(len(lexicon), *shape)
+    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
     sides = {
-        "PyTorch, sparse": opponent,
+        "PyTorch, sparse": lambda: opponent(params, data),
         "zoo": lambda: steps.step_of(model, _copied(params), lexicon, data, training),
     }
-    kind = type(head).__name__
-    rows.case(f"{kind}, K = 1,024, LSTM-256, B = {batch}, T = 32, V = {vocabulary:,}", sides)
+    rows.case(f"{name}, B = {shape[0]}, T = {shape[1]}, V = {len(lexicon):,}", sides)
 
 
 def _copied(params):
@@ -219,13 +215,9 @@ def letters(rows: Rows):
                 step.trace()
             return step
 
-        def opponent(compiled, model=model, params=params):
-            module = rows.pytorch()
-            from benchmarks import pytorch_steps
-
+        def opponent(module, through, model=model, params=params):
             inputs = data.inputs.words, data.inputs.targets
-            build = pytorch_steps.torch_step(model, params, model.tables(lexicon), *inputs)
-            return build(module.compile if compiled else lambda function: function)
+            return module.torch_step(model, params, model.tables(lexicon), *inputs)(through)
 
         sides = {
             f"zoo, blocks of {block}": functools.partial(zoo, block)
@@ -236,10 +228,7 @@ def letters(rows: Rows):
             softmax_side = functools.partial(_spelled, softmax_model, first, lexicon, data)
             sides = {"softmax of zoo": softmax_side, **sides}
         else:
-            sides |= {
-                "PyTorch, eager": functools.partial(opponent, False),
-                COMPILED: functools.partial(opponent, True),
-            }
+            sides |= rows.eager_and_compiled("pytorch_steps", opponent)
         shape = data.weights.shape
         rows.case(f"{name}, B = {shape[0]}, T = {shape[1]}, V = {len(lexicon):,}", sides)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import beam_search, drawn_texts
-from benchmarks.on_gpu.rows import COMPILED, Rows, Work
+from benchmarks.on_gpu.rows import Rows, Work
 from zoo.decoding import BeamSearch, beam
 from zoo.decoding.batched_search import translate
 
@@ -103,18 +103,13 @@ def _beam(rows, sentences):
 
         return side
 
-    def opponent(compiled):
-        module = rows.pytorch()
-        from benchmarks import pytorch_beam
-
-        through = module.compile if compiled else lambda function: function
-        return pytorch_beam.torch_side(params, lengths, beam_search.BATCH, through)
+    def opponent(module, through):
+        return module.torch_side(params, lengths, beam_search.BATCH, through)
 
     sides = {
-        "PyTorch, eager": lambda: opponent(False),
+        **rows.eager_and_compiled("pytorch_beam", opponent),
         "zoo, 64 rows": lambda: zoo(64),
         "zoo, 384 rows": lambda: zoo(384),
-        COMPILED: lambda: opponent(True),
     }
     name = f"beam of {beam_search.BEAM}, {sentences} sentences, 2 x LSTM-{beam_search.SIZE}"
     work = Work(sentences, "sentences/s")
@@ -124,17 +119,12 @@ def _beam(rows, sentences):
 def _texts(rows, texts, temperature):
     model, params, tables = drawn_texts.starting()
 
-    def opponent(compiled):
-        module = rows.pytorch()
-        from benchmarks import generation
-
-        through = module.compile if compiled else lambda function: function
-        return generation.torch_side(params, texts, temperature, through)
+    def opponent(module, through):
+        return module.torch_side(params, texts, temperature, through)
 
     sides = {
-        "PyTorch, eager": lambda: opponent(False),
+        **rows.eager_and_compiled("generation", opponent),
         "zoo": lambda: drawn_texts.zoo_side(model, params, tables, texts, temperature),
-        COMPILED: lambda: opponent(True),
     }
     name = f"{texts} texts of {drawn_texts.WORDS} words, temperature {temperature}"
     work = Work(texts * drawn_texts.WORDS, "words/s")

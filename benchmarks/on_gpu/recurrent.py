@@ -75,19 +75,18 @@ def _step_of(rows, layers, size, batch, length, vocabulary, precision):
         training = Training(optimizer=SGD(LEARNING_RATE), clip=CLIP, compute=compute)
         return steps.step_of(dataclasses.replace(model, core=core), ours, lexicon, data, training)
 
-    def opponent(compiled):
-        module = rows.pytorch()
-        from benchmarks import pytorch_steps
-
+    def opponent(module, through):
         words, targets = data.inputs.words, data.inputs.targets
-        build = pytorch_steps.torch_step(model, params, {}, words, targets, autocast=narrow)
-        return build(module.compile if compiled else lambda function: function)
+        return module.torch_step(model, params, {}, words, targets, autocast=narrow)(through)
 
-    sides = {"PyTorch, eager": lambda: opponent(False), "zoo": lambda: zoo(model.core)}
+    sides = {
+        **rows.eager_and_compiled("pytorch_steps", opponent),
+        "zoo": lambda: zoo(model.core),
+    }
     if not narrow:  # jax.experimental.rnn has float32 only
         sides["zoo, jax.experimental.rnn"] = lambda: zoo(CuDNN(size, layers))
-    if batch <= 32:  # it compiles the head alone, and takes long to
-        sides[COMPILED] = lambda: opponent(True)
+    if batch > 32:  # it compiles the head alone, and takes long to
+        del sides[COMPILED]
     name = f"{layers} x LSTM-{size}, B = {batch}, T = {length}, V = {vocabulary:,}"
     rows.case(name, sides, precision)
 
@@ -108,12 +107,8 @@ def _recurrence_of(rows, batch, length, size):
         with unrolled(positions):
             return cores.zoo_side(LSTM(size), *given)
 
-    def opponent():
-        rows.pytorch()
-        return cores.torch_side("LSTM", 1, *given)
-
     sides = {
-        "PyTorch, cuDNN": opponent,
+        "PyTorch, cuDNN": lambda: rows.opponent("cores").torch_side("LSTM", 1, *given),
         "zoo, unroll 1": lambda: zoo(1),
         "jax.experimental.rnn": lambda: cores.zoo_side(CuDNN(size), *given),
         "zoo, unroll 5": lambda: zoo(5),

@@ -3,23 +3,26 @@
 import contextlib
 import functools
 import gc
+import importlib
 import importlib.util
 import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from concurrent import futures
 from typing import NamedTuple
 
 import jax
 
 from benchmarks import same_device, timing
+from records.cells import grid
 
 ROUNDS, SMALL_ROUNDS = (5, 25), (1, 1)  # the fewest and the most rounds of a case
 SECONDS_OF_A_CASE = 1.5
 # A side is not begun with less time left for the item: a case is written when all are measured.
 LEAST, TO_COMPILE = 3.0, 15.0
-COMPILED = "PyTorch, compiled"
+EAGER, COMPILED = "PyTorch, eager", "PyTorch, compiled"
 OURS = ("zoo", "XLA")  # the names of our own sides begin with one of them
 
 
@@ -71,6 +74,25 @@ class Rows:
             raise Absent(self._absent)
         return self._torch
 
+    def opponent(self, name: str):
+        """Returns the module benchmarks.NAME, which imports PyTorch, or raises `Absent`."""
+        self.pytorch()
+        return importlib.import_module(f"benchmarks.{name}")
+
+    def eager_and_compiled(self, name: str, build: Callable) -> dict:
+        """Returns builders of PyTorch's sides, eager and compiled.
+
+        Args:
+          name: of the module; see `opponent`.
+          build: returns a side; takes the module, and a function that compiles another, or not.
+        """
+
+        def made(compiles: bool):
+            module = self.opponent(name)
+            return build(module, self.pytorch().compile if compiles else lambda function: function)
+
+        return {EAGER: lambda: made(False), COMPILED: lambda: made(True)}
+
     def cuda(self):
         """Returns PyTorch if it computes on a GPU, else None."""
         return self._torch if self.on_gpu else None
@@ -98,7 +120,8 @@ class Rows:
     ):
         """Builds sides, times them in turns, and writes a row for each.
 
-        A side that fails is a row with its error, and the others go on.
+        A side that fails is a row with its error, and the others go on. PyTorch's compiled side,
+        which takes long, comes last.
 
         Args:
           name: sizes, for the row.
@@ -115,6 +138,7 @@ class Rows:
         if self.cuda():
             self.cuda().cuda.empty_cache()
         same_device.multiply_in(precision, self._torch)
+        builders = dict(sorted(builders.items(), key=lambda item: item[0] == COMPILED))
         rows = {side: {"case": name, "precision": precision, "side": side} for side in builders}
         sides = {}
         for side, build in builders.items():
@@ -243,12 +267,8 @@ def as_markdown(rows: list[dict]) -> str:
         columns = [name for name in COLUMNS if any(name in row for row in of_item)]
         if not columns:
             continue
-        lines += [f"### {item}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-        lines += [
-            f"| {' | '.join(_cell(name, row.get(name, '')) for name in columns)} |"
-            for row in of_item
-        ]
-        lines.append("")
+        cells = [[_cell(name, row.get(name, "")) for name in columns] for row in of_item]
+        lines += [f"### {item}", "", grid(columns, cells)]
     return "\n".join(lines).rstrip()
 
 
