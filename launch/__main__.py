@@ -22,8 +22,8 @@ def main(words: Sequence[str] | None = None):
     ways = parser.add_subparsers(required=True, metavar="WAY")
     for name, module in WAYS.items():
         way = ways.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])
-        runs_file.add_to(way)
-        module.add_to(way)
+        for option in (*runs_file.OPTIONS, *module.OPTIONS):
+            option.add_to(way)
         way.set_defaults(way=module)
     arguments = program.parse(parser, words)
     options.check_given(arguments)

@@ -14,6 +14,7 @@ import string
 from launch import runs_file
 from launch.runs_file import Run
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import LOST, UserError, shortened
 
 _TEMPLATE = string.Template(pathlib.Path(__file__).with_name("jobset.yaml").read_text())
@@ -41,47 +42,9 @@ _WAIT = (
 )
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of Kubernetes.
-
-    Args:
-      parser: the parser of the command `jobset`.
-    """
-    add = parser.add_argument
-    image = runs_file.word(
-        r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "an image such as registry/name:tag", 255
-    )
-    name = runs_file.word(
-        r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "a name of small letters, digits, - and .", 253
-    )
-    add("--image", type=image, required=True, help="image built with the Dockerfile")
-    add("--tpu", choices=_TPUS, help="kind of TPU, v5e if not given")
-    add(
-        "--chips",
-        type=options.whole(1),
-        help="TPU chips of a run, 4 if not given; from 16, 4 on each host",
-    )
-    add("--gpus", type=options.whole(0), help="GPUs of each host, instead of TPUs; 0: CPUs alone")
-    add("--hosts", type=options.whole(1), help="hosts of a run with --gpus")
-    add("--spot", action="store_true", help="uses only spot nodes of GKE")
-    add("--queue", type=name, help="local queue of Kueue that admits the runs")
-    add("--service-account", type=name, default="default", help="service account of the pods")
-    add(
-        "--volume",
-        type=_volume,
-        action="append",
-        default=[],
-        metavar="CLAIM:PATH",
-        help="mounts a persistent volume claim; may be repeated",
-    )
-    add(
-        "--env",
-        type=_variable,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a variable of the environment, as in ZOO_DATA=/data; may be repeated",
-    )
+_NAME = runs_file.word(
+    r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "a name of small letters, digits, - and .", 253
+)
 
 
 def _volume(text: str) -> tuple[str, str]:
@@ -106,6 +69,29 @@ def _variable(text: str) -> tuple[str, str]:
             f"{shortened(text, 60)!r} is not NAME=VALUE, as in ZOO_DATA=/data"
         )
     return name, value
+
+
+OPTIONS = (
+    Option(
+        "--image IMAGE",
+        "image built with the Dockerfile",
+        runs_file.word(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "an image such as registry/name:tag", 255),
+        required=True,
+    ),
+    Option("--tpu KIND", "kind of TPU, v5e if not given", choices=_TPUS),
+    Option(
+        "--chips N", "TPU chips of a run, 4 if not given; from 16, 4 on each host", options.whole(1)
+    ),
+    Option("--gpus N", "GPUs of each host, instead of TPUs; 0: CPUs alone", options.whole(0)),
+    Option("--hosts N", "hosts of a run with --gpus", options.whole(1)),
+    Option("--spot", "uses only spot nodes of GKE"),
+    Option("--queue NAME", "local queue of Kueue that admits the runs", _NAME),
+    Option("--service-account NAME", "service account of the pods", _NAME, default="default"),
+    Option("--volume CLAIM:PATH ...", "mounts a persistent volume claim", _volume),
+    Option(
+        "--env NAME=VALUE ...", "a variable of the environment, as in ZOO_DATA=/data", _variable
+    ),
+)
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:

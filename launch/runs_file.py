@@ -16,6 +16,7 @@ from typing import NamedTuple
 import configs
 from zoo import configuration
 from zoo.commands import options, train
+from zoo.commands.options import Option
 from zoo.errors import UserError, shortened
 from zoo.sources import files
 
@@ -91,39 +92,6 @@ def _run(words) -> Run:
     return Run(words, arguments.folder)
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the options that all ways to start runs have.
-
-    Args:
-      parser: the parser of a command.
-    """
-    add = parser.add_argument
-    add(
-        "runs",
-        metavar="RUNS",
-        help="a file: on each line the arguments of `zoo train`",
-    )
-    add("--dry-run", action="store_true", help="prints what would run, and starts nothing")
-    job = word(
-        r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
-        "a name of small letters, digits and - between them, a letter first",
-    )
-    add("--name", type=job, default="zoo", help="name of the job: small letters, digits and -")
-    add(
-        "--restarts",
-        type=options.whole(0),
-        default=100,
-        help="restarts of a run that was stopped or lost a process",
-    )
-    add(
-        "--grace",
-        type=options.whole(1, 65_535),
-        default=300,
-        metavar="SECONDS",
-        help="time from SIGTERM to the end of a task",
-    )
-
-
 def word(pattern: str, what: str, most: int = 40) -> Callable[[str], str]:
     """Makes the type of an option whose values are safe within a script or manifest.
 
@@ -141,3 +109,31 @@ def word(pattern: str, what: str, most: int = 40) -> Callable[[str], str]:
         return text
 
     return read
+
+
+# Of all ways to start runs.
+OPTIONS = (
+    Option("runs RUNS", "a file: on each line the arguments of `zoo train`"),
+    Option("--dry-run", "prints what would run, and starts nothing"),
+    Option(
+        "--name NAME",
+        "name of the job: small letters, digits and -",
+        word(
+            r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
+            "a name of small letters, digits and - between them, a letter first",
+        ),
+        default="zoo",
+    ),
+    Option(
+        "--restarts N",
+        "restarts of a run that was stopped or lost a process",
+        options.whole(0),
+        default=100,
+    ),
+    Option(
+        "--grace SECONDS",
+        "time from SIGTERM to the end of a task",
+        options.whole(1, 65_535),
+        default=300,
+    ),
+)

@@ -13,6 +13,7 @@ import shlex
 from launch import runs_file
 from launch.runs_file import Run
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import shortened
 
 _SCRIPT = """#!/bin/bash
@@ -67,48 +68,6 @@ _DEFAULTS = {
 }
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of SLURM.
-
-    Args:
-      parser: the parser of the command `slurm`.
-    """
-    add = parser.add_argument
-    time = runs_file.word(
-        r"([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2}", "[days-]hours:minutes:seconds, or minutes"
-    )
-    add(
-        "--time",
-        type=time,
-        default="24:00:00",
-        help="time limit of each task, after which it is queued again",
-    )
-    add(
-        "--at-once",
-        type=options.whole(0),
-        default=0,
-        metavar="N",
-        help="most tasks that run at a time; 0: any number",
-    )
-    add(
-        "--nodes",
-        type=options.whole(1),
-        default=1,
-        metavar="N",
-        help="nodes of a run, a process on each",
-    )
-    add("--python", default=".venv/bin/python", help="the program that runs train.py")
-    add(
-        "--sbatch",
-        type=_sbatch,
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="a further option of sbatch, as in --sbatch=--partition=gpu, or one in the place of "
-        f"{', '.join(_DEFAULTS).replace('%', '%%')}; may be repeated",
-    )
-
-
 # Options of sbatch that the script sets itself, to stop tasks in time and queue them again, or from
 # options of this command.
 _OWN = (
@@ -135,6 +94,30 @@ def _sbatch(text: str) -> str:
             "it as --sbatch=--partition=gpu"
         )
     return text
+
+
+OPTIONS = (
+    Option(
+        "--time TIME",
+        "time limit of each task, after which it is queued again",
+        runs_file.word(
+            r"([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2}",
+            "[days-]hours:minutes:seconds, or minutes",
+        ),
+        default="24:00:00",
+    ),
+    Option(
+        "--at-once N", "most tasks that run at a time; 0: any number", options.whole(0), default=0
+    ),
+    Option("--nodes N", "nodes of a run, a process on each", options.whole(1), default=1),
+    Option("--python PROGRAM", "the program that runs train.py", default=".venv/bin/python"),
+    Option(
+        "--sbatch OPTION ...",
+        "a further option of sbatch, as in --sbatch=--partition=gpu, or one in the place of "
+        f"{', '.join(_DEFAULTS)}".replace("%", "%%"),
+        _sbatch,
+    ),
+)
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:

@@ -428,6 +428,15 @@ def test_several_hosts_train_in_a_bucket(tmp_path, capsys):
     assert "gs://bucket/a" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("way", "shown"), [("slurm", "--output=%x-%A_%a.log"), ("jobset", "CLAIM:PATH")]
+)
+def test_the_options_of_a_way_are_shown(way, shown, capsys):
+    with pytest.raises(SystemExit):
+        launch.main([way, "--help"])
+    assert shown in capsys.readouterr().out
+
+
 def test_what_cannot_be_started_is_said(runs, monkeypatch, tmp_path):
     with pytest.raises(UserError, match="does not exist"):
         launch.main(["slurm", str(tmp_path / "no.txt"), "--dry-run"])
