@@ -1,16 +1,16 @@
 """The claims of docs/results.md: a row each of claims.tsv, computed from records."""
 
-import csv
 from typing import NamedTuple
 
-from records.cells import FOLDER, figures_of, grid, mean, p_cell, values
+from records.cells import figures_of, grid, mean, p_cell, values
+from records.rows import read_table, runs_of
 from zoo.comparison import paired
 from zoo.evaluation import significance
 from zoo.evaluation.significance import LEVEL
 
 
 class Claim(NamedTuple):
-    """A row of claims.tsv: a model beside an opponent, each of several seeds."""
+    """A model beside an opponent, each of several seeds."""
 
     model: str
     runs: tuple[str, ...]
@@ -23,22 +23,15 @@ class Claim(NamedTuple):
 
     @classmethod
     def from_row(cls, row: dict[str, str]) -> "Claim":
-        """Reads a row, whose runs are written as NAME_FIRST-LAST by their seeds."""
-        runs = {column: _runs(row[column]) for column in ("runs", "opponent_runs")}
+        """Reads a row of claims.tsv."""
+        runs = {column: runs_of(row[column]) for column in ("runs", "opponent_runs")}
         return cls(**{**row, **runs})
-
-
-def _runs(text):
-    name, _, numbers = text.rpartition("_")
-    first, last = map(int, numbers.split("-"))
-    return tuple(f"{name}_{seed}" for seed in range(first, last + 1))
 
 
 def claims(of_questions: bool) -> list[Claim]:
     """Reads the claims on answers to questions, or else those on losses."""
-    with (FOLDER / "claims.tsv").open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return [Claim.from_row(row) for row in rows if (":" in row["split"]) is of_questions]
+    rows = read_table("claims.tsv")
+    return [Claim.from_row(row) for row in rows if (":" in row["split"]) is of_questions]
 
 
 def accuracies() -> str:

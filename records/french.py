@@ -11,7 +11,6 @@ from records import rows as rows_of
 from records.cells import (
     by_model,
     case,
-    every_run,
     identity,
     interval,
     loss,
@@ -44,7 +43,7 @@ def models() -> str:
         ("95 % of seed 0, by sentences", interval("test")),
         ("parameters", parameters("test")),
     ]
-    return by_model("model", rows_of.FRENCH, columns)
+    return by_model("model", rows_of.models("french"), columns)
 
 
 def _spread(run):
@@ -86,28 +85,18 @@ def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
     return markdown(header, rows, runs_of(models))
 
 
-def tuning() -> str:
-    """Makes the table of settings: validation of both models with a quarter of the text and all."""
-    rows, runs = [], []
-    for setting, of_setting in rows_of.FRENCH_TUNING.items():
-        known = [run for run in of_setting if run in every_run()]
-        cells = (f"{loss(run, 'validation'):.4f}" if run in known else "" for run in of_setting)
-        rows.append([setting, *cells])
-        runs += known
-    header = ["setting", "softmax, a quarter", "log-linear, a quarter", "softmax, all"]
-    return markdown([*header, "log-linear, all"], rows, runs, "validation")
+def tuning(table: str, header: list[str]) -> str:
+    """Makes a table of settings: validation of each run.
 
-
-def closed_tuning() -> str:
-    """Makes the table of settings over the words of the tests, too: validation with a quarter of
-    the text and all."""
+    Args:
+      table: its name in rows.tsv, where "; " stands between the columns before the runs.
+      header: of the columns.
+    """
     rows, runs = [], []
-    for model, settings in rows_of.FRENCH_CLOSED_TUNING.items():
-        for setting, of_setting in settings.items():
-            cells = (f"{loss(run, 'validation'):.4f}" if run else "" for run in of_setting)
-            rows.append([model, setting, *cells])
-            runs += filter(None, of_setting)
-    header = ["model", "setting", "a quarter", "all"]
+    for setting, of_setting in rows_of.models(table).items():
+        cells = (f"{loss(run, 'validation'):.4f}" if run else "" for run in of_setting)
+        rows.append([*setting.split("; "), *cells])
+        runs += filter(None, of_setting)
     return markdown(header, rows, runs, "validation")
 
 
@@ -152,13 +141,13 @@ def inputs() -> str:
 def agreement() -> str:
     """Makes the table of agreement pairs of the French test, three seeds of each model."""
     rows = []
-    first = passports(rows_of.FRENCH["softmax"][0])[AGREEMENT]["figures"]["cases"]
+    first = passports(rows_of.models("french")["softmax"][0])[AGREEMENT]["figures"]["cases"]
     for name in first:
         row = [name]
-        for runs in rows_of.FRENCH.values():
+        for runs in rows_of.models("french").values():
             low, high = passports(runs[0])[AGREEMENT]["figures"]["cases"][name]["interval"]
             row.append(share(AGREEMENT, part=case(name))(runs))
             row.append(f"{100 * low:.0f}–{100 * high:.0f} %")
         rows.append([*row, f"{first[name]['pairs']:,}"])
     header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
-    return markdown([*header, "pairs"], rows, runs_of(rows_of.FRENCH))
+    return markdown([*header, "pairs"], rows, runs_of(rows_of.models("french")))

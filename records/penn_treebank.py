@@ -60,7 +60,7 @@ def full_vocabulary() -> str:
         ("parameters", parameters("test")),
         ("ms a step", step),
     ]
-    return by_model("model", rows_of.LM1B_FULL, columns)
+    return by_model("model", rows_of.models("lm1b_full"), columns)
 
 
 def variants(file: str, seeds: str) -> str:

@@ -25,7 +25,7 @@ from zoo.evaluation import results
 
 def rare_words() -> str:
     """Makes the table of rare numbers and names, against a word of the other kind."""
-    split, models = "pairs:rare-words-test", rows_of.RARE_WORDS
+    split, models = "pairs:rare-words-test", rows_of.models("rare_words")
     cases = passports(models["softmax"][0])[split]["figures"]["cases"]
     rows = []
     for name, first in cases.items():
@@ -56,7 +56,7 @@ def countries() -> str:
         ("new countries", share("answers:test")),
         ("log p of words never seen in training", log_prob),
     ]
-    return by_model("model", rows_of.COUNTRIES, columns)
+    return by_model("model", rows_of.models("countries"), columns)
 
 
 def forms() -> str:
@@ -121,4 +121,4 @@ def realisations() -> str:
         ("texts without either", count("right")),
         ("slot error rate", share("slots-test", "slot_error_rate")),
     ]
-    return by_model("config", rows_of.E2E, columns)
+    return by_model("config", rows_of.models("e2e"), columns)

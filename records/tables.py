@@ -73,17 +73,18 @@ def micro() -> str:
         ("95 % of seed 0, by sentences", interval("test")),
         (f"agreement, {PAIRS:,} pairs", share("pairs:micro-agreement")),
     ]
-    return by_model("model", rows_of.MICRO, columns, above=above)
+    return by_model("model", rows_of.models("micro"), columns, above=above)
 
 
-def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test") -> str:
+def of_ways(table: str, first: str, test: str = "test") -> str:
     """Makes a table of runs by their difference: nats per token, the seeds of each together.
 
     Args:
-      ways: {the difference: runs}.
+      table: its name in rows.tsv.
       first: the header of the differences.
       test: the split that is judged beside validation.
     """
+    ways = rows_of.models(table)
     several = any(len(runs) > 1 for runs in ways.values())
     title = "95 %" + " of the first seed" * several + ", by sentences"
     columns = [("validation", nats("validation")), (test, nats(test)), (title, interval(test))]
@@ -127,11 +128,6 @@ def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
     return markdown([*header, "parameters"], rows, all_runs)
 
 
-def micro_training() -> str:
-    """Makes the table of ways to train the log-linear head on the micro language."""
-    return of_ways(rows_of.WAYS, "trained by")
-
-
 def precision() -> str:
     """Makes the table of recipes trained with products in float32 and in bfloat16."""
     rows, runs = [], []
@@ -151,7 +147,7 @@ def domains() -> str:
         ("test, news", nats("news.test")),
         ("95 % of captions, seed 0, by sentences", interval("captions.test")),
     ]
-    return by_model("captions to news", rows_of.CZECH_DOMAINS, columns, "captions.test")
+    return by_model("captions to news", rows_of.models("czech_domains"), columns, "captions.test")
 
 
 def languages() -> str:
@@ -162,7 +158,7 @@ def languages() -> str:
         ("Czech, validation", nats("czech.validation")),
         ("test", nats("czech.test")),
     ]
-    return by_model("trained on", rows_of.TWO_LANGUAGES, columns, "validation")
+    return by_model("trained on", rows_of.models("two_languages"), columns, "validation")
 
 
 def adaptation() -> str:
@@ -184,7 +180,7 @@ def speech() -> str:
         ("perplexity", perplexity("validation")),
         ("parameters", parameters("validation")),
     ]
-    return by_model("model", rows_of.SPEECH, columns, "validation")
+    return by_model("model", rows_of.models("speech"), columns, "validation")
 
 
 def speech_lists() -> str:
@@ -203,7 +199,7 @@ def speech_lists() -> str:
         return f"{metric.figure(of[name].sum(0)):.2f} [{low:.2f}, {high:.2f}]"
 
     rows = []
-    for model, runs in {"none": ["none"], **rows_of.SPEECH}.items():
+    for model, runs in {"none": ["none"], **rows_of.models("speech")}.items():
         tests = (significance.paired_test(of["untuned"], of[run], metric.figure) for run in runs)
         cells = [f"{rate(run)}, p = {p:.3f}" for run, p in zip(runs, tests, strict=True)]
         rows.append([model, *cells, *[""] * (3 - len(cells))])
@@ -219,11 +215,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "claims": claims.losses,
     "accuracies": claims.accuracies,
     "micro": micro,
-    "micro_training": micro_training,
+    "micro_training": functools.partial(of_ways, "micro_training", "trained by"),
     "captions": translations.scores,
     "captions_lengths": translations.by_length,
     "captions_lists": translations.lists,
-    "czech": functools.partial(of_ways, rows_of.CZECH, "trigrams"),
+    "czech": functools.partial(of_ways, "czech", "trigrams"),
     "lm1b": functools.partial(at_rates, rows_of.LM1B),
     "lm1b_full": penn_treebank.full_vocabulary,
     "czech_domains": domains,
@@ -242,12 +238,24 @@ TABLES: dict[str, Callable[[], str]] = {
     "ptb_forty": penn_treebank.forty_epochs,
     "precision": precision,
     "french": french.models,
-    "french_bands": functools.partial(french.by_bands, rows_of.FRENCH),
-    "french_closed_tuning": french.closed_tuning,
-    "french_closed": functools.partial(french.by_bands, rows_of.FRENCH_CLOSED),
-    "french_tuning": french.tuning,
+    "french_bands": functools.partial(french.by_bands, rows_of.models("french")),
+    "french_closed_tuning": functools.partial(
+        french.tuning, "french_closed_tuning", ["model", "setting", "a quarter", "all"]
+    ),
+    "french_closed": functools.partial(french.by_bands, rows_of.models("french_closed")),
+    "french_tuning": functools.partial(
+        french.tuning,
+        "french_tuning",
+        [
+            "setting",
+            "softmax, a quarter",
+            "log-linear, a quarter",
+            "softmax, all",
+            "log-linear, all",
+        ],
+    ),
     "french_inputs": french.inputs,
-    "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
+    "french_without": functools.partial(of_ways, "french_without", "knowledge of words"),
     "french_parts": french.parts,
     "french_agreement": french.agreement,
     "rare_words": questions.rare_words,
@@ -259,7 +267,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "adaptation": adaptation,
     "speech": speech,
     "speech_lists": speech_lists,
-    "caption_models": functools.partial(of_ways, rows_of.CAPTION_MODELS, "trigrams", "test1"),
+    "caption_models": functools.partial(of_ways, "caption_models", "trigrams", "test1"),
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
     "translation_sizes": translation_lists.sizes,
