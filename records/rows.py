@@ -96,26 +96,9 @@ ADAPTATION: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     },
 }
 # Forms that answer questions, of a grammar; {config: runs}.
-FORMS = {
-    config: seeds(config)
-    for config in (
-        "geoquery",
-        "geoquery_constrained",
-        "geoquery_names",
-        "geoquery_attention",
-        "geoquery_attention_constrained",
-        "overnight",
-        "overnight_constrained",
-        "overnight_attention",
-        "overnight_attention_constrained",
-    )
-}
+FORMS = models("forms")
 # Further seeds of some of these.
-FORMS_FURTHER = {
-    f"{config}{way}": tuple(f"{config}{way}_{seed}" for seed in range(3, last + 1))
-    for config, last in (("geoquery_attention", 10), ("overnight", 8))
-    for way in ("", "_constrained")
-}
+FORMS_FURTHER = models("forms_further")
 # Encoder-decoders of captions, whose sources are read from the first word or from the last.
 STRAIGHT, REVERSED = seeds("en_fr_straight"), seeds("en_fr_reversed", 5)
 # {models of a row: those together that translate, several of them for seeds}
