@@ -16,13 +16,5 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    return changed(
-        geoquery.get_config(),
-        {
-            "model.head": LogLinear(
-                background=priors.Grammar(
-                    "configs/geoquery.grammar", start="|||", depth=12, stacks=2
-                )
-            ),
-        },
-    )
+    grammar = priors.Grammar("configs/geoquery.grammar", start="|||", depth=12, stacks=2)
+    return changed(geoquery.get_config(), {"model.head": LogLinear(background=grammar)})

@@ -7,19 +7,9 @@ projection, an eighth of the hidden size as in the paper. Expected, of one run: 
 110.3 (validation 115.2), at most 14 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
-from configs.ptb._shared import KIM
+from configs import ptb_cnn_softmax
 from zoo import Experiment, changed
-from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": KIM,
-            "model.head.correction": 32,
-            "training.optimizer": Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
-            "training.clip": 1.0,
-        },
-    )
+    return changed(ptb_cnn_softmax.get_config(), {"model.head.correction": 32})
