@@ -7,37 +7,32 @@ is timed in its own processes; the sides take turns.
     python -m benchmarks.allocator
 """
 
-import argparse
 import dataclasses
 import statistics
-import subprocess
-import sys
 import time
 
-from benchmarks import timing
+import configs
+from benchmarks import steps, timing
+from zoo.commands import program
+from zoo.optimizers import Constant
 
 BATCH, LENGTH, VOCABULARY = 20, 35, 10_000
 CONFIGS = ("ptb_softmax", "ptb_char_lstm")
 
 
-def time_steps(name: str, steps: int):
-    """Prints the median seconds of a step of a config."""
-    import configs
-    from benchmarks.steps import one_step
-    from zoo.commands.program import keep_memory
-    from zoo.optimizers import Constant
-
-    keep_memory()
+def time_steps(name: str, count: int) -> float:
+    """Returns the median seconds of a step of a config."""
+    program.keep_memory()
     experiment = configs.load(name)
     optimizer = dataclasses.replace(experiment.training.optimizer, schedule=Constant())
     clip = experiment.training.clip
-    run = one_step(experiment.model, optimizer, clip, VOCABULARY, BATCH, LENGTH)
+    run = steps.one_step(experiment.model, optimizer, clip, VOCABULARY, BATCH, LENGTH)
     times = []
-    for _ in range(steps + 2):
+    for _ in range(count + 2):
         begun = time.perf_counter()
         run()
         times.append(time.perf_counter() - begun)
-    print(statistics.median(times[2:]))
+    return statistics.median(times[2:])
 
 
 def main():
@@ -45,24 +40,14 @@ def main():
     parser = timing.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="processes for each side")
     parser.add_argument("--steps", type=int, default=30, help="steps in each process")
-    parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.inside:
-        time_steps(arguments.inside, arguments.steps)
-        return
     sides = {memory: timing.environment(memory) for memory in timing.MEMORY}
     for name in CONFIGS:
         times = {side: [] for side in sides}
-        command = [sys.executable, "-m", "benchmarks.allocator", "--inside", name]
         for _ in range(arguments.rounds):
             for side, environment in sides.items():
-                found = subprocess.run(
-                    [*command, "--steps", str(arguments.steps)],
-                    env=environment,
-                    check=True,
-                    capture_output=True,
-                )
-                times[side].append(float(found.stdout))
+                given = time_steps, name, arguments.steps
+                times[side].append(timing.in_own_process(*given, environment=environment))
         timing.print_table(
             f"{name}: a training step, medians of {arguments.rounds} x {arguments.steps}",
             {side: statistics.median(values) for side, values in times.items()},

@@ -185,4 +185,4 @@ def main():
 
 
 if __name__ == "__main__":
-    timing.in_each_memory("benchmarks.awd_lstm", main)
+    timing.in_each_memory(main)

@@ -103,4 +103,4 @@ def main():
 
 
 if __name__ == "__main__":
-    timing.in_each_memory("benchmarks.cores", main)
+    timing.in_each_memory(main)

@@ -55,4 +55,4 @@ def main():
 
 
 if __name__ == "__main__":
-    timing.in_each_memory("benchmarks.lstm", main)
+    timing.in_each_memory(main)

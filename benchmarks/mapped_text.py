@@ -18,19 +18,35 @@ MB drawn as above, read into memory, counted and encoded. CPU time, each in its 
 
 import argparse
 import dataclasses
-import json
 import pathlib
 import resource
 import subprocess
 import sys
 import time
 
+import jax
 import numpy as np
+
+from benchmarks import timing
+from zoo import Evaluation, Experiment, Training
+from zoo.commands import program
+from zoo.cores import LSTM
+from zoo.data import Conllu, Text, Vocabulary
+from zoo.data.vocabulary import encode
+from zoo.embeddings import Lookup
+from zoo.heads import ImportanceSampling
+from zoo.models import LanguageModel
+from zoo.optimizers import Adagrad
+from zoo.priors import KneserNey
+from zoo.runs.seen_texts import Texts
+from zoo.sources import files
+from zoo.training import tasks
+from zoo.training.loop import Trainer
+from zoo.training.step import train_step
 
 TYPES, BATCH, LENGTH = 50_000, 64, 20
 IN_MEMORY = 50_000  # sentences
 DRAWN = "drawn"
-_MODULE = (sys.executable, "-m", "benchmarks.mapped_text")
 
 
 def generate(path, tokens):
@@ -52,18 +68,7 @@ def generate(path, tokens):
 
 
 def measure(train, validation, steps):
-    """Prints a line of JSON: seconds of preparation, tokens a second, and memory."""
-    from zoo import Evaluation, Experiment, Training
-    from zoo.cores import LSTM
-    from zoo.data import Text, Vocabulary
-    from zoo.embeddings import Lookup
-    from zoo.heads import ImportanceSampling
-    from zoo.models import LanguageModel
-    from zoo.optimizers import Adagrad
-    from zoo.runs.seen_texts import Texts
-    from zoo.training import tasks
-    from zoo.training.loop import Trainer
-
+    """Returns seconds of preparation, tokens a second, and memory."""
     head = ImportanceSampling(samples=1024)
     recipe = Experiment(
         data=Text(train=train, validation=validation),
@@ -88,15 +93,11 @@ def measure(train, validation, steps):
     trainer = Trainer(task, recipe.training, pathlib.Path("unused"), 1, log=lambda line: None)
     found["steps: tokens a second"] = _steps(trainer, batches, steps)
     found["memory, GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(json.dumps(found))
+    return found
 
 
 def _steps(trainer, batches, steps):
     """Measures the tokens a second of the trainer's step, including making the batches."""
-    import jax
-
-    from zoo.training.step import train_step
-
     devices, task = trainer.devices, trainer.task
     step = devices.compile(
         train_step,
@@ -119,14 +120,7 @@ def _steps(trainer, batches, steps):
 
 def read_or_count(path, copies, folder):
     """Prints the CPU time and memory of reading a text or treebank, or of counting n-grams."""
-    from zoo.commands import program
-
     program.keep_memory()
-    from zoo.data import Conllu, Text, Vocabulary
-    from zoo.data.vocabulary import encode
-    from zoo.priors import KneserNey
-    from zoo.sources import files
-
     is_treebank = path.endswith(".conllu")
     larger, drawn = folder / "copies.conllu", [str(folder / "drawn.txt"), str(folder / "few.txt")]
     vocabulary = Vocabulary(minimum_count=3)
@@ -170,16 +164,8 @@ def main():
     parser.add_argument("--tokens", type=int, default=100_000_000)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--readers", nargs="+", help="texts and treebanks to read and count")
-    parser.add_argument("--copies", type=int, help="of the one file to read in this process")
-    parser.add_argument("--measure", help="the training text to measure in this process")
     arguments = parser.parse_args()
     folder = arguments.folder
-    if arguments.measure:
-        measure(arguments.measure, str(folder / "validation.txt"), arguments.steps)
-        return
-    if arguments.copies:
-        read_or_count(arguments.readers[0], arguments.copies, folder)
-        return
     if arguments.readers:
         folder.mkdir(parents=True, exist_ok=True)
         for path in arguments.readers:
@@ -188,8 +174,7 @@ def main():
                 if path == DRAWN:
                     generate(folder / "few.txt", 1000)
                     generate(folder / "drawn.txt", copies * 5_000_000)
-                again = ["--readers", path, "--copies", str(copies)]
-                subprocess.run([*_MODULE, str(folder), *again], check=True)
+                timing.in_own_process(read_or_count, path, copies, folder)
         return
     text, encoded = folder / "text.txt", folder / "encoded"
     if not encoded.exists():
@@ -207,9 +192,8 @@ def main():
             with open(text, encoding="utf-8") as lines:
                 beginning.write_text("".join(next(lines) for _ in range(IN_MEMORY)))
             train = str(beginning)
-        again = ["--measure", train, "--steps", str(arguments.steps)]
-        command = [*_MODULE, str(folder), *again]
-        print(train, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        validation = str(folder / "validation.txt")
+        print(train, timing.in_own_process(measure, train, validation, arguments.steps))
 
 
 if __name__ == "__main__":

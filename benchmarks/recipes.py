@@ -8,8 +8,6 @@ of its own, which keeps freed memory as the programs do.
 """
 
 import resource
-import subprocess
-import sys
 
 import jax
 
@@ -20,6 +18,7 @@ from zoo.commands import program
 
 def measure(name: str, words: int, rounds: int):
     """Prints the figures of a recipe."""
+    program.keep_memory()
     recipe = configs.load(name)
     training, lexicon = recipe.training, steps.zipf_lexicon(words)
     params = recipe.model.init(jax.random.key(0), lexicon)
@@ -40,13 +39,8 @@ def main():
     parser = timing.parser(__doc__, words=10_000, rounds=9)
     parser.add_argument("names", nargs="+", metavar="CONFIG")
     given = parser.parse_args()
-    if len(given.names) == 1:
-        program.keep_memory()
-        measure(given.names[0], given.words, given.rounds)
-        return
-    options = ["--words", str(given.words), "--rounds", str(given.rounds)]
     for name in given.names:
-        subprocess.run([sys.executable, "-m", "benchmarks.recipes", name, *options], check=True)
+        timing.in_own_process(measure, name, given.words, given.rounds)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,16 @@ their allocations. Sides are therefore compared with freed memory kept for both
 
 import argparse
 import functools
+import multiprocessing
 import os
 import pathlib
 import platform
 import re
 import statistics
-import subprocess
 import sys
 import time
+from concurrent import futures
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +32,6 @@ SECONDS_BETWEEN = 0.02
 # Additions to the environment. With any glibc setting present, zoo.commands.program changes
 # nothing; this setting has no effect of its own here.
 MEMORY = {"memory kept": {}, "glibc's own way": {"MALLOC_ARENA_MAX": "64"}}
-_INSIDE = "ZOO_BENCHMARK_INSIDE"
 
 
 def environment(memory: str) -> dict[str, str]:
@@ -39,24 +40,41 @@ def environment(memory: str) -> dict[str, str]:
     return clean | MEMORY[memory]
 
 
-def in_each_memory(module: str, main):
+def in_own_process(function, *arguments, environment: dict[str, str] | None = None):
+    """Calls a function of a module in a fresh process, and returns its result.
+
+    Args:
+      function: is imported there.
+      *arguments: of the function.
+      environment: of the process; None for this one's.
+    """
+    with (
+        mock.patch.dict(os.environ, environment or os.environ, clear=True),
+        futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process,
+    ):
+        return process.submit(function, *arguments).result()
+
+
+def in_each_memory(main):
     """Runs a benchmark's main() in a process for each treatment of memory, and prints its name.
 
     The C library's behaviour is fixed when a process starts to allocate. On a GPU, whose memory it
     does not manage, main() runs once.
 
     Args:
-      module: the benchmark's name, as for `python -m`.
       main: its main function.
     """
-    if os.environ.get(_INSIDE) or jax.default_backend() != "cpu":
-        program.keep_memory()
-        main()
+    if jax.default_backend() != "cpu":
+        _keeping_memory(main)
         return
     for memory in MEMORY:
         print(f"{memory}, on both sides:", flush=True)
-        command = [sys.executable, "-m", module, *sys.argv[1:]]
-        subprocess.run(command, env=environment(memory) | {_INSIDE: "1"}, check=True)
+        in_own_process(_keeping_memory, main, environment=environment(memory))
+
+
+def _keeping_memory(main):
+    program.keep_memory()
+    main()
 
 
 def parser(about: str, **numbers: int) -> argparse.ArgumentParser:

@@ -57,4 +57,4 @@ def main():
 
 
 if __name__ == "__main__":
-    timing.in_each_memory("benchmarks.training_step", main)
+    timing.in_each_memory(main)

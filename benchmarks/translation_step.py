@@ -211,4 +211,4 @@ def main():
 
 
 if __name__ == "__main__":
-    timing.in_each_memory("benchmarks.translation_step", main)
+    timing.in_each_memory(main)
