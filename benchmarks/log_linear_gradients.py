@@ -16,6 +16,8 @@ causes about 1 / sqrt(R) of it.
     python -m benchmarks.log_linear_gradients
 """
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,13 +33,12 @@ METHODS = ("importance", "draws alone", "contrastive")
 def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
     """Draws the words, int [R, slots], and weights, float [R, slots], of R estimates of E_p[phi].
 
-    `target` is x, or an x for each estimate.
+    `target` has an x for each estimate.
     """
     words = random.choice(len(log_proposal), size=(repeats, draws), p=np.exp(log_proposal))
     log_weights = log_scores - log_proposal
     if method != "draws alone":
-        first = np.broadcast_to(target, repeats)[:, None]
-        words = np.concatenate([first, words], axis=1)
+        words = np.concatenate([target[:, None], words], axis=1)
     if method != "contrastive":
         return words, np.asarray(
             sampled_log_linear.importance_weights(jnp.asarray(log_weights[words]))
@@ -47,17 +48,24 @@ def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
     return words[np.arange(repeats), places][:, None], np.ones((repeats, 1))
 
 
+def gradients(method, draws, case, log_proposal, targets, random):
+    """Yields an estimate of the gradient for each x of chunks of targets."""
+    log_scores, features, _, _ = case
+    for some in targets:
+        words, weights = estimates(method, log_scores, log_proposal, some, draws, CHUNK, random)
+        for target, of_words, of_weights in zip(some, words, weights, strict=True):
+            yield of_weights @ features[of_words] - features[target]
+
+
 def row(method, draws, case, log_proposal, repeats, random):
     """Computes (bias, noise, spread, bias at p) relative to the norm of the exact gradient."""
-    log_scores, features, probabilities, target = case
+    _, features, probabilities, target = case
     gradient = probabilities @ features - features[target]
     total, squares = np.zeros_like(gradient), np.zeros_like(gradient)
-    for _ in range(repeats // CHUNK):
-        words, weights = estimates(method, log_scores, log_proposal, target, draws, CHUNK, random)
-        for of_words, of_weights in zip(words, weights, strict=True):
-            estimate = of_weights @ features[of_words] - features[target]
-            total += estimate
-            squares += estimate**2
+    targets = itertools.repeat(np.full(CHUNK, target), repeats // CHUNK)
+    for estimate in gradients(method, draws, case, log_proposal, targets, random):
+        total += estimate
+        squares += estimate**2
     mean = total / repeats
     spread = np.sqrt(np.maximum(squares / repeats - mean**2, 0).sum())
     norm = np.linalg.norm(gradient)
@@ -68,15 +76,13 @@ def row(method, draws, case, log_proposal, repeats, random):
 
 def at_truth(method, draws, case, log_proposal, repeats, random):
     """Computes |mean of estimates| / sqrt(mean |G|^2), with x drawn from p for each estimate."""
-    log_scores, features, probabilities, _ = case
-    mean = probabilities @ features
-    squares = probabilities @ ((features - mean) ** 2).sum(-1)
-    total = np.zeros_like(mean)
-    for _ in range(repeats // CHUNK):
-        targets = random.choice(len(probabilities), size=CHUNK, p=probabilities)
-        words, weights = estimates(method, log_scores, log_proposal, targets, draws, CHUNK, random)
-        for target, of_words, of_weights in zip(targets, words, weights, strict=True):
-            total += of_weights @ features[of_words] - features[target]
+    _, features, probabilities, _ = case
+    squares = probabilities @ ((features - probabilities @ features) ** 2).sum(-1)
+    targets = (
+        random.choice(len(probabilities), size=CHUNK, p=probabilities)
+        for _ in range(repeats // CHUNK)
+    )
+    total = sum(gradients(method, draws, case, log_proposal, targets, random))
     return np.linalg.norm(total / repeats) / np.sqrt(squares)
 
 

@@ -60,33 +60,9 @@ LEARNING = {
     "with dynamic evaluation": "dynamic evaluation",
 }
 # {head: its results of benchmarks.ingredients in records/ptb_strong}, on the core of ptb_awd_small.
-PTB_STRONG = {
-    "softmax": "softmax",
-    "importance sampling, 1,024 words a batch": "importance",
-    "log-linear, words and affixes": "log_linear",
-    "mixture of 3 softmaxes": "mixture",
-    "softmax, not tied": "untied",
-    "adaptive softmax": "adaptive",
-    "CNN softmax, sampled in the same way, by Adam": "cnn",
-}
+PTB_STRONG = {head: file for head, (file,) in models("ptb_strong").items()}
 # Heads that are also compared with a softmax that is not tied.
 AGAINST_UNTIED = ("log_linear", "adaptive", "cnn")
-_ADAGRAD = ("2", "4", "8")
-_SGD = ("20", "40", "80")
-# {head: (its records but for rate and seed, rates)}, on a quarter of the Penn Treebank.
-PTB_HEADS = {
-    "softmax": ("ptb_exact", _SGD),
-    "importance sampling, 1,024 words a batch": ("ptb_is_batch", _SGD),
-    "NCE, 100 words a batch row": ("ptb_nce_100", _SGD),
-    "adaptive softmax": ("ptb_adaptive", _SGD),
-    "hierarchical softmax": ("ptb_hierarchical", _SGD),
-    "mixture of 3 softmaxes": ("ptb_mixture", ("20", "40")),
-    "importance sampling by Adam": ("ptb_is_adam", ("0.002", "0.004", "0.008", "0.016")),
-    "CNN softmax, sampled in the same way, by Adam": (
-        "ptb_cnn",
-        ("0.001", "0.002", "0.004", "0.008", "0.016"),
-    ),
-}
 # {captions of training: (runs over a background of news, runs from scratch)}; 0 for no training.
 ADAPTATION: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "0": (("adapt_0",), ()),
@@ -117,12 +93,4 @@ LISTS: dict[str, dict[str, tuple[str, ...]]] = {
         "five": REVERSED,
     },
     "reversed_0": {"itself": (), "five": REVERSED},
-}
-# The rows of table 1 of Jozefowicz et al. (2016), small.
-LM1B = {
-    "importance sampling": ("lm1b_is", _ADAGRAD),
-    "NCE": ("lm1b_nce", _ADAGRAD),
-    "importance sampling, CNN inputs": ("lm1b_cnn_inputs", _ADAGRAD),
-    "CNN inputs and CNN softmax": ("lm1b_cnn_softmax", _ADAGRAD),
-    "that, corrected by 32 numbers a word": ("lm1b_corrected", _ADAGRAD),
 }

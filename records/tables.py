@@ -10,7 +10,7 @@ import functools
 import json
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -91,22 +91,22 @@ def of_ways(table: str, first: str, test: str = "test") -> str:
     return by_model(first, ways, columns, test)
 
 
-def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
+def at_rates(table: str) -> str:
     """Makes a table of heads, each at its best learning rate.
 
     That is the rate that was repeated with more seeds, or else is best on validation. A column
     shows by how much other rates are worse with the same seed, the first.
 
     Args:
-      heads: {head: (the name of its runs but for rate and seed, rates)}.
+      table: its name in rows.tsv, which has the names of runs but for rate and seed.
     """
     rows, all_runs = [], []
-    for head, (name, rates) in heads.items():
-        runs = {
-            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
-            for rate in rates
-        }
-        rates = [rate for rate in rates if runs[rate]]
+    for head, (name,) in rows_of.models(table).items():
+        runs: dict[str, list[str]] = {}
+        for run in sorted(every_run()):
+            if match := re.fullmatch(rf"{name}_([\d.]+)_\d", run):
+                runs.setdefault(match[1], []).append(run)
+        rates = sorted(runs, key=float)
         first = {rate: loss(runs[rate][0], "validation") for rate in rates}
         best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
         worse = {rate: first[rate] - first[best] for rate in rates if rate != best}
@@ -220,11 +220,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "captions_lengths": translations.by_length,
     "captions_lists": translations.lists,
     "czech": functools.partial(of_ways, "czech", "trigrams"),
-    "lm1b": functools.partial(at_rates, rows_of.LM1B),
+    "lm1b": functools.partial(at_rates, "lm1b"),
     "lm1b_full": penn_treebank.full_vocabulary,
     "czech_domains": domains,
     "two_languages": languages,
-    "ptb_heads": functools.partial(at_rates, rows_of.PTB_HEADS),
+    "ptb_heads": functools.partial(at_rates, "ptb_heads"),
     "ptb_awd": penn_treebank.awd,
     "ptb_variants": functools.partial(
         penn_treebank.variants,
