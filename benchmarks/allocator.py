@@ -7,26 +7,28 @@ is timed in its own processes; the sides take turns.
     python -m benchmarks.allocator
 """
 
-import dataclasses
 import statistics
 import time
 
 import configs
 from benchmarks import steps, timing
+from zoo import changed
 from zoo.commands import program
 from zoo.optimizers import Constant
 
-BATCH, LENGTH, VOCABULARY = 20, 35, 10_000
+VOCABULARY = 10_000
+CHANGES = {
+    "training.batch": 20,
+    "training.length": 35,
+    "training.optimizer.schedule": Constant(),
+}
 CONFIGS = ("ptb_softmax", "ptb_char_lstm")
 
 
 def time_steps(name: str, count: int) -> float:
     """Returns the median seconds of a step of a config."""
     program.keep_memory()
-    experiment = configs.load(name)
-    optimizer = dataclasses.replace(experiment.training.optimizer, schedule=Constant())
-    clip = experiment.training.clip
-    run = steps.one_step(experiment.model, optimizer, clip, VOCABULARY, BATCH, LENGTH)
+    run = steps.of_recipe(changed(configs.load(name), CHANGES), steps.zipf_lexicon(VOCABULARY))
     times = []
     for _ in range(count + 2):
         begun = time.perf_counter()

@@ -9,14 +9,13 @@ checkpoint one process is killed, a different one in each round; the others must
 import os
 import pathlib
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from benchmarks import timing
+from benchmarks import processes_memory, timing
 from zoo.errors import LOST
 
 RECIPE = ["--config", "micro_softmax", "--set", "training.checkpoint_every=20"]
@@ -24,19 +23,16 @@ RECIPE = ["--config", "micro_softmax", "--set", "training.checkpoint_every=20"]
 
 def start(folder: pathlib.Path, count: int) -> list[subprocess.Popen]:
     """Starts the processes of a run."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    place = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(count), "--process"]
-    command = [sys.executable, "train.py", *RECIPE, str(folder), "--devices", "1", *place]
+    command = [sys.executable, "train.py", *RECIPE, str(folder), "--devices", "1"]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     return [
         subprocess.Popen(
-            [*command, str(index)],
+            [*command, *meeting],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for index in range(count)
+        for meeting in processes_memory.meetings(count)
     ]
 
 

@@ -94,7 +94,7 @@ class Run:
                     stderr=subprocess.PIPE,
                     text=True,
                 )
-                for index, meeting in enumerate(_meetings(processes))
+                for index, meeting in enumerate(meetings(processes))
             ]
 
     def peaks(self) -> dict[str, int]:
@@ -144,7 +144,8 @@ class Run:
         return [json.loads(line)["validation_log_perplexity"] for line in lines]
 
 
-def _meetings(processes: int) -> list[list[str]]:
+def meetings(processes: int) -> list[list[str]]:
+    """Returns the options of each process of a run by which the processes meet."""
     if processes == 1:
         return [[]]
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -15,8 +15,6 @@ import pathlib
 import statistics
 import time
 
-import jax
-
 import configs
 from benchmarks import steps, timing
 from records.cells import FOLDER
@@ -47,10 +45,7 @@ def side_of(recipe: Experiment):
       recipe: of the head.
     """
     lexicon, _ = recipe.build()
-    params = recipe.model.init(jax.random.key(0), lexicon)
-    training = recipe.training
-    batch = steps.zipf_batch(len(lexicon), training.batch, training.length)
-    return steps.step_of(recipe.model, params, lexicon, batch, training)
+    return steps.of_recipe(recipe, lexicon)
 
 
 def main():

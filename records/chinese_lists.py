@@ -10,7 +10,6 @@ lists of the others. Both are judged on the lists with odd numbers, as
 """
 
 import argparse
-import functools
 import json
 import pathlib
 import re
@@ -67,16 +66,11 @@ def judged(folder: pathlib.Path, name: str, runs: list[pathlib.Path]) -> dict:
     """
     known = {*files.read_text(str(folder / f"{name}.txt")).split()}
     parts = {TUNED: part(*TUNED_ON[name], known), TEST: part(*TESTED, known)}
-    every = [text for one in parts.values() for text in one.texts]
-    of_history = functools.cache(functools.partial(translation_lists.grams, every))
     work = folder / name
     work.mkdir(exist_ok=True)
     columns = {
-        run.name.partition(f"{name}_")[2]: translation_lists.kept(
-            work / f"{run.name}.npz",
-            functools.partial(translation_lists.scores, run, work, parts, of_history),
-        )
-        for run in runs
+        run.partition(f"{name}_")[2]: column
+        for run, column in translation_lists.columns_of(work, runs, parts).items()
     }
     found = translation_lists.judged(work, parts, columns, BASELINE)
     return {"tuned": len(parts[TUNED].lists.ids), **found[TEST]}

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from records.cells import FOLDER, grid, mean, provenance, provenance_line
+from records.list_scores import with_scores
 from zoo.arrays import array_files
 from zoo.commands import options, program
 from zoo.cores import NGram
@@ -77,12 +78,6 @@ class Part:
     texts: list[str]
     unseen: np.ndarray
     new: list[float]
-
-    def with_column(self, column: np.ndarray) -> Lists:
-        """Returns the lists with a further feature."""
-        lists = self.lists
-        features = np.column_stack([lists.features, column])
-        return dataclasses.replace(lists, names=(*lists.names, "model"), features=features)
 
     def first(self, most: int) -> tuple["Part", np.ndarray]:
         """Returns the lists with at most so many hypotheses, and the rows that these have here."""
@@ -220,7 +215,7 @@ def scores(
 def chosen(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
     """Tunes the weights on validation; returns the rows that they choose, {part: int [lists]}."""
     lists = {
-        name: part.lists if columns is None else part.with_column(columns[name])
+        name: part.lists if columns is None else with_scores(part.lists, columns[name])
         for name, part in parts.items()
     }
     weights = tune.tune(lists[TUNED], Bleu(), method, 0)
@@ -245,6 +240,21 @@ def difference(metric: Metric, one: np.ndarray, other: np.ndarray) -> list[float
     return [float(gain(both.sum(0))), *significance.bootstrap_interval(both, gain), p]
 
 
+def columns_of(
+    folder: pathlib.Path, runs: list[pathlib.Path], parts: dict[str, Part]
+) -> dict[str, dict[str, np.ndarray]]:
+    """Returns {run: {part: log p of its hypotheses}}, and keeps them in a folder."""
+    texts = [text for part in parts.values() for text in part.texts]
+    of_history = functools.cache(functools.partial(grams, texts))
+    return {
+        run.name: kept(
+            folder / f"{run.name}.npz",
+            functools.partial(scores, run, folder, parts, of_history),
+        )
+        for run in runs
+    }
+
+
 def models_of(runs: list[str]) -> dict[str, list[str]]:
     """Groups runs by their names without the number of the seed, {model: runs}."""
     models: dict[str, list[str]] = {}
@@ -262,15 +272,7 @@ def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, d
         for name in (TUNED, *TESTS)
         if (folder / f"{name}.nbest").exists()
     }
-    texts = [text for part in parts.values() for text in part.texts]
-    of_history = functools.cache(functools.partial(grams, texts))
-    columns = {
-        run.name: kept(
-            folder / f"{run.name}.npz",
-            functools.partial(scores, run, folder, parts, of_history),
-        )
-        for run in runs
-    }
+    columns = columns_of(folder, runs, parts)
     few = {name: part.first(FEW) for name, part in parts.items()}
     (folder / "few").mkdir(exist_ok=True)
     return {
