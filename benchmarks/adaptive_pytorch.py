@@ -56,7 +56,8 @@ def _compiled(head):
 def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
     return pytorch_eager_steps.one_step(
-        pytorch_eager_steps.Recurrent(params, by_rows),
+        params,
+        by_rows,
         through(TorchHead(params["head"], vocabulary)),
         lambda trained: torch.optim.SGD(trained, lr=1.0),
         CLIP,

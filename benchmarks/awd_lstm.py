@@ -107,20 +107,15 @@ class Regularised(torch.nn.Module):
 def torch_side(params, rates, data):
     """Returns a function that does one step and returns the cross-entropy."""
     model = Regularised(params, rates)
-    optimizer = torch.optim.SGD(
-        model.parameters(), lr=LEARNING_RATE, weight_decay=DECAY, fused=True
-    )
+    update = pytorch.training_step(model, LEARNING_RATE, CLIP, DECAY)
     words, targets = (pytorch.tensor(one) for one in (data.inputs.words, data.inputs.targets))
     sizes = [len(second) // 4 for second in model.second]
     carry = [tuple(torch.zeros(1, len(words), size) for _ in range(2)) for size in sizes]
 
     def step():
         nonlocal carry
-        optimizer.zero_grad(set_to_none=True)
         loss, penalty, carry = model(words, targets, carry)
-        (loss + penalty).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-        optimizer.step()
+        update(loss + penalty)
         return loss.item()
 
     return step

@@ -86,16 +86,19 @@ def _loaded(module, values):
     return module
 
 
-def training_step(model: torch.nn.Module, learning_rate: float, clip: float):
+def training_step(
+    model: torch.nn.Module, learning_rate: float, clip: float, weight_decay: float = 0.0
+):
     """Returns step(loss), which updates the parameters by the gradient of a scalar loss.
 
     Args:
       model: the parameters.
       learning_rate: of SGD.
       clip: largest norm of the gradient.
+      weight_decay: of SGD.
     """
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.SGD(trained, lr=learning_rate, fused=True)
+    optimizer = torch.optim.SGD(trained, learning_rate, weight_decay=weight_decay, fused=True)
 
     def step(loss):
         optimizer.zero_grad(set_to_none=True)

@@ -84,7 +84,8 @@ class TorchHead(torch.nn.Module):
 def torch_side(head, params, counts, sparse, batch, through=_as_it_is):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
     return pytorch_eager_steps.one_step(
-        pytorch_eager_steps.Recurrent(params, sparse),
+        params,
+        sparse,
         TorchHead(head, params["head"], counts, sparse, through),
         lambda trained: torch.optim.Adagrad(
             trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON

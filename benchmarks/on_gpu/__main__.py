@@ -57,10 +57,8 @@ def versions() -> dict[str, str]:
     except (OSError, subprocess.SubprocessError, IndexError):
         told["card"] = f"none: {platform.processor() or platform.machine()}"
     for name in LIBRARIES + OPPONENTS:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             told[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return told | {"Python": platform.python_version()}
 
 
