@@ -48,8 +48,8 @@ def main():
         times = {side: [] for side in sides}
         for _ in range(arguments.rounds):
             for side, environment in sides.items():
-                given = time_steps, name, arguments.steps
-                times[side].append(timing.in_own_process(*given, environment=environment))
+                work = time_steps, name, arguments.steps
+                times[side].append(timing.in_own_process(*work, environment=environment))
         timing.print_table(
             f"{name}: a training step, medians of {arguments.rounds} x {arguments.steps}",
             {side: statistics.median(values) for side, values in times.items()},

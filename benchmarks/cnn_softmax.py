@@ -35,8 +35,8 @@ def main():
         def score(params, tables, hidden, targets, prepared):
             return head.log_prob_and_log_z(params, tables, hidden, targets, prepared=prepared)
 
-        given = params, head.tables(lexicon), hidden, targets, prepared
-        sides[name] = timing.compiled_side(score, *given)
+        arguments = params, head.tables(lexicon), hidden, targets, prepared
+        sides[name] = timing.compiled_side(score, *arguments)
 
     softmax, letters = Softmax(bias=False), CNNSoftmax()
     add("softmax", softmax, softmax.init(jax.random.key(0), SIZE, lexicon))

@@ -209,7 +209,7 @@ def _print_machine():
 
 def print_difference(ours, theirs):
     """Prints by how much the gradients of two sides differ at most."""
-    differences = jax.tree.map(lambda one, other: jnp.max(jnp.abs(one - other)), ours, theirs)
+    differences = jax.tree.map(lambda x, y: jnp.max(jnp.abs(x - y)), ours, theirs)
     print(f"  gradients differ by {max(jax.tree.leaves(differences)):.1e} at most")
 
 

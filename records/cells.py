@@ -167,8 +167,8 @@ def perplexity(split: str, form: str = ".1f", **options) -> Cell:
     """Returns the column of perplexities of the mean nats; options are those of `losses`."""
 
     def cell(runs):
-        of_seeds = losses(runs, split, **options)
-        return format(perplexity_of(statistics.fmean(of_seeds)), form) if of_seeds else ""
+        by_seed = losses(runs, split, **options)
+        return format(perplexity_of(statistics.fmean(by_seed)), form) if by_seed else ""
 
     return cell
 

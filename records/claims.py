@@ -38,13 +38,13 @@ def accuracies() -> str:
     """Makes the table of shares of right answers, percent."""
     rows = []
     for claim in claims(of_questions=True):
-        one, other = (
+        model, opponent = (
             values(runs, claim.split, lambda figures: 100 * figures["accuracy"])
             for runs in (claim.runs, claim.opponent_runs)
         )
-        row = [claim.model, claim.opponent, claim.text, mean(one, ".1f"), mean(other, ".1f")]
-        by_seeds = p_cell(significance.seeds_test(one, other))
-        several = f"{len(one)} and {len(other)}"
+        row = [claim.model, claim.opponent, claim.text, mean(model, ".1f"), mean(opponent, ".1f")]
+        by_seeds = p_cell(significance.seeds_test(model, opponent))
+        several = f"{len(model)} and {len(opponent)}"
         rows.append([*row, by_seeds, several, _advice(claim)])
     header = ["model", "against", "questions", "right, %", "the other, %", "p by seeds", "seeds"]
     return grid([*header, "so"], rows)
@@ -54,16 +54,18 @@ def losses() -> str:
     """Makes the table of gains in log-perplexity, nats per token."""
     rows = []
     for claim in claims(of_questions=False):
-        one, other = (figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs))
-        found = paired.difference(one, other)
-        by_seeds = significance.seeds_test([*one.losses], [*other.losses])
-        gain, by_sentences, tie = f"{other.loss - one.loss:.3f}", "", by_seeds >= LEVEL
+        model, opponent = (
+            figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs)
+        )
+        found = paired.difference(model, opponent)
+        by_seeds = significance.seeds_test([*model.losses], [*opponent.losses])
+        gain, by_sentences, tie = f"{opponent.loss - model.loss:.3f}", "", by_seeds >= LEVEL
         if found is not None:
             gain += " [{:.3f}, {:.3f}]".format(*found.interval)
             by_sentences, tie = p_cell(found.p), found.tie or found.undecided
         verdict = "not told apart: " * tie
         cells = [claim.model, claim.opponent, claim.text, verdict + gain, by_sentences]
-        several = f"{len(one.losses)} and {len(other.losses)}"
+        several = f"{len(model.losses)} and {len(opponent.losses)}"
         rows.append([*cells, p_cell(by_seeds), several, _advice(claim)])
     header = ["model", "against", "text", "nats below it, 95 %", "p by sentences", "p by seeds"]
     return grid([*header, "seeds", "so"], rows)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import operator
 import statistics
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -103,23 +102,25 @@ def tuning(table: str, header: list[str]) -> str:
 def parts() -> str:
     """Makes the table of parts of the text: nats per token of the test, without and with the one
     weight of `zoo.evaluation.mixtures`, and how far each model is above the log-linear one."""
-    rows, runs = [], []
+    rows, all_runs = [], []
     for sentences, text in rows_of.FRENCH_PARTS.items():
         models = {
             model: rows_of.seeds(f"{text}_{name}")
             for model, name in rows_of.FRENCH_CLOSED_MODELS.items()
         }
         last = [*models.values()][-1]
-        for model, of_model in models.items():
+        for model, seeds in models.items():
             row = [sentences, model]
             for part in (identity, itemgetter("mixture")):
-                means = (statistics.fmean(losses(of, "test", part)) for of in (of_model, last))
-                row.append(nats("test", ".3f", part=part)(of_model))
-                row.append("" if of_model is last else f"{operator.sub(*means):.3f}")
+                mean_loss, last_loss = (
+                    statistics.fmean(losses(runs, "test", part)) for runs in (seeds, last)
+                )
+                row.append(nats("test", ".3f", part=part)(seeds))
+                row.append("" if seeds is last else f"{mean_loss - last_loss:.3f}")
             rows.append(row)
-        runs += runs_of(models)
+        all_runs += runs_of(models)
     header = ["training sentences", "model", "test", "above log-linear", "with one weight"]
-    return markdown([*header, "above log-linear"], rows, runs)
+    return markdown([*header, "above log-linear"], rows, all_runs)
 
 
 def inputs() -> str:

@@ -87,11 +87,11 @@ class Rows:
           build: returns a side; takes the module, and a function that compiles another, or not.
         """
 
-        def made(compiles: bool):
+        def build_side(compiles: bool):
             module = self.opponent(name)
             return build(module, self.pytorch().compile if compiles else lambda function: function)
 
-        return {EAGER: lambda: made(False), COMPILED: lambda: made(True)}
+        return {EAGER: lambda: build_side(False), COMPILED: lambda: build_side(True)}
 
     def cuda(self):
         """Returns PyTorch if it computes on a GPU, else None."""
