@@ -159,12 +159,12 @@ def losses(
 
 
 def nats(split: str, form: str = ".4f", **options) -> Cell:
-    """Returns the column of nats per token; options are those of `losses`."""
+    """Returns the column of nats per token; `losses` takes the options."""
     return lambda runs: mean(losses(runs, split, **options), form)
 
 
 def perplexity(split: str, form: str = ".1f", **options) -> Cell:
-    """Returns the column of perplexities of the mean nats; options are those of `losses`."""
+    """Returns the column of perplexities of the mean nats; `losses` takes the options."""
 
     def cell(runs):
         by_seed = losses(runs, split, **options)
@@ -206,7 +206,7 @@ def by_model(
       models: {model: runs}.
       columns: (title, cell of a model's runs).
       test: see `origin`.
-      above: rows above those of the models.
+      above: rows to put first.
     """
     rows = [[model, *(cell(runs) for _, cell in columns)] for model, runs in models.items()]
     header = [title, *(name for name, _ in columns)]

@@ -9,12 +9,13 @@ the grammar can continue with. Data: overnight/ in $ZOO_DATA. Expected: 80 to 93
 questions right, all answers parse (three seeds), in 6 minutes on one CPU core with training.
 """
 
-from configs import overnight_attention
-from configs.answers._shared import OVERNIGHT_FORMS
+from configs import geoquery_attention
+from configs.answers._shared import CALENDAR, OVERNIGHT_FORMS
 from zoo import Experiment, changed
+from zoo.data import AsPairs
 from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
     head = LogLinear(background=OVERNIGHT_FORMS)
-    return changed(overnight_attention.get_config(), {"model.head": head})
+    return changed(geoquery_attention.get_config(), {"data": AsPairs(CALENDAR), "model.head": head})

@@ -12,12 +12,12 @@ with training.
 
 import dataclasses
 
-from configs import overnight
-from configs.answers._shared import OVERNIGHT_FORMS
+from configs import geoquery
+from configs.answers._shared import OVERNIGHT, OVERNIGHT_FORMS
 from zoo import Experiment, changed
 from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
     head = LogLinear(background=dataclasses.replace(OVERNIGHT_FORMS, start="|||"))
-    return changed(overnight.get_config(), {"model.head": head})
+    return changed(geoquery.get_config(), {**OVERNIGHT, "model.head": head})

@@ -13,11 +13,17 @@ UD French Sequoia at revision f5b0496, LGPL-LR) in $ZOO_DATA. The option --tags 
 prints the share of a text's words that have tags from there.
 """
 
-from configs import llrnn_french_fair
-from configs.french._shared import SEQUOIA, SOME_WORDS
+from configs import rnn_french
+from configs.french._shared import BACKGROUND, LOG_LINEAR, SEQUOIA, SOME_WORDS
 from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    features = {"vocabulary.features": (SOME_WORDS, SEQUOIA)}
-    return changed(llrnn_french_fair.get_config(), features)
+    return changed(
+        rnn_french.get_config(),
+        {
+            **LOG_LINEAR,
+            "vocabulary.features": (SOME_WORDS, SEQUOIA),
+            "vocabulary.background": BACKGROUND,
+        },
+    )

@@ -6,10 +6,13 @@ Jozefowicz et al. (2016), table 1: test perplexity 32.2, 3.3 billion parameters;
 lm1b_lstm_8192_2048, with dropout.
 """
 
-from configs import lm1b_lstm_8192_2048
+from configs import lm1b_lstm_2048_512
 from zoo import Experiment, changed
+from zoo.cores import LSTM
 
 
 def get_config() -> Experiment:
-    dropout = {"model.core.dropout": 0.25, "model.core.input_dropout": 0.25}
-    return changed(lm1b_lstm_8192_2048.get_config(), dropout)
+    core = LSTM(size=8192, projection=2048, dropout=0.25, input_dropout=0.25)
+    return changed(
+        lm1b_lstm_2048_512.get_config(), {"model.embedding.size": 2048, "model.core": core}
+    )

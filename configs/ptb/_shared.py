@@ -12,7 +12,7 @@ from zoo.heads import (
     UnigramNoise,
 )
 from zoo.layers.char_convolution import Convolution
-from zoo.optimizers import Cosine
+from zoo.optimizers import Adam, Cosine
 
 PTB = Text(train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",))
 SAMPLED = ImportanceSampling(noise=UnigramNoise(power=0.75), samples=1024, distinct=True)
@@ -36,6 +36,11 @@ KIM = CNNSoftmax(
     ),
     sampled=SAMPLED,
 )
+LETTERS_OUT = {
+    "model.head": KIM,
+    "training.optimizer": Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
+    "training.clip": 1.0,
+}
 # Changes of ptb_awd_lstm for a CPU: two layers, and SGD whose rate falls, in place of an average.
 SMALL_AWD = {
     "model.embedding": Lookup(size=300),

@@ -10,17 +10,9 @@ most 14 minutes on one of two CPU cores.
 """
 
 from configs import ptb_softmax
-from configs.ptb._shared import KIM
+from configs.ptb._shared import LETTERS_OUT
 from zoo import Experiment, changed
-from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": KIM,
-            "training.optimizer": Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
-            "training.clip": 1.0,
-        },
-    )
+    return changed(ptb_softmax.get_config(), LETTERS_OUT)

@@ -8,14 +8,16 @@ comes. Expected, of one run: perplexity 10.79 on test 2016, BLEU 17.5 with a bea
 minutes on one core beside other work.
 """
 
-from configs import multi30k_en_fr_log_linear
+from configs import multi30k_en_fr
+from configs.translation._shared import LOG_LINEAR
 from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
     return changed(
-        multi30k_en_fr_log_linear.get_config("cs"),
+        multi30k_en_fr.get_config("cs"),
         {
+            **LOG_LINEAR,
             "model.embedding.size": 192,
             "model.source_embedding.size": 192,
             "model.core.size": 192,

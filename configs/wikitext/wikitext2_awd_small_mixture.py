@@ -7,15 +7,17 @@ wikitext2_awd_small with the head and the learning rate of ptb_awd_small_mixture
 5,077,230 parameters. Not run yet on the whole, so without an expected figure.
 """
 
-from configs import wikitext2_awd_small
+from configs import ptb_awd_lstm
+from configs.wikitext._shared import SMALL_AWD
 from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
     return changed(
-        wikitext2_awd_small.get_config(),
+        ptb_awd_lstm.get_config(),
         {
+            **SMALL_AWD,
             "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),
             "training.optimizer.learning_rate": 15.0,
             "training.epochs": 10,
