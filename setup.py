@@ -1,7 +1,7 @@
 """The packages of a wheel: zoo, and the recipes of configs/ within it, as zoo/configs.
 
 In a checkout recipes are changed and added, at the top; installed, the name of their folder would
-be in the way of others (see zoo/trust/user_modules.py). All else is in pyproject.toml.
+be in the way of others (see zoo/base/trust/user_modules.py). All else is in pyproject.toml.
 
 An editable installation only puts the checkout on Python's path. If it moved configs/, setuptools
 would install a finder of modules, which comes after the path: a checkout's folder named zoo, beside
@@ -24,7 +24,7 @@ setup(
     package_data={
         "zoo": ["py.typed"],
         "zoo.configs": ["*.tsv", "*.grammar"],
-        "zoo.comparison": ["page.css", "page.js"],
+        "zoo.lab.comparison": ["page.css", "page.js"],
         "zoo.sources": ["corpora.json"],
     },
 )

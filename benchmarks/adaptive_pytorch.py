@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
 from benchmarks.pytorch_eager_steps import torch
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import AdaptiveSoftmax
+from zoo.lab.commands import program
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 

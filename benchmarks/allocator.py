@@ -13,7 +13,7 @@ import time
 import configs
 from benchmarks import steps, timing
 from zoo import changed
-from zoo.commands import program
+from zoo.lab.commands import program
 from zoo.optimizers import Constant
 
 VOCABULARY = 10_000

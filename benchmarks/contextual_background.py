@@ -17,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.adaptation import Static, Trained
 from zoo.cores import LSTM
 from zoo.data import Corpus, Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear, Softmax
+from zoo.lab.adaptation import Static, Trained
 from zoo.models import LanguageModel
 from zoo.priors import KneserNey, TopWords, Unigram
 

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks import drawn_texts, pytorch, same_device, timing
 from benchmarks.drawn_texts import BOUNDARY, LAYERS, SIZE, VOCABULARY, WORDS
-from zoo.commands import program
+from zoo.lab.commands import program
 
 TEMPERATURES = 0.8, 0.0
 

@@ -25,13 +25,13 @@ import tempfile
 import numpy as np
 
 from benchmarks import steps, timing
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import AdaptiveSoftmax, ImportanceSampling, Softmax
+from zoo.lab.commands import program
+from zoo.lab.runs.workdir import Workdir
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
-from zoo.runs.workdir import Workdir
 
 ROOT = pathlib.Path(__file__).parents[1]
 MODEL = ROOT / "models/english"

@@ -38,12 +38,12 @@ from zoo.configuration.fields import changed
 from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
 from zoo.errors import UserError
-from zoo.evaluation.perplexity import PRECISION
-from zoo.runs import output_files
-from zoo.training import tasks
-from zoo.training.step import Batch, TrainState, train_step
-from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import Updates
+from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.runs import output_files
+from zoo.lab.training import tasks
+from zoo.lab.training.step import Batch, TrainState, train_step
+from zoo.lab.training.tasks import Words, words_loss
+from zoo.lab.training.updates import Updates
 
 # Fields of the model; each leaves its ingredient out where it is 0.
 OF_MODEL = (

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks import timing
 from zoo import lexicon as lexicons
 from zoo import priors
-from zoo.commands import program
 from zoo.heads import LogLinear, Softmax
+from zoo.lab.commands import program
 
 SIZE = 256
 LETTERS = "esaitnrulodcmpévqfbghjxyz"

@@ -29,20 +29,20 @@ import numpy as np
 
 from benchmarks import timing
 from zoo import Evaluation, Experiment, Training
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Conllu, Text, Vocabulary
 from zoo.data.vocabulary import encode
 from zoo.embeddings import Lookup
 from zoo.heads import ImportanceSampling
+from zoo.lab.commands import program
+from zoo.lab.runs.seen_texts import Texts
+from zoo.lab.training import tasks
+from zoo.lab.training.loop import Trainer
+from zoo.lab.training.step import train_step
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad
 from zoo.priors import KneserNey
-from zoo.runs.seen_texts import Texts
 from zoo.sources import files
-from zoo.training import tasks
-from zoo.training.loop import Trainer
-from zoo.training.step import train_step
 
 TYPES, BATCH, LENGTH = 50_000, 64, 20
 IN_MEMORY = 50_000  # sentences

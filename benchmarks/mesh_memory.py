@@ -15,12 +15,12 @@ from benchmarks import steps, timing
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
+from zoo.lab.training import average, step
+from zoo.lab.training.devices import MeshDevices
+from zoo.lab.training.tasks import words_loss
+from zoo.lab.training.updates import Updates
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
-from zoo.training import average, step
-from zoo.training.devices import MeshDevices
-from zoo.training.tasks import words_loss
-from zoo.training.updates import Updates
 
 DEVICES, BATCH, LENGTH, SIZE, VOCABULARY = 4, 32, 20, 64, 40_000
 HEADS: dict[str, Head] = {

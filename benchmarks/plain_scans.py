@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
+from zoo.base.arrays import products
 
 
 def lstm(projections, recurrent, hidden, cell, keep, projection=None):

@@ -20,8 +20,8 @@ from benchmarks import steps, timing
 from records.cells import FOLDER
 from records.rows import PTB_STRONG
 from zoo import Experiment, changed, configuration
+from zoo.lab.runs import output_files
 from zoo.optimizers import Constant
-from zoo.runs import output_files
 
 
 def recipe_of(file: str) -> Experiment:

@@ -16,9 +16,9 @@ import torch
 
 from benchmarks import beam_search, pytorch, same_device, timing
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
-from zoo.commands import program
 from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_MORE, LONGEST_RATIO, translate
+from zoo.lab.commands import program
 
 SENTENCES, LONGEST = (32, 96, 100), 60
 

@@ -23,9 +23,9 @@ import torch
 from benchmarks import char_cnn, pytorch, same_device, steps
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
-from zoo.commands import program
 from zoo.embeddings import CharCNN
 from zoo.heads import CharLSTM
+from zoo.lab.commands import program
 from zoo.lexicon.spelling import BEGIN, END
 from zoo.optimizers import SGD
 

@@ -13,7 +13,7 @@ import jax
 
 import configs
 from benchmarks import steps, timing
-from zoo.commands import program
+from zoo.lab.commands import program
 
 
 def measure(name: str, words: int, rounds: int):

@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from benchmarks import pytorch, same_device, timing
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
 from zoo.data.batches import Batches
 from zoo.embeddings import Lookup
-from zoo.evaluation import perplexity, sentence_scores
-from zoo.evaluation.perplexity import PRECISION
 from zoo.heads import Softmax
+from zoo.lab.commands import program
+from zoo.lab.evaluation import perplexity, sentence_scores
+from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.sources import nbest

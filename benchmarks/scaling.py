@@ -23,10 +23,10 @@ import numpy as np
 import configs
 from benchmarks import compiled, costs, step_shapes
 from zoo import changed
-from zoo.training import average
-from zoo.training.devices import MeshDevices, PmapDevices, laid_out
-from zoo.training.step import TrainState
-from zoo.training.updates import choose_updates
+from zoo.lab.training import average
+from zoo.lab.training.devices import MeshDevices, PmapDevices, laid_out
+from zoo.lab.training.step import TrainState
+from zoo.lab.training.updates import choose_updates
 
 SIZE = 793_471  # words
 EPOCH_TOKENS = 829_250_940  # tokens of the training text, with a boundary after each sentence

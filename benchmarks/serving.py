@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from zoo.export.standalone import Words
+from zoo.lab.export.standalone import Words
 
 ROOT = pathlib.Path(__file__).parents[1]
 ROWS, LENGTH = 16, 64

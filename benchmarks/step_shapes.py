@@ -14,12 +14,12 @@ import numpy as np
 from jax import export
 
 from zoo.experiment import Experiment
+from zoo.lab.training import average
+from zoo.lab.training.loop import Trainer
+from zoo.lab.training.step import Batch, TrainState, settings, train_step
+from zoo.lab.training.tasks import Words, words_loss
+from zoo.lab.training.updates import choose_updates
 from zoo.lexicon import Lexicon
-from zoo.training import average
-from zoo.training.loop import Trainer
-from zoo.training.step import Batch, TrainState, settings, train_step
-from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import choose_updates
 
 # Steps of an epoch for schedules: no text is read that would give their number.
 EPOCH_STEPS = 1_000_000

@@ -11,13 +11,13 @@ from zoo.cores import GRU, LSTM
 from zoo.embeddings import CharCNN, Lookup
 from zoo.experiment import Training
 from zoo.heads import CharLSTM, Softmax
+from zoo.lab.training import step
+from zoo.lab.training.devices import Devices
+from zoo.lab.training.step import Batch
+from zoo.lab.training.tasks import Words, words_loss
+from zoo.lab.training.updates import choose_updates
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.training import step
-from zoo.training.devices import Devices
-from zoo.training.step import Batch
-from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import choose_updates
 
 # Sizes of the models whose words are read or spelled letter by letter.
 SIZE = 256

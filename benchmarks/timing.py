@@ -3,7 +3,7 @@
 A busy or warm machine slows both sides alike, so that the ratio is stable even if the times are
 not. The effect of the C library's handling of freed memory differs between sides, as it depends on
 their allocations. Sides are therefore compared with freed memory kept for both
-(`zoo.commands.program`, as in the programs), and without.
+(`zoo.lab.commands.program`, as in the programs), and without.
 """
 
 import argparse
@@ -22,14 +22,14 @@ from unittest import mock
 import jax
 import jax.numpy as jnp
 
-from zoo.commands import program
+from zoo.lab.commands import program
 
 # Thread pools (Eigen's, OpenMP's) spin for a while after their work; the pause keeps one side's
 # spinning out of the next side's time.
 SECONDS_BETWEEN = 0.02
 
 
-# Additions to the environment. With any glibc setting present, zoo.commands.program changes
+# Additions to the environment. With any glibc setting present, zoo.lab.commands.program changes
 # nothing; this setting has no effect of its own here.
 MEMORY = {"memory kept": {}, "glibc's own way": {"MALLOC_ARENA_MAX": "64"}}
 

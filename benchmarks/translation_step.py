@@ -30,12 +30,12 @@ from zoo.data.batches import BucketedPairs, PairedText
 from zoo.data.encoded_text import EncodedText
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
+from zoo.lab.training.devices import Devices
+from zoo.lab.training.step import TrainState, train_step
+from zoo.lab.training.tasks import SourcesAndTargets, TextBatches
+from zoo.lab.training.updates import Updates
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
-from zoo.training.devices import Devices
-from zoo.training.step import TrainState, train_step
-from zoo.training.tasks import SourcesAndTargets, TextBatches
-from zoo.training.updates import Updates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
 LEARNING_RATE, CLIP, PADDING = 0.7, 5.0, 0.15

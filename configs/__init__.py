@@ -13,7 +13,7 @@ docs/results.md.
 
 import sys
 
-from zoo.trust import user_modules
+from zoo.base.trust import user_modules
 
 # Where zoo is installed, `import zoo.configs` finds this file under another name than its recipes.
 if __name__ != user_modules.CONFIGS:

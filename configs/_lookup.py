@@ -89,8 +89,8 @@ def load(name: str) -> "Experiment":
     Modules beside the file, and in the working folder, can be imported from then on.
     """
     from zoo import Experiment  # not needed to list names
-    from zoo.evaluation import records
-    from zoo.trust import user_modules
+    from zoo.base.trust import user_modules
+    from zoo.lab.evaluation import records
 
     if records.is_record(name):
         return records.experiment_of(name)
@@ -140,7 +140,7 @@ def load(name: str) -> "Experiment":
 
 def _is_own(module):
     """Whether a module lies in one of the user's folders and does not belong to zoo."""
-    from zoo.trust import user_modules
+    from zoo.base.trust import user_modules
 
     top = module.partition(".")[0]
     return top not in ("zoo", user_modules.CONFIGS) and any(

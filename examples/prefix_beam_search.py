@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import zoo
-from zoo.commands import command_table
+from zoo.lab.commands import command_table
 
 BLANK = 0
 # What it costs to be this of all unknown words, nats.

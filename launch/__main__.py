@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from launch import jobset, runs_file, slurm
-from zoo.commands import options, program
 from zoo.errors import UserError
+from zoo.lab.commands import options, program
 
 WAYS = {"slurm": slurm, "jobset": jobset}
 

@@ -13,9 +13,9 @@ import string
 
 from launch import runs_file
 from launch.runs_file import Run
-from zoo.commands import options
-from zoo.commands.options import Option
 from zoo.errors import LOST, UserError, shortened
+from zoo.lab.commands import options
+from zoo.lab.commands.options import Option
 
 _TEMPLATE = string.Template(pathlib.Path(__file__).with_name("jobset.yaml").read_text())
 # Where the Dockerfile puts this repository.

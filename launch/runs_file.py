@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import configs
 from zoo import configuration
-from zoo.commands import options, train
-from zoo.commands.options import Option
 from zoo.errors import UserError, shortened
+from zoo.lab.commands import options, train
+from zoo.lab.commands.options import Option
 from zoo.sources import files
 
 # Exit codes after which the same command resumes a run: another process was lost, an abort by JAX,

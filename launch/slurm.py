@@ -12,9 +12,9 @@ import shlex
 
 from launch import runs_file
 from launch.runs_file import Run
-from zoo.commands import options
-from zoo.commands.options import Option
 from zoo.errors import shortened
+from zoo.lab.commands import options
+from zoo.lab.commands.options import Option
 
 _SCRIPT = """#!/bin/bash
 #SBATCH --job-name={name}

@@ -7,14 +7,14 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from zoo.comparison import comparison
-from zoo.comparison.comparison import Group
-from zoo.comparison.paired import Runs, p_text
 from zoo.errors import UserError
-from zoo.evaluation import records
-from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.results import learns, read_results
-from zoo.runs import output_files
+from zoo.lab.comparison import comparison
+from zoo.lab.comparison.comparison import Group
+from zoo.lab.comparison.paired import Runs, p_text
+from zoo.lab.evaluation import records
+from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.evaluation.results import learns, read_results
+from zoo.lab.runs import output_files
 
 FOLDER = pathlib.Path(__file__).parent
 Cell = Callable[[Sequence[str]], str]  # makes the cell of a model from its runs

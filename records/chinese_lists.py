@@ -17,10 +17,10 @@ import re
 from records import translation_lists
 from records.cells import FOLDER, grid, mean, provenance, provenance_line
 from records.translation_lists import METHODS, NONE, TUNED, UNTUNED
-from zoo.commands import program
 from zoo.errors import UserError
-from zoo.evaluation import significance
-from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF
+from zoo.lab.commands import program
+from zoo.lab.evaluation import significance
+from zoo.lab.rescoring.bleu_chrf_wer import Bleu, ChrF
 from zoo.sources import files
 from zoo.sources.nbest import read_lists
 

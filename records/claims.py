@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from records.cells import figures_of, grid, mean, p_cell, values
 from records.rows import read_table, runs_of
-from zoo.comparison import paired
-from zoo.evaluation import significance
-from zoo.evaluation.significance import LEVEL
+from zoo.lab.comparison import paired
+from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.significance import LEVEL
 
 
 class Claim(NamedTuple):

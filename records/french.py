@@ -60,7 +60,7 @@ def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
     """Makes a table of a test's words by how often training saw them, the seeds of each together.
 
     Each of the models is compared with the last. Figures with the one weight of
-    `zoo.evaluation.mixtures` are shown where runs have them.
+    `zoo.lab.evaluation.mixtures` are shown where runs have them.
 
     Args:
       models: {the name of the column: runs}.
@@ -101,7 +101,7 @@ def tuning(table: str, header: list[str]) -> str:
 
 def parts() -> str:
     """Makes the table of parts of the text: nats per token of the test, without and with the one
-    weight of `zoo.evaluation.mixtures`, and how far each model is above the log-linear one."""
+    weight of `zoo.lab.evaluation.mixtures`, and how far each model is above the log-linear one."""
     rows, all_runs = [], []
     for sentences, text in rows_of.FRENCH_PARTS.items():
         models = {

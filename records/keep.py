@@ -1,20 +1,20 @@
 """Keeps the recipe, passports and scores of runs: python -m records.keep FILE.jsonl DIR ...
 
 A record has a line for each run, with its learning curve, and scores of single words and questions
-in FILE.npz beside it, in the format of `zoo.evaluation.records`. Scores of the validation text, on
-which settings are chosen and nothing is tested, are left out if a run was judged on others. A run
-that is in the record already is replaced.
+in FILE.npz beside it, in the format of `zoo.lab.evaluation.records`. Scores of the validation text,
+on which settings are chosen and nothing is tested, are left out if a run was judged on others. A
+run that is in the record already is replaced.
 """
 
 import argparse
 import pathlib
 
-from zoo import strict_json
-from zoo.commands import program
-from zoo.comparison import learning_curves
+from zoo.base import strict_json
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, records, significance
-from zoo.runs.workdir import METRICS
+from zoo.lab.commands import program
+from zoo.lab.comparison import learning_curves
+from zoo.lab.evaluation import item_scores, records, significance
+from zoo.lab.runs.workdir import METRICS
 
 
 def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:

@@ -24,13 +24,13 @@ import numpy as np
 
 from records import rows as rows_of
 from records.cells import FOLDER, provenance
-from zoo.arrays import array_files
-from zoo.commands import program
+from zoo.base.arrays import array_files
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import translation_quality
-from zoo.evaluation.run import Run
-from zoo.rescoring import Bleu, Lists, tune
+from zoo.lab.commands import program
+from zoo.lab.evaluation import translation_quality
+from zoo.lab.evaluation.run import Run
+from zoo.lab.rescoring import Bleu, Lists, tune
 from zoo.sources.nbest import NBestList, read_lists
 
 STATISTICS = FOLDER / "captions_sentences.npz"

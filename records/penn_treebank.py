@@ -21,9 +21,9 @@ from records.cells import (
     parameters,
     perplexity,
 )
-from zoo.comparison import paired
-from zoo.evaluation import significance
-from zoo.evaluation.perplexity import perplexity_of
+from zoo.lab.comparison import paired
+from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.perplexity import perplexity_of
 
 
 def awd() -> str:

@@ -1,7 +1,7 @@
 """Makes the pictures of README and docs: python -m records.pictures [--report CHROMIUM]
 
 `zoo compare --plot` draws the picture of agreement from records/french.jsonl. In the dark it has
-the dark colours of a page (zoo/comparison/page.css) in place of the light ones.
+the dark colours of a page (zoo/lab/comparison/page.css) in place of the light ones.
 --report photographs a page of models/french, with a word pointed at, by a Chromium.
 """
 
@@ -13,8 +13,8 @@ import tempfile
 
 from records import cells
 from records.rows import seeds
-from zoo.commands import command_table
-from zoo.comparison import page_report
+from zoo.lab.commands import command_table
+from zoo.lab.comparison import page_report
 
 FOLDER = pathlib.Path(__file__).parent.parent / "docs" / "pictures"
 RECIPES = {"softmax": "a_bg_tiedw256", "log-linear with tags": "a_ll_w256"}

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from records import questions
 from records import rows as rows_of
 from records.cells import figures_of, grid, markdown, mean, origin, p_cell
-from zoo.comparison import paired
-from zoo.evaluation import significance
+from zoo.lab.comparison import paired
+from zoo.lab.evaluation import significance
 
 POWER = 0.8  # the probability that the test finds the difference
 MOST = 10_000  # runs a side

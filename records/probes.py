@@ -5,13 +5,13 @@
 
 from collections.abc import Callable
 
-from zoo.commands import options
-from zoo.commands.options import Option
-from zoo.comparison import paired
-from zoo.evaluation import item_scores, passport
-from zoo.evaluation.run import Run, splits_of
-from zoo.runs import output_files
-from zoo.runs.workdir import check_folders
+from zoo.lab.commands import options
+from zoo.lab.commands.options import Option
+from zoo.lab.comparison import paired
+from zoo.lab.evaluation import item_scores, passport
+from zoo.lab.evaluation.run import Run, splits_of
+from zoo.lab.runs import output_files
+from zoo.lab.runs.workdir import check_folders
 
 OPTIONS = (
     Option("runs DIR ...", "folders of trained runs"),

@@ -20,7 +20,7 @@ from records.cells import (
     share,
     values,
 )
-from zoo.evaluation import results
+from zoo.lab.evaluation import results
 
 
 def rare_words() -> str:

@@ -14,15 +14,15 @@ import pathlib
 import jax
 import numpy as np
 
-from zoo.commands import options, program
-from zoo.commands.options import Option
-from zoo.comparison import plot_style, seeds
 from zoo.data.batches import Batches
 from zoo.errors import UserError
-from zoo.evaluation import leakage, passport
-from zoo.evaluation.perplexity import PRECISION
-from zoo.evaluation.run import Run, short_names
-from zoo.runs import output_files
+from zoo.lab.commands import options, program
+from zoo.lab.commands.options import Option
+from zoo.lab.comparison import plot_style, seeds
+from zoo.lab.evaluation import leakage, passport
+from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.evaluation.run import Run, short_names
+from zoo.lab.runs import output_files
 from zoo.sources.source import Corpus
 
 

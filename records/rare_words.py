@@ -15,9 +15,9 @@ import re
 import numpy as np
 
 from records import probes
-from zoo.commands import program
 from zoo.errors import UserError
-from zoo.evaluation import (
+from zoo.lab.commands import program
+from zoo.lab.evaluation import (
     item_scores,
     minimal_pairs,
     passport,

@@ -12,10 +12,10 @@ import re
 import numpy as np
 
 from records import probes
-from zoo.commands import program
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, item_scores, passport, significance
+from zoo.lab.commands import program
+from zoo.lab.evaluation import exact_match, item_scores, passport, significance
 
 # The slots of the E2E challenge whose values are names.
 SLOTS = ("name", "near")

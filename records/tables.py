@@ -40,12 +40,12 @@ from records.cells import (
     runs_of,
     share,
 )
-from zoo.commands import program
-from zoo.comparison.micro_report import PAIRS
 from zoo.errors import UserError
-from zoo.evaluation import significance
-from zoo.evaluation.perplexity import perplexity_of
-from zoo.rescoring.bleu_chrf_wer import WordErrorRate
+from zoo.lab.commands import program
+from zoo.lab.comparison.micro_report import PAIRS
+from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.micro import Micro
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"

@@ -8,13 +8,13 @@ import collections
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 
-from zoo.commands import options, program
-from zoo.commands.options import Option
 from zoo.errors import UserError
-from zoo.evaluation.run import Run
+from zoo.lab.commands import options, program
+from zoo.lab.commands.options import Option
+from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import output_files
+from zoo.lab.runs.workdir import Workdir
 from zoo.priors import Morphology
-from zoo.runs import output_files
-from zoo.runs.workdir import Workdir
 
 OPTIONS = (Option("folder DIR", "folder of a run"), Option("text TEXT", "a split, or a file"))
 TAGGED, GUESSED, UNTAGGED, UNKNOWN = "tagged there", "guessed", "without tags", "read as <unk>"

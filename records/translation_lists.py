@@ -25,14 +25,14 @@ import numpy as np
 
 from records.cells import FOLDER, grid, mean, provenance, provenance_line
 from records.list_scores import with_scores
-from zoo.arrays import array_files
-from zoo.commands import options, program
+from zoo.base.arrays import array_files
 from zoo.cores import NGram
-from zoo.evaluation import sentence_scores, significance
-from zoo.evaluation.run import Run
-from zoo.rescoring import tune
-from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric
-from zoo.rescoring.model_features import Columns, Lists
+from zoo.lab.commands import options, program
+from zoo.lab.evaluation import sentence_scores, significance
+from zoo.lab.evaluation.run import Run
+from zoo.lab.rescoring import tune
+from zoo.lab.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric
+from zoo.lab.rescoring.model_features import Columns, Lists
 from zoo.sources import files
 from zoo.sources.nbest import NBestList, read_lists
 

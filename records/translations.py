@@ -9,10 +9,10 @@ import numpy as np
 from records import list_scores
 from records import rows as rows_of
 from records.cells import every_run, grid, loss, markdown, mean, origin, p_cell, provenance_line
-from zoo.comparison.paired import p_text
-from zoo.evaluation import item_scores, records, significance
-from zoo.evaluation.perplexity import perplexity_of
-from zoo.rescoring import Bleu
+from zoo.lab.comparison.paired import p_text
+from zoo.lab.evaluation import item_scores, records, significance
+from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.rescoring import Bleu
 
 TEST, OTHER_TEST = list_scores.TEST, "test2"
 BEAMS, WIDEST = (1, 2, 12), 12

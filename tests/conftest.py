@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from tests import examples
+from zoo.base.trust import permissions
 from zoo.sources import files
-from zoo.trust import permissions
 
 # Programs that tests start find zoo in the working folder, wherever the tests were started.
 os.chdir(pathlib.Path(__file__).parents[1])

@@ -1,7 +1,7 @@
 """The sentences of a file and their scores, as `python -m zoo score` reads and computes them."""
 
-from zoo.evaluation import score_stream, sentence_scores
-from zoo.evaluation.sentence_scores import PLAIN, Sentences, SentenceScores
+from zoo.lab.evaluation import score_stream, sentence_scores
+from zoo.lab.evaluation.sentence_scores import PLAIN, Sentences, SentenceScores
 from zoo.sources.evaluation_texts import Reading
 
 

@@ -27,10 +27,10 @@ import jax
 import orbax.checkpoint as ocp
 
 import train
-from tests.training.small import metrics, timeless
-from tests.training.test_interruption import command, newest_step
-from zoo.commands import program
-from zoo.runs import checksums
+from tests.lab.training.small import metrics, timeless
+from tests.lab.training.test_interruption import command, newest_step
+from zoo.lab.commands import program
+from zoo.lab.runs import checksums
 
 # Kills of one training, at most; trainings at the same time; seconds that are too many for one.
 MOST, SIDE_BY_SIDE, STUCK = 8, 2, 300

@@ -8,9 +8,9 @@ import pytest
 import configs
 import train
 from tests.repository.test_configs import LEMMAS
-from zoo.commands import program
-from zoo.runs import seen_texts
-from zoo.runs.workdir import Workdir
+from zoo.lab.commands import program
+from zoo.lab.runs import seen_texts
+from zoo.lab.runs.workdir import Workdir
 
 MICRO = [
     *(f"data.{name}=2" for name in LEMMAS),

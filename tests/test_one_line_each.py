@@ -11,12 +11,12 @@ import pytest
 import configs
 from zoo import __main__ as commands
 from zoo import configuration
-from zoo.commands import program
+from zoo.base.trust import user_modules
 from zoo.errors import UserError
-from zoo.rescoring import bleu_chrf_wer, tune
-from zoo.rescoring.bleu_chrf_wer import WordErrorRate
+from zoo.lab.commands import program
+from zoo.lab.rescoring import bleu_chrf_wer, tune
+from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.text import Text
-from zoo.trust import user_modules
 
 CONFIG = """
 import dataclasses

@@ -5,18 +5,18 @@ import sys
 
 import pytest
 
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
-from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
+from zoo.lab.commands import program
+from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import seen_texts
+from zoo.lab.runs.workdir import Workdir
+from zoo.lab.training import tasks
+from zoo.lab.training.loop import Trainer
 from zoo.models import LanguageModel
-from zoo.runs import seen_texts
-from zoo.runs.workdir import Workdir
-from zoo.training import tasks
-from zoo.training.loop import Trainer
 
 TRAIN = """Le chat dort .
 les chats dorment .

@@ -6,27 +6,27 @@ zoo.heads. `import zoo.heads` imports only the packages that heads need.
 
 from typing import TYPE_CHECKING
 
-from zoo import lazy
+from zoo.base import lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from zoo.comparison.comparison import compare
     from zoo.configuration.fields import changed
-    from zoo.evaluation.load import load, load_translator
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
+    from zoo.lab.comparison.comparison import compare
+    from zoo.lab.evaluation.load import load, load_translator
+    from zoo.lab.training.train import train
     from zoo.lexicon import Lexicon
-    from zoo.training.train import train
 
 # Imported on first access.
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "zoo.comparison.comparison": ("compare",),
+        "zoo.lab.comparison.comparison": ("compare",),
         "zoo.configuration.fields": ("changed",),
-        "zoo.evaluation.load": ("load", "load_translator"),
+        "zoo.lab.evaluation.load": ("load", "load_translator"),
         "zoo.experiment": ("Evaluation", "Experiment", "Parallel", "Training"),
         "zoo.lexicon": ("Lexicon",),
-        "zoo.training.train": ("train",),
+        "zoo.lab.training.train": ("train",),
     },
 )
 

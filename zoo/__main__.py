@@ -3,13 +3,13 @@
 
 from collections.abc import Sequence
 
-from zoo.commands import program
+from zoo.lab.commands import program
 
 
 def main(arguments: Sequence[str] | None = None):
     """Runs the command of a command line; by default the process's arguments."""
     # Imported here, where `program` reports a missing package to the user.
-    from zoo.commands import command_table
+    from zoo.lab.commands import command_table
 
     command_table.main(arguments)
 

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import optax
 import optax.contrib
 
-from zoo.component_registry import Component
+from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_above, check_least, check_rates
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks import char_cnn, log_linear, softmax_losses, steps, timing
 from benchmarks.on_gpu.rows import COMPILED, Absent, Rows
 from zoo import Training
-from zoo.arrays import row_blocks
+from zoo.base.arrays import row_blocks
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, CNNSoftmax, ImportanceSampling, Softmax

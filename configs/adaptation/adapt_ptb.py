@@ -12,11 +12,11 @@ test perplexity 49.1 (validation 48.1); the background alone has 157.4.
 """
 
 from zoo import Evaluation, Experiment, Training, priors
-from zoo.adaptation import Trained, WithWordsOf
 from zoo.cores import LSTM
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
+from zoo.lab.adaptation import Trained, WithWordsOf
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
 

@@ -3,8 +3,8 @@
 from zoo import priors
 from zoo.cores import LSTM
 from zoo.data import Prefixed, Vocabulary
+from zoo.lab.papers import Overnight
 from zoo.optimizers import Adam
-from zoo.papers import Overnight
 
 # Overnight's calendar domain, with 100 questions for validation.
 _CALENDAR = "overnight/calendar.paraphrases.train.examples"

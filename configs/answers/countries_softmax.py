@@ -13,9 +13,9 @@ from zoo.cores import LSTM
 from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
+from zoo.lab.papers import Facts
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
-from zoo.papers import Facts
 
 
 def get_config() -> Experiment:

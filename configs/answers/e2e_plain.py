@@ -15,9 +15,9 @@ from zoo.cores import LSTM
 from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
+from zoo.lab.papers import Realisations
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Cosine
-from zoo.papers import Realisations
 
 
 def get_config() -> Experiment:

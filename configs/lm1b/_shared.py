@@ -8,7 +8,7 @@ from zoo.cores import LSTM
 from zoo.data import Text
 from zoo.embeddings import CharCNN
 from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
-from zoo.layers.char_convolution import Convolution
+from zoo.layers import Convolution
 from zoo.lexicon.spelling import Spelling
 
 BIG = LSTM(size=8192, layers=2, projection=1024, dropout=0.25, input_dropout=0.25)

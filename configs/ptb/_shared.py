@@ -11,7 +11,7 @@ from zoo.heads import (
     MixtureOfSoftmaxes,
     UnigramNoise,
 )
-from zoo.layers.char_convolution import Convolution
+from zoo.layers import Convolution
 from zoo.optimizers import Adam, Cosine
 
 PTB = Text(train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",))

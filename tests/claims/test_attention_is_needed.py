@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import configs
-from tests.training import small
+from tests.lab.training import small
 from zoo.data import MicroPairs
 from zoo.decoding import BeamSearch
-from zoo.evaluation import translation_quality
-from zoo.evaluation.run import Run
-from zoo.evaluation.translators import Translator
+from zoo.lab.evaluation import translation_quality
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.translators import Translator
 
 LANGUAGE = dataclasses.replace(
     MicroPairs().language, nouns=6, adjectives=3, verbs=3, places=3, test_sentences=300

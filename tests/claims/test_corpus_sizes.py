@@ -4,7 +4,7 @@ import pytest
 
 import configs
 from zoo.configuration.overrides import apply_settings
-from zoo.evaluation.agreement import pairs_of, paradigms
+from zoo.lab.evaluation.agreement import pairs_of, paradigms
 
 
 @pytest.mark.realdata("ptb")

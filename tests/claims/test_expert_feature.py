@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.training import small
+from tests.lab.training import small
 from zoo import Experiment, Training, priors
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
 from zoo.data.batches import Batches
 from zoo.embeddings import Features
 from zoo.heads import LogLinear, WithExpert
+from zoo.lab.papers import Facts
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
-from zoo.papers import Facts
 
 LANDS = 30
 

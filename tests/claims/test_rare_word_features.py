@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.training import small
+from tests.lab.training import small
 from zoo import Experiment, Training, priors
 from zoo.cores import LSTM
 from zoo.data import Micro, Vocabulary

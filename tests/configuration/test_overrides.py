@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import configs
-from zoo import component_registry, configuration
+from zoo import configuration
+from zoo.base import component_registry
+from zoo.base.trust import user_modules
 from zoo.configuration import fields
 from zoo.cores import LSTM, Core
 from zoo.data import Conllu, Micro, Source, Text
@@ -22,7 +24,6 @@ from zoo.heads import NCE, Head, LogLinear, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.strings import LetterStrings
-from zoo.trust import user_modules
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 

@@ -9,16 +9,16 @@ import datasets
 import numpy as np
 import pytest
 
-from tests.training import small
+from tests.lab.training import small
 from zoo import changed
-from zoo.commands import command_table
 from zoo.data import Text
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import MappedText
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
+from zoo.lab.commands import command_table
+from zoo.lab.runs.seen_texts import Texts
 from zoo.priors import DigitStrings, KneserNey, TopWords, Unigram
-from zoo.runs.seen_texts import Texts
 from zoo.sources import files, mapped_text
 
 VOCABULARIES = {

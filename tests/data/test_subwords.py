@@ -6,22 +6,22 @@ import math
 import numpy as np
 import pytest
 
-from tests.training import small
-from tests.training.test_translation import MODEL, MORPHOLOGY
+from tests.lab.training import small
+from tests.lab.training.test_translation import MODEL, MORPHOLOGY
 from zoo.alignment import PositionalUnknown
 from zoo.attention import Luong
 from zoo.data import Buckets, Corpus, Pairs, Text, Vocabulary
 from zoo.data.open_words import Subwords, learn_subwords
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, perplexity, results, scored_texts, translators
-from zoo.evaluation.passport import data_of
-from zoo.evaluation.perplexity import Scores
-from zoo.evaluation.run import Run
-from zoo.evaluation.translators import Translator
 from zoo.experiment import Evaluation, Experiment, Training
-from zoo.export import folder as exported
 from zoo.heads import CharLSTM
+from zoo.lab.evaluation import exact_match, perplexity, results, scored_texts, translators
+from zoo.lab.evaluation.passport import data_of
+from zoo.lab.evaluation.perplexity import Scores
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.translators import Translator
+from zoo.lab.export import folder as exported
 from zoo.optimizers import SGD
 from zoo.sources.source import Held
 

@@ -22,7 +22,7 @@ from jax.sharding import PartitionSpec
 
 from tests import examples, layouts
 from zoo import heads
-from zoo.arrays import row_blocks
+from zoo.base.arrays import row_blocks
 from zoo.lexicon import with_features
 from zoo.losses import adaptive
 

@@ -11,11 +11,9 @@ from jax import export
 from tests import examples
 from tests.heads import head_references, test_char_lstm
 from tests.heads.test_contract import HEADS, SIZE
-from tests.priors.backgrounds import test_evidence
-from tests.priors.grammars import test_grammar
-from tests.priors.ngrams import test_ngram
+from tests.priors import test_evidence, test_grammar, test_ngram
 from zoo import heads, priors
-from zoo.arrays import row_blocks
+from zoo.base.arrays import row_blocks
 from zoo.lexicon import Lexicon, with_features
 from zoo.priors import backoff
 

@@ -13,8 +13,8 @@ import pytest
 from tests.cores import test_contract as cores
 from tests.heads import test_argument_checks
 from zoo import losses
-from zoo.arrays import row_blocks
 from zoo.attention import Bahdanau
+from zoo.base.arrays import row_blocks
 from zoo.losses import hierarchical, log_linear, softmax, weighted_softmax
 
 NONE = "forward-mode"

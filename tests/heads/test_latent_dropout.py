@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from tests import examples, references
-from zoo.arrays.types import Keys, fold_in_rows
+from zoo.base.arrays.types import Keys, fold_in_rows
 from zoo.errors import UserError
 from zoo.heads import MixtureOfSoftmaxes, mixture
 from zoo.layers import dropout

@@ -16,7 +16,7 @@ from tests import examples, layouts
 from tests.heads import measured_layouts
 from tests.heads.measured_layouts import of_log_prob, of_weighted_loss  # noqa: F401  by name
 from zoo import heads
-from zoo.arrays import row_blocks
+from zoo.base.arrays import row_blocks
 from zoo.lexicon import with_features
 from zoo.losses import adaptive, hierarchical, log_linear, softmax, weighted_softmax
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests import examples
 from tests.heads import head_references
-from zoo.arrays import sharded_functions
+from zoo.base.arrays import sharded_functions
 from zoo.heads import (
     AdaptiveSoftmax,
     HierarchicalSoftmax,

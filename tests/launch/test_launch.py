@@ -15,8 +15,8 @@ import yaml
 from launch import __main__ as launch
 from launch import jobset as jobset_module
 from launch import runs_file
-from zoo.commands import program
 from zoo.errors import UserError
+from zoo.lab.commands import program
 
 ROOT = pathlib.Path(launch.__file__).parent.parent
 SCHEMA = yaml.safe_load((pathlib.Path(__file__).parent / "jobset_schema.yaml").read_text())

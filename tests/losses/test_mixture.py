@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.arrays import sharded_functions
+from zoo.base.arrays import sharded_functions
 from zoo.losses import mixture, softmax, weighted_softmax
 
 TOKENS, COMPONENTS, SIZE, WORDS = 7, 3, 5, 13

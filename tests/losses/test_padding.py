@@ -7,7 +7,7 @@ import pytest
 
 from tests.marks import slow
 from zoo import losses
-from zoo.arrays import sparse_products
+from zoo.base.arrays import sparse_products
 
 TOKENS, WORDS, SIZE, COMPONENTS = 5, 13, 7, 3
 PADDING = 2

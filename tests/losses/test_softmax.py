@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
-from zoo.arrays import sharded_functions
+from zoo.base.arrays import sharded_functions
 from zoo.losses import softmax, top_k, weighted_softmax
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 

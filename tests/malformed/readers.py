@@ -32,19 +32,19 @@ from zoo.cores import LSTM
 from zoo.data import Characters, Conllu, Pairs, Prefixed, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, translation_quality
-from zoo.evaluation.load import LoadedModel
-from zoo.evaluation.results import read_results
-from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
+from zoo.lab.evaluation import minimal_pairs, translation_quality
+from zoo.lab.evaluation.load import LoadedModel
+from zoo.lab.evaluation.results import read_results
+from zoo.lab.evaluation.run import Run
+from zoo.lab.papers import Facts, Overnight, Realisations
+from zoo.lab.runs.workdir import Workdir
+from zoo.lab.training import tasks
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.papers import Facts, Overnight, Realisations
 from zoo.priors import Arpa, Grammar, KnowledgeBase, WordFunction, WordList
-from zoo.runs.workdir import Workdir
 from zoo.sources import files, pairs
-from zoo.training import tasks
 
 WORDS = ("</s>", "<unk>", "a", "b", "(", ")", "7", "|||")
 LEXICON = Lexicon(WORDS, np.arange(8), unknown="<unk>", boundary="</s>")

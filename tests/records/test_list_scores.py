@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from records import list_scores
-from tests.training import small
-from tests.training.test_translation import MODEL, experiment
+from tests.lab.training import small
+from tests.lab.training.test_translation import MODEL, experiment
 from zoo.data.batches import source_batch
 from zoo.decoding import force, steps
 from zoo.errors import UserError
-from zoo.evaluation.run import Run
-from zoo.rescoring import Bleu
+from zoo.lab.evaluation.run import Run
+from zoo.lab.rescoring import Bleu
 from zoo.sources import nbest
 
 

@@ -9,8 +9,8 @@ import pytest
 from records import rank
 from tests import examples
 from zoo.errors import UserError
-from zoo.evaluation.run import short_names
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
+from zoo.lab.evaluation.run import short_names
 
 
 def test_the_rank_of_a_product_by_hand(random):

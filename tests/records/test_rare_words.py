@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from records import rare_words
-from tests.training import small
+from tests.lab.training import small
 from zoo.data import Corpus, Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation.run import Run
+from zoo.lab.evaluation.run import Run
 from zoo.lexicon import Lexicon
 
 COUNTS = {"the": 50, "in": 40, "37": 0, "1,200.5": 2, "42": 30, "Lyon": 0, "Paris": 3, "Zürich": 2}

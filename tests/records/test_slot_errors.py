@@ -6,13 +6,13 @@ import re
 import pytest
 
 from records import slot_errors
-from tests.training import small
+from tests.lab.training import small
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import exact_match
-from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
-from zoo.papers import Realisations
+from zoo.lab.evaluation import exact_match
+from zoo.lab.evaluation.run import Run
+from zoo.lab.papers import Realisations
 from zoo.priors import Evidence, TopWords
 
 NAMES = {"Mill", "The Mill", "Café Roma", "Zizzi"}

@@ -3,12 +3,12 @@
 import pytest
 
 from records import tag_coverage
-from tests.runs.test_seen_texts import conllu
+from tests.lab.runs.test_seen_texts import conllu
 from zoo.data import Conllu, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
+from zoo.lab.runs.workdir import Workdir
 from zoo.priors import Morphology, SuffixGuesser
-from zoo.runs.workdir import Workdir
 
 SENTENCES = [["a", "b", "a", "c"], ["d", "a"]]
 LEXICON = {"a": 0, "b": 1, "c": 2}

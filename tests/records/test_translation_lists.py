@@ -13,9 +13,9 @@ from records import cells, translation_lists
 from zoo import changed
 from zoo.cores import NGram
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores
-from zoo.evaluation.run import Run
-from zoo.rescoring.bleu_chrf_wer import WordErrorRate
+from zoo.lab.evaluation import sentence_scores
+from zoo.lab.evaluation.run import Run
+from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.nbest import read_lists
 
 REFERENCES = ["a b c d e", "a b c d f g", "b c d e a"]

@@ -7,7 +7,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from records import rows, translations
-from zoo.rescoring import Bleu
+from zoo.lab.rescoring import Bleu
 
 REFERENCES = ["a b c d e f", "a b d c e", "f e d c b a a", "b c d e f a b c"] * 16
 WORDS = (5, 11, 14, 20) * 16  # of the sources

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import configs
-from tests.training import small
-from zoo.adaptation import Trained, WithWordsOf
+from tests.lab.training import small
 from zoo.cores import Bidirectional
 from zoo.data import AsPairs, Characters, Conllu, MicroPairs, Mixed, Pairs, Prefixed, RawText, Text
 from zoo.embeddings import CharCNN, Concat
@@ -27,9 +26,10 @@ from zoo.heads import (
     Softmax,
 )
 from zoo.heads.sampled import SampledHead
+from zoo.lab.adaptation import Trained, WithWordsOf
+from zoo.lab.papers import Facts, Overnight, Realisations
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
-from zoo.papers import Facts, Overnight, Realisations
 from zoo.priors import Morphology
 from zoo.sources.micro import Micro
 

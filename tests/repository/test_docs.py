@@ -15,15 +15,15 @@ import pytest
 
 import configs
 import zoo
-from tests.training import small
+from tests.lab.training import small
 from zoo import configuration
-from zoo.commands import command_table
-from zoo.evaluation import sentence_scores
 from zoo.heads import CharLSTM
+from zoo.lab.commands import command_table
+from zoo.lab.evaluation import sentence_scores
+from zoo.lab.runs import output_files
+from zoo.lab.runs.checkpoints import Checkpoints
+from zoo.lab.runs.workdir import Workdir
 from zoo.lexicon.spelling import Spelling
-from zoo.runs import output_files
-from zoo.runs.checkpoints import Checkpoints
-from zoo.runs.workdir import Workdir
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"

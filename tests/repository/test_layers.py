@@ -1,107 +1,71 @@
-"""The house: which room may use which, from the ground up, read from the source of zoo/."""
+"""The two houses: which room may use which, read from the source of zoo/."""
 
 import ast
-import collections
-import pathlib
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
-# A room may use those on the floors below it, and no other.
-FLOORS = (
-    ("errors", "lazy", "regular_files", "version"),
-    ("strict_json", "temporary_files", "component_registry"),
-    ("arrays", "trust", "alignment", "distributed"),
-    ("losses", "lexicon", "configuration", "sources", "optimizers"),
-    ("layers", "priors"),
-    ("heads", "networks", "cores", "embeddings", "attention", "data"),
-    ("models", "decoding"),
-    ("experiment",),
-    ("runs", "own_text"),
-    ("evaluation", "adaptation", "interop"),
-    ("training", "rescoring", "export"),
-    ("papers", "comparison"),
-    ("commands",),
-    ("__main__",),
-)
-LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
-# The front door, which shows what is in the rooms, is on no floor.
-DOORS = {"zoo"}
+from tests.repository import house
+
 # Heads, cores and embeddings bind mathematics that stands below: plain functions of arrays.
-WITHOUT_DATACLASSES = ("arrays", "losses")
-
-
-def imported(tree: ast.Module) -> set[str]:
-    """Dotted names of the modules that a module imports, wherever in it, those of types too."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, "imports are absolute here"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-def room_of(name: str) -> str:
-    """The part of the house that a dotted name lies in: "heads" of zoo.heads.softmax, or "zoo"."""
-    _, _, inside = name.partition(".")
-    room = inside.partition(".")[0]
-    there = (ROOT / "zoo" / room).is_dir() or (ROOT / "zoo" / f"{room}.py").is_file()
-    return room if room and there else "zoo"
+WITHOUT_DATACLASSES = ("base/arrays", "losses")
 
 
 @pytest.fixture(scope="module")
 def arrows():
-    """{room: {room that it imports: the files that do}}."""
-    found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for path in sorted((ROOT / "zoo").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        room = room_of(".".join(part for part in parts if part != "__init__"))
-        found[room]  # a room without arrows is a room
-        for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
-            if name.partition(".")[0] == "zoo" and room_of(name) != room:
-                found[room][room_of(name)].append("/".join(parts))
-    return found
+    return house.arrows()
 
 
 def test_imports_are_seen():
     source = (
-        "import typing, zoo.heads\nfrom zoo import arrays\nfrom zoo.data.batches import Batches\n"
-        "if typing.TYPE_CHECKING:\n    import zoo.training\nelse:\n    import zoo.cores\n"
+        "import typing, zoo.heads\nfrom zoo import base\nfrom zoo.data.batches import Batches\n"
+        "if typing.TYPE_CHECKING:\n    import zoo.lab.training\nelse:\n    import zoo.cores\n"
         "def later():\n    from configs import micro_softmax\n"
     )
-    assert imported(ast.parse(source)) == {
-        *("typing", "zoo.heads", "zoo.arrays", "zoo.data.batches.Batches", "zoo.cores"),
-        *("configs.micro_softmax", "zoo.training"),
+    assert house.imported_names(ast.parse(source)) == {
+        *("typing", "zoo.heads", "zoo.base", "zoo.data.batches.Batches", "zoo.cores"),
+        *("configs.micro_softmax", "zoo.lab.training"),
     }
-    rooms = ("zoo.arrays", "zoo.data.batches.Batches", "zoo.Experiment", "zoo")
-    assert [*map(room_of, rooms)] == ["arrays", "data", "zoo", "zoo"]
+    names = ("zoo.base.arrays", "zoo.data.batches.Batches", "zoo.lab.runs.hub", "zoo.Experiment")
+    assert [*map(house.room, names)] == ["base", "data", "lab.runs", "zoo"]
 
 
 def test_every_room_is_on_a_floor(arrows):
-    assert arrows.keys() == {*LEVEL, *DOORS}
+    assert arrows.keys() == {*house.FLOORS, *house.DOORS, "lab"}
 
 
 def test_arrows_go_down(arrows):
     up = {
-        f"{room} uses {other}": files
-        for room, below in arrows.items()
-        for other, files in below.items()
-        if room not in DOORS and LEVEL.get(other, len(FLOORS)) >= LEVEL[room]
+        f"{room} uses {target}": modules
+        for room, modules_by_target in arrows.items()
+        for target, modules in modules_by_target.items()
+        if room not in house.DOORS
+        and house.FLOORS.get(target, len(house.FLOORS)) >= house.FLOORS[room]
     }
     assert not up
 
 
+def test_the_library_does_not_use_the_lab(arrows):
+    """But for the doors, which import the lab on first access."""
+    users = {room for room, targets in arrows.items() if any(t.startswith("lab") for t in targets)}
+    assert {room for room in users if not room.startswith("lab.")} == {*house.DOORS}
+
+
+def test_the_map_shows_the_house():
+    """python -m tests.repository.house writes it."""
+    text = (house.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (found,) = house.MAP.findall(text)
+    assert found == house.drawn_map()
+
+
 @pytest.mark.parametrize("room", WITHOUT_DATACLASSES)
 def test_mathematics_is_plain_functions(room):
-    for path in (ROOT / "zoo" / room).rglob("*.py"):
-        names = imported(ast.parse(path.read_text(encoding="utf-8")))
+    for path in (house.ROOT / "zoo" / room).rglob("*.py"):
+        names = house.imported_names(ast.parse(path.read_text(encoding="utf-8")))
         assert "dataclasses" not in names, path
 
 
 def test_the_library_does_not_know_its_scripts_and_configs():
     scripts = {"configs", "train", "evaluate", "benchmarks", "examples", "tests"}
-    for path in (ROOT / "zoo").rglob("*.py"):
-        names = imported(ast.parse(path.read_text(encoding="utf-8")))
+    for path in (house.ROOT / "zoo").rglob("*.py"):
+        names = house.imported_names(ast.parse(path.read_text(encoding="utf-8")))
         assert not scripts & {name.partition(".")[0] for name in names}, path

@@ -9,8 +9,8 @@ from flax import linen, nnx
 from zoo.alignment import UnknownWords
 from zoo.attention import Attention
 from zoo.interop.operations import HeadOperations
+from zoo.lab.rescoring import Metric
 from zoo.layers.core import Stacked
-from zoo.rescoring import Metric
 
 CONTRACTS = {
     UnknownWords: ("marks", "annotate", "restore"),

@@ -28,8 +28,8 @@ ROOMS = {
         *("Background", "ContextualBackground", "Expert", "FeaturePrior", "StringClass"),
     },
     "zoo.configuration": set(),
-    "zoo.papers": set(),
-    "zoo.rescoring": {"Metric"},
+    "zoo.lab.papers": set(),
+    "zoo.lab.rescoring": {"Metric"},
 }
 # Each compiles something.
 SLOW = {

@@ -12,11 +12,11 @@ import pytest
 import configs
 from records import cells, keep, pictures, tables
 from zoo import configuration
-from zoo.comparison import text_report
-from zoo.comparison.sweep import value_of
+from zoo.base.trust import permissions
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, records, significance
-from zoo.trust import permissions
+from zoo.lab.comparison import text_report
+from zoo.lab.comparison.sweep import value_of
+from zoo.lab.evaluation import item_scores, records, significance
 
 FILES = sorted(cells.FOLDER.glob("*.jsonl"))
 

@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from zoo.commands import program
-from zoo.commands.command_table import main
 from zoo.errors import UserError
+from zoo.lab.commands import program
+from zoo.lab.commands.command_table import main
 from zoo.sources import fetch, files, table_rows
 from zoo.sources.conllu import Conllu
 

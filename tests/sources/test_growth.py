@@ -20,10 +20,10 @@ import pytest
 
 from zoo.data import Characters, Conllu, Pairs, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs
-from zoo.papers import Overnight, Realisations
+from zoo.lab.evaluation import minimal_pairs
+from zoo.lab.papers import Overnight, Realisations
+from zoo.lab.rescoring import lattices, reranking
 from zoo.priors import arpa, grammar_rules
-from zoo.rescoring import lattices, reranking
 from zoo.sources import evaluation_texts, files, moses, nbest, text
 
 TIMES = 16

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from zoo import priors
-from zoo.commands import translate
-from zoo.evaluation import minimal_pairs
-from zoo.evaluation.run import listed_words
+from zoo.lab.commands import translate
+from zoo.lab.evaluation import minimal_pairs
+from zoo.lab.evaluation.run import listed_words
+from zoo.lab.papers import Realisations
+from zoo.lab.rescoring import lattices
 from zoo.lexicon import Lexicon
-from zoo.papers import Realisations
 from zoo.priors import arpa, grammar_rules
-from zoo.rescoring import lattices
 from zoo.sources import conllu, evaluation_texts, files, nbest, pairs, table_rows, text
 from zoo.sources.pairs import Pairs, Prefixed, RawPairs
 from zoo.sources.text import RawText, Text

@@ -6,15 +6,15 @@ import jax
 import numpy as np
 import pytest
 
-from tests.training import small
+from tests.lab.training import small
 from zoo import configuration
-from zoo.adaptation import WithWordsOf
 from zoo.cores import LSTM
 from zoo.data import Conllu, Mixed, Prefixed, RawText, Text, Vocabulary
 from zoo.embeddings import CharCNN, Lookup
 from zoo.errors import UserError
-from zoo.evaluation.leakage import priors_that_saw
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
+from zoo.lab.adaptation import WithWordsOf
+from zoo.lab.evaluation.leakage import priors_that_saw
 from zoo.models import LanguageModel
 from zoo.sources.source import Mixture
 

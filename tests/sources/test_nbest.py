@@ -9,9 +9,9 @@ import pytest
 
 from tests import scored_sentences
 from zoo import __main__ as commands
-from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring import lattices
+from zoo.lab.commands import program
+from zoo.lab.rescoring import lattices
 from zoo.sources import files, nbest, pairs
 from zoo.sources.nbest import read_references
 

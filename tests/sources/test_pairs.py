@@ -23,7 +23,7 @@ from zoo.data import (
 )
 from zoo.data.batches import Batches
 from zoo.errors import UserError
-from zoo.papers import Realisations
+from zoo.lab.papers import Realisations
 
 TEXTS = ["a b\nc\nd e f\n", "A\nB C\nD\n"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from zoo.data import AsPairs, Characters, Pairs, Prefixed, RawPairs, RawText, Text, Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, translators
+from zoo.lab.evaluation import minimal_pairs, translators
 from zoo.sources import evaluation_texts, files, mapped_text, nbest
 from zoo.sources.evaluation_texts import Reading
 

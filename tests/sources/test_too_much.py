@@ -5,12 +5,12 @@ import tracemalloc
 
 import pytest
 
-from tests.training import small
-from zoo.arrays import memory
+from tests.lab.training import small
+from zoo.base.arrays import memory
 from zoo.data import Micro, Mixed
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.papers import Facts
+from zoo.lab.papers import Facts
 
 MANY = 10**12
 

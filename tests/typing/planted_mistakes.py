@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo import Experiment, Lexicon, Training
-from zoo.arrays.types import Params
+from zoo.base.arrays.types import Params
 from zoo.cores import LSTM, Core
 from zoo.data import Text
 from zoo.embeddings import Embedding, Lookup

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo import Evaluation, Experiment, Lexicon, Training
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.base.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary

@@ -27,7 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from zoo.component_registry import Component
+from zoo.base.component_registry import Component
 from zoo.errors import check_least
 
 Link = tuple[int, int]

@@ -4,10 +4,10 @@ import dataclasses
 import typing
 from typing import Any
 
-from zoo import component_registry
+from zoo.base import component_registry
+from zoo.base.trust import permissions
 from zoo.configuration import fields
 from zoo.errors import UserError
-from zoo.trust import permissions
 
 
 def to_json(value: Any) -> Any:
@@ -32,15 +32,15 @@ def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
 
     The recipe may come from somebody else: no function that it names is run, and no file read
     outside the working folder and $ZOO_DATA, unless the user permits it (see
-    `zoo.trust.permissions`).
+    `zoo.base.trust.permissions`).
 
     Args:
       value: JSON, in which every component has all of its fields.
       origin: the file or folder of the JSON, for messages.
 
     Raises:
-      UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
-        other fields, or a field of another type.
+      UserError: a component is not trusted (see `zoo.base.trust.permissions`) or cannot be
+        imported, has other fields, or a field of another type.
 
     Example:
       >>> configuration.from_json(configuration.to_json(model)) == model

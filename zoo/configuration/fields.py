@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from zoo.component_registry import components
+from zoo.base.component_registry import components
 from zoo.errors import UserError
 
 

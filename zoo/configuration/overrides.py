@@ -13,11 +13,11 @@ import types
 import typing
 from typing import Any
 
-from zoo import component_registry
+from zoo.base import component_registry
+from zoo.base.trust import user_modules
 from zoo.configuration import fields
 from zoo.configuration.fields import Change, all_replaced, nearest, with_article
 from zoo.errors import UserError
-from zoo.trust import user_modules
 
 _QUOTED = re.compile(r"'.*'|\".*\"")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")

@@ -27,8 +27,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import lazy
 from zoo import lexicon as lexicons
+from zoo.base import lazy
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors.spelling_features import NOT_TOP

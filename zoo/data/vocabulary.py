@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from zoo import lexicon as lexicons
-from zoo.arrays import memory
+from zoo.base.arrays import memory
 from zoo.data import text_notes
 from zoo.data.encoded_text import EncodedText, Layout, Strings
 from zoo.data.open_words import OpenWords, Subwords, learn_subwords

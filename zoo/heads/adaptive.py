@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, Axes
-from zoo.arrays.types import Params, Tables, uniform
+from zoo.base.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, Axes
+from zoo.base.arrays.types import Params, Tables, uniform
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head

@@ -4,7 +4,7 @@ import dataclasses
 
 import jax
 
-from zoo.arrays.types import Params
+from zoo.base.arrays.types import Params
 from zoo.heads import noise as noises
 from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.losses.importance import blackout_loss

@@ -27,10 +27,10 @@ import math
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, row_lookup, sharded_functions
-from zoo.arrays.row_blocks import map_by_length
-from zoo.arrays.sharded_functions import HIDDEN, axes
-from zoo.arrays.types import Params, Tables, uniform
+from zoo.base.arrays import products, row_lookup, sharded_functions
+from zoo.base.arrays.row_blocks import map_by_length
+from zoo.base.arrays.sharded_functions import HIDDEN, axes
+from zoo.base.arrays.types import Params, Tables, uniform
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import products, row_lookup
-from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
-from zoo.arrays.types import Params, Prepared, Tables, uniform
+from zoo.base.arrays import products, row_lookup
+from zoo.base.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
+from zoo.base.arrays.types import Params, Prepared, Tables, uniform
 from zoo.errors import UserError, check_least
 from zoo.heads import noise
 from zoo.heads.checks import Shapes

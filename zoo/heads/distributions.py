@@ -15,8 +15,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks
-from zoo.arrays.types import Context, Params, Prepared, Tables
+from zoo.base.arrays import row_blocks
+from zoo.base.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks
-from zoo.arrays.sharded_functions import Axes, named
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
-from zoo.component_registry import Component
+from zoo.base.arrays import row_blocks
+from zoo.base.arrays.sharded_functions import Axes, named
+from zoo.base.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.base.component_registry import Component
 from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
@@ -114,10 +114,10 @@ class Head(Component):
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Names of the parameters that `loss` reads only by `zoo.arrays.row_lookup.take`.
+        """Names of the parameters that `loss` reads only by `zoo.base.arrays.row_lookup.take`.
 
-        A training step then needs the gradients of some rows only: see zoo.training.updates. The
-        name of b within a is "a/b". () unless a head overrides it.
+        A training step then needs the gradients of some rows only: see zoo.lab.training.updates.
+        The name of b within a is "a/b". () unless a head overrides it.
         """
         return ()
 
@@ -147,7 +147,7 @@ class Head(Component):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the axes of parameters that have any: see `zoo.arrays.sharded_functions`."""
+        """Axis names of the parameters that have any; see `zoo.base.arrays.sharded_functions`."""
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from zoo.arrays.sharded_functions import Axes
-from zoo.arrays.types import Params, Prepared, Tables
+from zoo.base.arrays.sharded_functions import Axes
+from zoo.base.arrays.types import Params, Prepared, Tables
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 

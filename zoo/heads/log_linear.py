@@ -27,9 +27,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
-from zoo.arrays.sharded_functions import FEATURES, HIDDEN, axes
-from zoo.arrays.types import Context, Params, Prepared, Tables, uniform
+from zoo.base.arrays import products
+from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN, axes
+from zoo.base.arrays.types import Context, Params, Prepared, Tables, uniform
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Params
+from zoo.base.arrays.types import Params
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
 from zoo.heads.sampled import SampledHead, SampledScores

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.component_registry import Component
+from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least, field_name
 from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
 from zoo.losses import value_checks

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, row_lookup
-from zoo.arrays.types import Params, Tables
+from zoo.base.arrays import products, row_lookup
+from zoo.base.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
 from zoo.heads import noise as noises
 from zoo.heads.checks import Shapes

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import products, row_lookup
-from zoo.arrays.types import Keys, Params, Tables
+from zoo.base.arrays import products, row_lookup
+from zoo.base.arrays.types import Keys, Params, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head

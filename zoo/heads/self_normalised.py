@@ -16,7 +16,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Params
+from zoo.base.arrays.types import Params
 from zoo.errors import UserError
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon

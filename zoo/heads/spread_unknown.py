@@ -19,7 +19,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Params, Tables
+from zoo.base.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -32,7 +32,7 @@ from zoo.priors.prior import Contextual
 
 @dataclasses.dataclass(frozen=True)
 class SpreadUnknown(HeadAround):
-    """p' of a trained head, for evaluation; `zoo.evaluation.run.Run.with_lexicon` makes it.
+    """p' of a trained head, for evaluation; `zoo.lab.evaluation.run.Run.with_lexicon` makes it.
 
     Tied heads raise ValueError, and heads that can score new words by themselves UserError.
 

@@ -19,8 +19,8 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import memory
-from zoo.arrays.types import Carry, Context, Tables
+from zoo.base.arrays import memory
+from zoo.base.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads import checks
 from zoo.heads.checks import Shapes

@@ -21,9 +21,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
-from zoo.arrays.sharded_functions import HIDDEN, Axes
-from zoo.arrays.types import Context, Params
+from zoo.base.arrays import products
+from zoo.base.arrays.sharded_functions import HIDDEN, Axes
+from zoo.base.arrays.types import Context, Params
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head

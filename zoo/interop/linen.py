@@ -17,8 +17,9 @@ from typing import Any
 
 import jax
 
-from zoo import cores, embeddings, heads, lazy
-from zoo.arrays.types import Carry, Params, Tables
+from zoo import cores, embeddings, heads
+from zoo.base import lazy
+from zoo.base.arrays.types import Carry, Params, Tables
 from zoo.interop.operations import HeadOperations, cast, renamed
 from zoo.lexicon import Lexicon
 

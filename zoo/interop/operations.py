@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo import heads
-from zoo.arrays.sharded_functions import NAMES
-from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
+from zoo.base.arrays.sharded_functions import NAMES
+from zoo.base.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.losses import Statistics
 
 

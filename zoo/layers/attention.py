@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
-from zoo.arrays.types import Params, accumulator, uniform
-from zoo.component_registry import Component
+from zoo.base.arrays import products
+from zoo.base.arrays.types import Params, accumulator, uniform
+from zoo.base.component_registry import Component
 from zoo.errors import check_least
 
 

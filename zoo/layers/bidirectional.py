@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Carry
+from zoo.base.arrays.types import Carry
 from zoo.errors import check_choices
 from zoo.layers.core import Core
 from zoo.layers.lstm import LSTM

@@ -24,9 +24,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, row_blocks
-from zoo.arrays.row_blocks import Differentiated, map_by_length
-from zoo.arrays.types import accumulator, uniform
+from zoo.base.arrays import products, row_blocks
+from zoo.base.arrays.row_blocks import Differentiated, map_by_length
+from zoo.base.arrays.types import accumulator, uniform
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
 
@@ -153,7 +153,7 @@ class Convolution:
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
-        """Computes (the gradient of params, ()), see zoo.arrays.row_blocks.Differentiated.
+        """Computes (the gradient of params, ()), see zoo.base.arrays.row_blocks.Differentiated.
 
         It is written by hand: with several widths, automatic differentiation would keep the
         windows' products of each width, or recompute them.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, row_blocks, sharded_functions
-from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows, uniform
-from zoo.component_registry import Component
+from zoo.base.arrays import products, row_blocks, sharded_functions
+from zoo.base.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows, uniform
+from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
@@ -23,7 +23,7 @@ class Core(Component):
 
     Arguments of methods:
       key: a key of `jax.random`; of `apply`, it turns dropout on, and may be `Keys` of
-        zoo.arrays.types, so that a row's masks do not depend on the other rows.
+        zoo.base.arrays.types, so that a row's masks do not depend on the other rows.
       input_size: E.
       params: the parameters of `init`.
       inputs: x, [B, T, E].

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo import errors
-from zoo.arrays import row_blocks
+from zoo.base.arrays import row_blocks
 from zoo.errors import UserError, field_name
 
 # Rates are rounded to multiples of 1 / _STEPS, to be compared with random numbers of 16 bits.

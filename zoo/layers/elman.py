@@ -12,7 +12,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
+from zoo.base.arrays import products
 from zoo.errors import check_choices
 from zoo.layers.core import Stacked
 from zoo.layers.dropout import drop_weights

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_lookup, sharded_functions
-from zoo.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
-from zoo.arrays.types import Params, Tables, uniform
-from zoo.component_registry import Component
+from zoo.base.arrays import row_lookup, sharded_functions
+from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
+from zoo.base.arrays.types import Params, Tables, uniform
+from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon, feature_signatures
@@ -45,7 +45,7 @@ class Embedding(Component):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Axis names of the parameters, empty by default; see `zoo.arrays.sharded_functions`."""
+        """Axis names of the parameters, if any; see `zoo.base.arrays.sharded_functions`."""
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:

@@ -12,8 +12,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, sharded_functions
-from zoo.arrays.types import Carry
+from zoo.base.arrays import products, sharded_functions
+from zoo.base.arrays.types import Carry
 from zoo.errors import check_least
 from zoo.layers.core import Stacked
 from zoo.layers.dropout import drop_weights

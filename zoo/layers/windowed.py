@@ -15,8 +15,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
-from zoo.arrays.types import Carry, Keys, fold_in_rows, uniform
+from zoo.base.arrays import products
+from zoo.base.arrays.types import Carry, Keys, fold_in_rows, uniform
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
 from zoo.layers.core import Core

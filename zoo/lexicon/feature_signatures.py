@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import products, row_lookup, sharded_functions, sparse_products
-from zoo.arrays.types import accumulator
+from zoo.base.arrays import products, row_lookup, sharded_functions, sparse_products
+from zoo.base.arrays.types import accumulator
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ def feature_tables(lexicon) -> dict:
 
 
 def product_tables(lexicon) -> dict:
-    """Makes `feature_tables` and the levels (see zoo.arrays.sparse_products) of phi [S, F],
+    """Makes `feature_tables` and the levels (see zoo.base.arrays.sparse_products) of phi [S, F],
     "of_signature", and of its transpose, "of_feature"."""
     rows, ids, values = lexicon.signatures[1].entries()
     signature_count = len(lexicon.signatures[1])
@@ -226,7 +226,7 @@ def summed_tables(lexicon, form: Form) -> dict:
     Gives shared_features: the ids of the shared features, int32 [shared]. shared_place: int32 [F],
     the slot of a feature among them, or `shared` if it is private. shared_values, if dense: phi of
     the shared features, [S, shared]. shared_of_signature, shared_of_feature, if sparse: the levels
-    (see zoo.arrays.sparse_products) of the matrix shared_values and of its transpose; and
+    (see zoo.base.arrays.sparse_products) of the matrix shared_values and of its transpose; and
     `feature_tables`. private_features: int32 [S, P], padded with F. private_values: [S, P], padded
     with 0. private_signature: int32 [F], the one signature that has the feature, or S if it is
     shared. private_signature_value: [F], its value there, or 0 if it is shared.

@@ -9,8 +9,8 @@ import json
 
 import numpy as np
 
-from zoo import strict_json
-from zoo.arrays import array_files
+from zoo.base import strict_json
+from zoo.base.arrays import array_files
 from zoo.errors import UserError, named
 
 _FEATURES = ("feature_offsets", "feature_ids", "feature_values")

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, row_blocks, sharded_functions
-from zoo.arrays.sharded_functions import over_tokens
-from zoo.arrays.types import accumulator
+from zoo.base.arrays import products, row_blocks, sharded_functions
+from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.types import accumulator
 from zoo.losses import softmax, token_blocks, top_k, value_checks
 from zoo.losses.token_blocks import present_states, weighted_sum
 from zoo.losses.value_checks import check_shapes

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions
-from zoo.arrays.sharded_functions import over_tokens
-from zoo.arrays.types import as_wide
+from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.types import as_wide
 from zoo.losses import softmax
 from zoo.losses.softmax import Exponentials, Shaping, Terms, Wanted
 from zoo.losses.value_checks import check_shapes, of_ids

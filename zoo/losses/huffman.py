@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import products, row_lookup, sharded_functions
-from zoo.arrays.sharded_functions import over_tokens
+from zoo.base.arrays import products, row_lookup, sharded_functions
+from zoo.base.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, value_checks
 from zoo.losses.value_checks import check_shapes
 

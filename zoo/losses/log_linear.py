@@ -13,8 +13,8 @@ are below.
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, row_blocks, sharded_functions, sparse_products
-from zoo.arrays.sharded_functions import over_tokens
+from zoo.base.arrays import products, row_blocks, sharded_functions, sparse_products
+from zoo.base.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.token_blocks import present_states
 from zoo.losses.value_checks import check_shapes
@@ -191,7 +191,7 @@ def log_expert_mass(log_prob, weight):
 #
 # by blocks of tokens. This takes a product with F columns, F being much less than S, and a sum of
 # one row for each feature of a signature. phi stays sparse, forward and backward (see
-# zoo.arrays.sparse_products).
+# zoo.base.arrays.sparse_products).
 
 # A gather reads the scores of this many tokens at a time, 64 floats; fewer if the scores of all
 # signatures would not stay in cache, but at least 16.
@@ -217,7 +217,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
 
     Args:
       tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
-        `zoo.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
+        `zoo.base.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
       hidden: h, [..., D].
@@ -231,7 +231,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
       ValueError: shapes do not agree. TypeError: signatures are not whole numbers.
 
     Example:
-      >>> from zoo.arrays import sparse_products as sparse
+      >>> from zoo.base.arrays import sparse_products as sparse
       >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
       >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
       >>> transpose = sparse.levels(columns, rows, ones, 2)
@@ -278,7 +278,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
       ValueError: shapes do not agree. TypeError: signatures are not whole numbers.
 
     Example:
-      >>> from zoo.arrays import sparse_products as sparse
+      >>> from zoo.base.arrays import sparse_products as sparse
       >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
       >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
       >>> transpose = sparse.levels(columns, rows, ones, 2)
@@ -363,7 +363,7 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
       ValueError: shapes do not agree.
 
     Example:
-      >>> from zoo.arrays import sparse_products as sparse
+      >>> from zoo.base.arrays import sparse_products as sparse
       >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
       >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
       >>> transpose = sparse.levels(columns, rows, ones, 2)

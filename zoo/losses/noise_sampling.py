@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.types import Keys, fold_in_rows
+from zoo.base.arrays.types import Keys, fold_in_rows
 from zoo.losses import value_checks
 from zoo.losses.value_checks import check_shapes
 
@@ -204,7 +204,7 @@ def sample_noise(
 
     Args:
       tables: see `noise_tables`.
-      key: one key, or `zoo.arrays.types.Keys` for tokens [B, T]: words for the batch then
+      key: one key, or `zoo.base.arrays.types.Keys` for tokens [B, T]: words for the batch then
         come from its `batch` key, words for each batch row or token from the keys of the rows.
       shape: the shape of the tokens, [B, ...].
       draws: K, at least 1.

@@ -23,7 +23,7 @@ zoo.losses.importance.
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import sharded_functions
+from zoo.base.arrays import sharded_functions
 from zoo.losses import value_checks
 from zoo.losses.value_checks import check_shapes
 

@@ -28,8 +28,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions
-from zoo.arrays.types import accumulator
+from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays.types import accumulator
 from zoo.losses.value_checks import check_shapes
 
 
@@ -225,7 +225,7 @@ def weighted_rows(slopes, token_weights):
 
 # --------------------------- weighted sums of the losses of spellings, in blocks by length
 # As above, gradients are computed in the forward pass of the sum, whose
-# weights are known: nothing is computed twice. `zoo.arrays.row_blocks` describes the blocks.
+# weights are known: nothing is computed twice. `zoo.base.arrays.row_blocks` describes the blocks.
 
 
 def sum_by_length(function, params, letters, lengths, others, weights, *, rows=1):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
-from zoo.component_registry import Component
+from zoo.base.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
+from zoo.base.component_registry import Component
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
@@ -25,7 +25,7 @@ from zoo.priors.prior import Contextual
 class Model(Component):
     """A model of some kind. Subclasses are frozen dataclasses of components, with pure methods.
 
-    A kind of model is trained by its task: see zoo.training.tasks.
+    A kind of model is trained by its task: see zoo.lab.training.tasks.
     """
 
     # Names in a run's folder of the lexicons that `init` and the tables take, in their order; the
@@ -125,7 +125,7 @@ class LanguageModel(OverWords):
       token_weights: [B, T], or an array that broadcasts to it.
       carry: of `initial_carry`; of `hidden`, the core's alone, without a background's.
       reset: bool [B, T], True where a text begins; or None.
-      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.types.Keys`.
+      key: turns dropout and a sampled head's noise on; one key or `zoo.base.arrays.types.Keys`.
       prepared: the result of `prepared` for these parameters, to evaluate many batches; or None.
     """
 

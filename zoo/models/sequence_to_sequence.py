@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from zoo.arrays.types import Carry, Key, Keys, Params, Prepared, Tables
 from zoo.attention import Attention
+from zoo.base.arrays.types import Carry, Key, Keys, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_choices, check_least
@@ -73,7 +73,7 @@ class SequenceToSequence(OverWords):
       words: int32 [B, T], the word before each position, the boundary first.
       targets: int32 [B, T], the word at each position.
       token_weights: [B, T], 0 at padding.
-      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.types.Keys`.
+      key: turns dropout and a sampled head's noise on; one key or `zoo.base.arrays.types.Keys`.
       prepared: the result of `prepared`, or None.
     """
 

@@ -20,7 +20,7 @@ The examples begin with
 
 from typing import TYPE_CHECKING
 
-from zoo import lazy
+from zoo.base import lazy
 
 if TYPE_CHECKING:
     from zoo.priors.arpa import Arpa as Arpa

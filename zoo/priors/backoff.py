@@ -24,8 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import array_files
-from zoo.arrays.row_blocks import at_most, is_known
+from zoo.base.arrays import array_files
+from zoo.base.arrays.row_blocks import at_most, is_known
 from zoo.errors import UserError
 from zoo.priors.prior import ContextualBackground
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import memory
+from zoo.base.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
 from zoo.priors.prior import ContextualBackground, along, of_lexicon

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.types import Carry, Context, Tables
-from zoo.component_registry import Component
+from zoo.base.arrays.types import Carry, Context, Tables
+from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
 

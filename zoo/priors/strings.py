@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from zoo.component_registry import Component
+from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_above, check_least
 
 _BEGIN, _END = "begin", ""  # marks of a string; letters have one character

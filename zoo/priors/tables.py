@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from zoo.base.trust import permissions, user_modules
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files, table_rows
 from zoo.sources.nbest import number_of
-from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
 
@@ -227,7 +227,7 @@ class WordFunction(FeaturePrior):
       function: "module:name"; the module lies beside the config or in the working folder, or is
         installed. It is imported when features are computed, never when a recipe is read. For a
         run that somebody else trained it is imported only if the user names it too: see
-        zoo.trust.permissions.
+        zoo.base.trust.permissions.
 
     Example:
       >>> text = "def capitals(word):\\n    return {'Capitals': sum(c.isupper() for c in word)}"

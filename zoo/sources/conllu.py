@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from zoo import lazy
+from zoo.base import lazy
 from zoo.errors import UserError, check_choices
 from zoo.sources import files
 from zoo.sources.source import Corpus, FileSource, Form, ranged

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
-from zoo import strict_json, temporary_files
+from zoo.base import strict_json, temporary_files
 from zoo.errors import UserError, shortened
 from zoo.sources import table_rows
 

@@ -18,10 +18,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from zoo import regular_files
+from zoo.base import regular_files
+from zoo.base.trust import permissions, user_modules
 from zoo.errors import UserError, named, shortened
 from zoo.sources import fetch, table_rows
-from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo import regular_files, strict_json, temporary_files
-from zoo.arrays import array_files
+from zoo.base import regular_files, strict_json, temporary_files
+from zoo.base.arrays import array_files
 from zoo.errors import UserError
 from zoo.sources import files
 

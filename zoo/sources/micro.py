@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.arrays import memory
+from zoo.base.arrays import memory
 from zoo.errors import UserError, check_above, check_least, check_seed
 from zoo.sources.source import Corpus, Source, check_split
 

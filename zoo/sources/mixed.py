@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from zoo.arrays import memory
+from zoo.base.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources import files
 from zoo.sources.source import Corpus, Form, Mixture, Source, check_split

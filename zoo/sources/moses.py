@@ -13,7 +13,7 @@ import itertools
 import re
 import unicodedata
 
-from zoo import lazy
+from zoo.base import lazy
 from zoo.errors import UserError
 
 # Languages with abbreviations of their own in Moses.

@@ -19,7 +19,7 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from zoo import strict_json
+from zoo.base import strict_json
 from zoo.errors import UserError, named, shortened
 from zoo.sources import files
 

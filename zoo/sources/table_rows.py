@@ -16,10 +16,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from zoo import lazy, strict_json
+from zoo.base import lazy, strict_json
+from zoo.base.trust import permissions
 from zoo.errors import UserError, named, shortened
 from zoo.sources import files
-from zoo.trust import permissions
 
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
 _CELL = re.compile(r'("|"((?:[^"]|"")*+)"|[^\t]*)\t')

@@ -6,7 +6,7 @@ import sys
 import types
 import unittest.mock
 
-from zoo.commands import options, translate
+from zoo.lab.commands import options, translate
 
 
 def _write(content, path):

@@ -10,8 +10,8 @@ import pytest
 
 from tests import object_store
 from tests.malformed import readers
-from zoo.runs import hub, location
-from zoo.runs.workdir import Workdir, check_folders
+from zoo.lab.runs import hub, location
+from zoo.lab.runs.workdir import Workdir, check_folders
 from zoo.sources import fetch
 
 

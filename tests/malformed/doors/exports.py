@@ -10,9 +10,9 @@ import numpy as np
 import safetensors.numpy
 
 import zoo
-from zoo.commands import command_table
 from zoo.errors import UserError
-from zoo.export import standalone
+from zoo.lab.commands import command_table
+from zoo.lab.export import standalone
 
 MODELS = pathlib.Path(__file__).parent.parent.parent.parent / "models"
 MODEL = MODELS / "micro"

@@ -1,7 +1,7 @@
 """N-best lists: files of each form, with costs beside them, merged, and re-ranked by weights."""
 
-from zoo.rescoring import reranking
-from zoo.rescoring.reranking import Weights
+from zoo.lab.rescoring import reranking
+from zoo.lab.rescoring.reranking import Weights
 from zoo.sources import nbest
 
 

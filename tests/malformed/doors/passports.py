@@ -6,16 +6,17 @@ import json
 import numpy as np
 
 from tests.malformed import readers
-from zoo import component_registry, configuration
-from zoo.comparison import learning_curves
-from zoo.comparison.comparison import Group
-from zoo.comparison.text_report import tables
-from zoo.evaluation import item_scores, translation_quality
-from zoo.rescoring.reranking import Weights
-from zoo.rescoring.run_interpolation import Interpolation
-from zoo.runs import checksums, workdir
-from zoo.runs.seen_texts import SeenTexts
-from zoo.runs.workdir import Workdir
+from zoo import configuration
+from zoo.base import component_registry
+from zoo.lab.comparison import learning_curves
+from zoo.lab.comparison.comparison import Group
+from zoo.lab.comparison.text_report import tables
+from zoo.lab.evaluation import item_scores, translation_quality
+from zoo.lab.rescoring.reranking import Weights
+from zoo.lab.rescoring.run_interpolation import Interpolation
+from zoo.lab.runs import checksums, workdir
+from zoo.lab.runs.seen_texts import SeenTexts
+from zoo.lab.runs.workdir import Workdir
 from zoo.sources import fetch
 
 _COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}

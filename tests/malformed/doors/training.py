@@ -1,8 +1,8 @@
 """Recipes that cannot be trained, which show where their data or their parameters are known."""
 
-from tests.training import small, test_translation
+from tests.lab.training import small, test_translation
 from zoo import configuration
-from zoo.training import tasks
+from zoo.lab.training import tasks
 
 
 def _trained(given, folder):

@@ -1,0 +1,208 @@
+"""Products of a narrow type: rounded operands, everything else float32."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.marks import slow
+from zoo.base.arrays import products, row_lookup, sharded_functions
+
+B16, F32 = jnp.bfloat16, jnp.float32
+# (function, shapes of its operands, the einsum that it computes); odd sizes, and sizes above those
+# from which XLA for CPUs takes its fast product.
+PRODUCTS = {
+    "matrices": (products.matmul, (5, 7), (7, 13), "ak,km->am"),
+    "large matrices": (products.matmul, (33, 64), (64, 130), "ak,km->am"),
+    "batch rows": (products.matmul, (3, 5, 7), (7, 13), "abk,km->abm"),
+    "large batch rows": (products.matmul, (8, 9, 64), (64, 130), "abk,km->abm"),
+    "a vector": (products.matmul, (3, 5, 7), (7,), "abk,k->ab"),
+    "one row": (products.matmul, (7,), (7, 13), "k,km->m"),
+    "transposed": (products.matmul_transposed, (3, 5, 7), (13, 7), "abk,mk->abm"),
+    "large transposed": (products.matmul_transposed, (33, 64), (130, 64), "ak,mk->am"),
+    **{
+        axes: (functools.partial(products.einsum, axes), left, right, axes)
+        for axes, left, right in (
+            ("btd,bsd->bts", (3, 5, 7), (3, 4, 7)),
+            ("bts,bsm->btm", (3, 17, 33), (3, 33, 64)),
+            ("nmd,nd->nm", (5, 13, 7), (5, 7)),
+            ("nd,nd->n", (5, 7), (5, 7)),
+            ("fn,fd->nd", (33, 18), (33, 64)),
+        )
+    },
+}
+
+
+def arrays(random, *shapes, types=(F32, B16)):
+    return [
+        jnp.asarray(random.normal(size=shape), F32).astype(dtype)
+        for shape, dtype in zip(shapes, types, strict=True)
+    ]
+
+
+def wide(array):
+    """In float64, of what bfloat16 keeps of an array."""
+    return np.asarray(array.astype(B16), np.float64)
+
+
+def gradient_axes(axes):
+    operands, result = axes.split("->")
+    left, right = operands.split(",")
+    return f"{result},{right}->{left}", f"{left},{result}->{right}"
+
+
+@pytest.mark.parametrize("types", [(F32, B16), (B16, F32), (B16, B16)], ids=str)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_values_and_gradients_are_of_rounded_operands(name, types, random):
+    function, *shapes, axes = PRODUCTS[name]
+    left, right = arrays(random, *shapes, types=types)
+    found, pull = jax.vjp(jax.jit(function), left, right)
+    assert found.dtype == F32
+    np.testing.assert_allclose(
+        found, np.einsum(axes, wide(left), wide(right)), rtol=1e-5, atol=1e-5
+    )
+    cotangent = jnp.asarray(random.normal(size=found.shape), F32)
+    of_left, of_right = pull(cotangent)
+    assert (of_left.dtype, of_right.dtype) == types
+    for_left, for_right = gradient_axes(axes)
+    for gradient, expected in (
+        (of_left, np.einsum(for_left, wide(cotangent), wide(right))),
+        (of_right, np.einsum(for_right, wide(left), wide(cotangent))),
+    ):
+        most = 1e-5 if gradient.dtype == F32 else 2**-8
+        np.testing.assert_allclose(gradient.astype(F32), expected, rtol=most, atol=1e-5)
+
+
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_float32_are_jax_s_own(name, local, random, monkeypatch):
+    monkeypatch.setattr(sharded_functions, "is_local", lambda: local)  # where axes are merged
+    function, *shapes, axes = PRODUCTS[name]
+    left, right = arrays(random, *shapes, types=(F32, F32))
+    plain = functools.partial(jnp.einsum, axes)
+    cotangent = jnp.asarray(random.normal(size=plain(left, right).shape), F32)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def all_of(function, left, right):
+        value, pull = jax.vjp(function, left, right)
+        return value, *pull(cotangent)
+
+    for found, expected in zip(
+        all_of(function, left, right), all_of(plain, left, right), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5 * local, atol=1e-5 * local)
+    # In forward mode too, which products of a narrow type do not have.
+    jax.jvp(function, (left, right), (left, right))
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 7, 13), *slow(((8, 9, 64, 130),))])
+def test_gradients_of_loops_are_those_of_the_products(shape, random):
+    """`gradient` and `both_gradients`, which loops with gradients of their own take."""
+    batch, time, size, columns = shape
+    inputs, weights = arrays(random, (time, batch, size), (size, columns))
+    slopes = jnp.asarray(random.normal(size=(time, batch, columns)), F32)
+    _, pull = jax.vjp(products.matmul, inputs, weights)
+    found = products.gradient(inputs, slopes, weights)
+    assert found.dtype == B16
+    np.testing.assert_array_equal(found, pull(slopes)[1])
+
+    flat, rows = inputs.reshape(-1, size), weights.T
+    _, pull = jax.vjp(products.matmul_transposed, flat, rows)
+    of_flat, of_rows = products.both_gradients(slopes.reshape(-1, columns), flat, rows)
+    assert of_flat.dtype == of_rows.dtype == F32
+    expected = pull(slopes.reshape(-1, columns))
+    np.testing.assert_array_equal(of_flat, expected[0])
+    np.testing.assert_array_equal(of_rows.astype(B16), expected[1])
+
+
+@pytest.mark.parametrize("looped", [False, True])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_operands_and_results_may_be_transposed(name, looped, random):
+    """XLA refused some of them when they ran: it wrote A^T B^T for (B A)^T too late."""
+    function, *shapes, axes = PRODUCTS[name]
+    left, right = arrays(random, *shapes, types=(F32, F32))
+
+    def loss(left, right):
+        value = function(left.T, right.astype(B16).T)
+        return jnp.sin(value).sum(), value.T
+
+    def within(left, right):
+        if not looped:
+            return loss(left, right)
+        step = lambda total, x: (total + loss(x, right)[0], loss(x, right)[1])  # noqa: E731
+        return jax.lax.scan(step, 0.0, left[None])
+
+    found = jax.jit(jax.value_and_grad(within, argnums=(0, 1), has_aux=True))(left.T, right.T)
+    (_, value), gradients = found
+    expected = np.einsum(axes, wide(left), wide(right)).T
+    np.testing.assert_allclose(value.reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+def test_biases_are_added_in_float32(random):
+    inputs, weights = arrays(random, (3, 5, 7), (7, 13))
+    bias = jnp.asarray(random.normal(size=13), F32)
+    expected = products.matmul(inputs, weights) + bias[None, None]
+    np.testing.assert_array_equal(products.affine(inputs, weights, bias), expected)
+    np.testing.assert_array_equal(
+        products.affine(inputs, weights, bias.astype(B16)),
+        products.matmul(inputs, weights) + bias.astype(B16).astype(F32)[None, None],
+    )
+
+
+@pytest.mark.parametrize("transform", ["vmap", "checkpoint", "shard_map", "automatic mesh", "scan"])
+def test_gradients_are_the_same_within_transformations(transform, random):
+    inputs, weights = arrays(random, (8, 9, 64), (64, 130))
+
+    def loss(weights, inputs):
+        return jnp.sin(products.matmul(inputs, weights)).sum()
+
+    expected = jax.grad(loss, argnums=(0, 1))(weights, inputs)
+    mesh = jax.make_mesh((2,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+    rows = jax.sharding.PartitionSpec("rows")
+
+    def within(weights, inputs):
+        if transform == "vmap":
+            return jax.vmap(loss, in_axes=(None, 0))(weights, inputs).sum()
+        if transform == "checkpoint":
+            return jax.checkpoint(loss)(weights, inputs)
+        if transform == "scan":
+            step = lambda total, x: (total + loss(weights, x), None)  # noqa: E731
+            return jax.lax.scan(step, 0.0, inputs)[0]
+        if transform == "shard_map":
+            whole = jax.sharding.PartitionSpec()
+            return jax.shard_map(
+                lambda w, x: jax.lax.psum(loss(w, x), "rows"),
+                mesh=mesh,
+                in_specs=(whole, rows),
+                out_specs=whole,
+            )(weights, inputs)
+        return loss(weights, jax.lax.with_sharding_constraint(inputs, sharding))
+
+    sharding = jax.sharding.NamedSharding(mesh, rows)
+    found = jax.jit(jax.grad(within, argnums=(0, 1)))(weights, inputs)
+    # A gradient of bfloat16 weights is rounded for each row where rows are mapped over.
+    for one, other, most in zip(found, expected, (0.02, 1e-5), strict=True):
+        one, other = one.astype(F32), other.astype(F32)
+        np.testing.assert_allclose(one, other, atol=most * float(jnp.abs(other).max()))
+
+
+def test_gradients_of_rows_that_are_looked_up_often_are_summed_in_float32():
+    """In bfloat16 the sum of 1,000 ones would be 256."""
+    table, ids = jnp.ones((3, 2), B16), jnp.zeros(1000, jnp.int32)
+    gradient = jax.grad(lambda table: row_lookup.take(table, ids).astype(F32).sum())(table)
+    assert gradient.dtype == B16
+    np.testing.assert_array_equal(gradient.astype(F32), [[1000, 1000], [0, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_products_by_the_transpose_of_small_and_large_matrices(random, dtype, monkeypatch):
+    left, right = random.normal(size=(3, 5)), random.normal(size=(7, 5))
+    expected = np.asarray(left @ right.T)
+    for limit in (0, right.size):
+        monkeypatch.setattr(products, "TRANSPOSED", limit)
+        found = products.by_transpose(jnp.asarray(right, dtype))(jnp.asarray(left, jnp.float32))
+        assert found.dtype == jnp.float32
+        np.testing.assert_allclose(found, expected, atol=1e-5 if dtype == jnp.float32 else 0.1)

@@ -1,0 +1,113 @@
+"""Blocks of rows: strides in which every device has a part, and blocks cut to their lengths."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from zoo.base.arrays import row_blocks
+from zoo.base.arrays.row_blocks import map_by_length
+
+
+def test_blocks_are_strides():
+    rows = jnp.arange(6)
+    np.testing.assert_array_equal(row_blocks.of_rows(rows, 2), [[0, 3], [1, 4], [2, 5]])
+    np.testing.assert_array_equal(row_blocks.of_rows(rows, 4), [[0, 2, 4, 0], [1, 3, 5, 0]])
+    np.testing.assert_array_equal(
+        row_blocks.of_rows(rows, 4, filling="edge"), [[0, 2, 4, 5], [1, 3, 5, 5]]
+    )
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4, 6, 7])
+def test_rows_come_back_in_their_order(block):
+    tree = {"rows": jnp.arange(7), "more": jnp.arange(14).reshape(7, 2)}
+    back = row_blocks.joined(row_blocks.of_rows(tree, block), 7)
+    for name, array in tree.items():
+        np.testing.assert_array_equal(back[name], array)
+    squares = row_blocks.map_rows(lambda rows: rows[0] * rows[0], (tree["rows"],), block)
+    np.testing.assert_array_equal(squares, np.arange(7) ** 2)
+
+
+def test_blocks_are_even():
+    assert row_blocks.even(101, 100) == 51  # not 100 and 1
+    assert row_blocks.even(1024, 384) == 256  # four blocks without padding, not three with
+    assert row_blocks.even(97, 30) == 25  # a prime: five blocks or six would not divide it either
+    assert row_blocks.even(12, 0) == row_blocks.even(1, 5) == 1
+    assert row_blocks.even(0, 5) == 1
+
+
+def problem(number, longest, random):
+    """(weights, letters with filling that would show, lengths, others)."""
+    lengths = random.integers(1, longest + 1, number)
+    letters = random.integers(1, 9, (number, longest))
+    letters = np.where(np.arange(longest) < lengths[:, None], letters, 99)
+    others = random.normal(size=(number, 2))
+    return random.normal(size=2), letters, lengths, others
+
+
+def score(weights, letters, lengths, others):
+    """sum_i i letter_i tanh(weights . other), [n, 1]."""
+    positions = jnp.arange(letters.shape[1])
+    there = positions[None] < lengths[:, None]
+    sums = jnp.where(there, positions[None] * letters, 0).sum(1)
+    return (sums * jnp.tanh(others @ weights))[:, None]
+
+
+def expected(weights, letters, lengths, others):
+    rows = zip(letters, lengths, others, strict=True)
+    return np.array(
+        [
+            [sum(i * letter for i, letter in enumerate(row[:n])) * np.tanh(other @ weights)]
+            for row, n, other in rows
+        ]
+    )
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("number", "longest"), [(1, 1), (5, 8), (301, 16)])
+def test_values_are_those_of_each_row(number, longest, random):
+    weights, letters, lengths, others = problem(number, longest, random)
+    found = jax.jit(lambda w, x: map_by_length(score, w, letters, lengths, (x,)))(weights, others)
+    np.testing.assert_allclose(found, expected(weights, letters, lengths, others), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_gradients_are_those_of_the_whole(random):
+    weights, letters, lengths, others = problem(301, 16, random)
+    cotangent = random.normal(size=(301, 1))
+
+    def objective(function):
+        return jax.jit(jax.grad(lambda w, x: jnp.sum(cotangent * function(w, x)), argnums=(0, 1)))
+
+    cut = objective(lambda w, x: map_by_length(score, w, letters, lengths, (x,)))
+    whole = objective(lambda w, x: score(w, letters, lengths, x))
+    for one, other in zip(cut(weights, others), whole(weights, others), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)
+
+
+def test_only_the_first_are_computed(random):
+    weights, letters, lengths, others = problem(301, 14, random)
+    found = map_by_length(score, weights, letters, lengths, (others,), count=7)
+    np.testing.assert_allclose(
+        found[:7], expected(weights, letters, lengths, others)[:7], rtol=1e-4, atol=1e-4
+    )
+    np.testing.assert_array_equal(found[7:], 0)
+
+
+def test_widths_grow_by_half():
+    assert row_blocks.widths(30) == [4, 6, 9, 13, 19, 30]
+    assert row_blocks.widths(30, least=20) == [20, 30]
+    assert row_blocks.widths(52) == [4, 6, 9, 13, 19, 28, 52]
+    assert row_blocks.widths(8) == [4, 6, 8]
+    assert row_blocks.widths(3) == [3]
+
+
+@pytest.mark.parametrize("rows, most", [(5_650, 512), (3_665, 512), (5_738, 2_048), (13, 5)])
+def test_blocks_that_do_not_divide_a_table_repeat_few_rows(rows, most):
+    cut = row_blocks.Cut.of(rows, most, adjacent=True)
+    assert cut.size <= most and cut.blocks == -(-rows // most)
+    assert 0 <= cut.blocks * cut.size - rows < cut.blocks * row_blocks.ALIGNED
+    table = jnp.arange(rows)
+    seen = [cut.masked(number, cut.take(number, table), -1) for number in range(cut.blocks)]
+    found = np.concatenate(seen)
+    np.testing.assert_array_equal(found[found >= 0], np.arange(rows))  # each row once

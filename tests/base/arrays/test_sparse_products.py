@@ -1,0 +1,54 @@
+"""Sparse products against dense ones."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from zoo.base.arrays import sparse_products
+
+SHAPES = {
+    "wide rows": (3, 90, 0.9),
+    "tall": (41, 5, 0.4),
+    "empty": (4, 3, 0.0),
+    "many lists": (4500, 7, 0.3),
+    "a number": (1, 1, 1.0),
+}
+
+
+def dense_matrix(random, height, width, share):
+    values = random.normal(size=(height, width)).astype(np.float32)
+    return values * (random.uniform(size=(height, width)) < share)
+
+
+def levels_of(matrix):
+    rows, columns = np.nonzero(matrix)
+    return sparse_products.levels(rows, columns, matrix[rows, columns], len(matrix))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_product_and_its_gradient(random, name):
+    matrix = dense_matrix(random, *SHAPES[name])
+    dense = random.normal(size=(matrix.shape[1], 5))
+    cotangent = random.normal(size=(matrix.shape[0], 5))
+    levels = jax.tree.map(jnp.asarray, (levels_of(matrix), levels_of(matrix.T)))
+
+    @jax.jit
+    def forward_and_backward(levels, dense, cotangent):
+        found, transposed = jax.vjp(lambda dense: sparse_products.product(*levels, dense), dense)
+        return found, transposed(cotangent)[0]
+
+    found, gradient = forward_and_backward(levels, jnp.asarray(dense), jnp.asarray(cotangent))
+    np.testing.assert_allclose(found, matrix @ dense, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(gradient, matrix.T @ cotangent, rtol=1e-11, atol=1e-11)
+
+
+def test_levels_by_hand():
+    """A row of nine entries has two lists, which a second level puts together."""
+    rows, columns = np.array([1] * 9 + [0]), np.array([*range(9), 3])
+    first, second = sparse_products.levels(rows, columns, np.arange(1.0, 11), 3, width=8)
+    assert first["columns"][:, 0].tolist() == [3, 0, 8, 0]
+    assert first["values"].sum(axis=1).tolist() == [10, 36, 9, 0]
+    assert second["columns"][:, :2].tolist() == [[0, 0], [1, 2], [3, 0]]
+    assert second["values"].sum(axis=1).tolist() == [1, 2, 1]

@@ -1,0 +1,134 @@
+"""Pictures of what runs and records keep."""
+
+import json
+
+import numpy as np
+import pytest
+
+from records import cells
+from tests.lab.comparison.test_compare import keep
+from tests.lab.comparison.test_compare_noise import BASE, LENGTHS, keep_scores
+from zoo.errors import UserError
+from zoo.lab.comparison import bar_plots
+from zoo.lab.evaluation import item_scores, significance
+
+FRENCH = cells.FOLDER / "french.jsonl"
+
+
+def named(values):
+    """The values by the names of recipes."""
+    return {recipe.name: value for recipe, value in values.items()}
+
+
+def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, said):
+    """Counts of docs/results.md: 93.4 % of 247 pairs of number at distance 1 for the softmax."""
+    drawn = {}
+    monkeypatch.setattr(bar_plots, "accuracy", lambda bars, *others: drawn.update(named(bars)))
+    runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
+    picture = str(tmp_path / "a.png")
+    bar_plots.plot_agreement(runs, picture, None, ["softmax", "log-linear"])
+    assert [*drawn] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
+    (line,) = (
+        line for line in said if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
+    )
+    assert line.split()[5:] == ["93.4", "[89.6,", "95.9]", "247"]
+    bar = drawn["softmax, 3 seeds"]["number, 1"]
+    assert (bar.items, len(bar.seeds)) == (247, 3)
+    assert bar.height == np.mean(bar.seeds) == pytest.approx(93.4, abs=0.05)
+    with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo e"):
+        bar_plots.plot_agreement(
+            [runs[0], f"{cells.FOLDER}/french_tuning.jsonl:q_bg_tied"], picture
+        )
+
+
+def agreement_of(folder, digest="abc", text="test", pairs=4):
+    none = {"right": 0, "pairs": 0}
+    cases = {"number, 1": {"right": 3, "pairs": pairs}, "number, 5+": none}
+    figures = {"accuracy": 3 / pairs, "right": 3, "cases": cases}
+    split = f"pairs:agreement-{text}"
+    changes = {"kind": "minimal pairs", "split": split, "figures": figures, "tokens": pairs}
+    return keep(folder, {**changes, "data.sha256": digest, "scores": None}, name=f"pairs_{text}")
+
+
+def test_agreement_is_of_one_text_which_is_named(tmp_path, said):
+    picture = tmp_path / "a.svg"
+    # A test of the recipe comes before a text of --data, and that before texts it was made with.
+    for text, pairs in {"validation": 40, "bank.conllu": 9, "train.conllu": 8, "test": 7}.items():
+        run = agreement_of(tmp_path / "a", text, text, pairs)
+        bar_plots.plot_agreement([run], str(picture))
+        drawn = "bank.conllu" if text == "train.conllu" else text
+        told, _, others = said[-4].partition("; --split also takes ")
+        assert told == f"pairs:agreement-{drawn}"
+    assert {*others.split(", ")} == {
+        f"pairs:agreement-{text}" for text in ("bank.conllu", "train.conllu", "validation")
+    }
+    assert said[-2].split()[-1] == "7"
+    bar_plots.plot_agreement([run], str(picture), "pairs:agreement-bank.conllu")
+    assert said[-4].startswith("pairs:agreement-bank.conllu; ") and said[-2].split()[-1] == "9"
+    assert ">pairs:agreement-bank.conllu</text>" in picture.read_text()
+    with pytest.raises(UserError, match=r"on pairs:agreement-x, only on .*: give one of these to"):
+        bar_plots.plot_agreement([run], str(picture), "pairs:agreement-x")
+
+
+def test_runs_of_the_micro_language_are_sent_to_their_own_report(tmp_path):
+    run = keep(tmp_path / "a", {})
+    (tmp_path / "a" / "experiment.json").write_text('{"data": {"component": "zoo.data:Micro"}}')
+    with pytest.raises(UserError, match=f"pairs: python -m zoo compare --micro {run}."):
+        bar_plots.plot_agreement([run], str(tmp_path / "a.svg"))
+
+
+def test_other_pairs_are_not_drawn_beside_each_other(tmp_path):
+    one, other = agreement_of(tmp_path / "a"), agreement_of(tmp_path / "b", "def")
+    picture = tmp_path / "a.svg"
+    bar_plots.plot_agreement([one], str(picture))
+    assert ">1</text>" in picture.read_text() and "4 pairs" in picture.read_text()
+    with pytest.raises(UserError, match=f"{one} and {other} were judged on different pairs"):
+        bar_plots.plot_agreement([one, other], str(picture))
+
+
+def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, said):
+    run = keep_scores(tmp_path / "a", BASE)
+    arrays = item_scores.read_archive(
+        item_scores.path_of(tmp_path / "a" / "results" / "test.carried.json"),
+        json.loads((tmp_path / "a" / "results" / "test.carried.json").read_text()),
+    )
+    seen = arrays["band"] == 1
+    mean = float(-arrays["log_prob"][seen].astype(np.float64).mean())
+    rows = [{"band": "1-9", "tokens": int(seen.sum()), "log_perplexity": mean}]
+    path = tmp_path / "a" / "results" / "test.carried.json"
+    passport = json.loads(path.read_text())
+    passport["figures"]["bands"] = rows
+    path.write_text(json.dumps(passport))
+    drawn = {}
+    monkeypatch.setattr(bar_plots, "bands", lambda bars, file, title: drawn.update(named(bars)))
+    bar_plots.plot_bands([run], str(tmp_path / "b.png"))
+    bar = drawn["a"]["1-9"]
+    sums = item_scores.statistics(arrays, seen)
+    interval = significance.bootstrap_interval(sums, item_scores.log_perplexity)
+    assert bar.interval == interval and interval[0] < interval[1]
+    assert said[0] == f"test, carried ({len(BASE):,} tokens)"
+    assert said[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
+    with pytest.raises(
+        UserError, match="not all evaluated on dev: give --split one of test, or eva"
+    ):
+        bar_plots.plot_bands([run], str(tmp_path / "b.png"), "dev")
+
+
+def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkeypatch, said):
+    for split, tokens in (("data:a.txt", 18), ("validation", 40), ("test", 77)):
+        changes = {"split": split, "tokens": tokens, "scores": None, "figures.bands": []}
+        run = keep(tmp_path / "a", changes, name=split)
+        monkeypatch.setattr(bar_plots, "bands", lambda rows, file, title: None)
+        bar_plots.plot_bands([run], str(tmp_path / "b.png"))
+        # Of a single text it is that one; then --data comes before validation, and a test first.
+        assert said[-3].startswith("test, " if split == "test" else "data:a.txt [")
+
+
+def test_bands_of_a_text_that_a_run_saw_are_refused(tmp_path):
+    counts = {"sentences": 1, "of_sentences": 1, "tokens": 900, "of_tokens": 1000}
+    found = {"all": counts, "long": counts}
+    run = keep(
+        tmp_path / "a", {"overlap": {"trained_on": found, "selected_on": found}, "not_known": []}
+    )
+    with pytest.raises(UserError, match="a cannot be drawn on test: it was trained on this text"):
+        bar_plots.plot_bands([run], str(tmp_path / "b.png"))

@@ -1,0 +1,43 @@
+"""Text is escaped, and numbers have the digits that tell something."""
+
+import json
+import math
+
+import pytest
+
+from zoo.lab.comparison import html_parts
+
+
+def test_text_cannot_become_html():
+    shown = html_parts.text('<b> & "a"\x1b[31m')
+    assert shown == "&lt;b&gt; &amp; &quot;a&quot;\\x1b[31m"
+
+
+def test_data_cannot_end_its_element():
+    value = {"word": "</script><script>alert(1)</script>&"}
+    plain = html_parts.json_data(value)
+    assert "<" not in plain and ">" not in plain and "&" not in plain
+    assert json.loads(plain) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1234.5678, "1,234.57"), (-0.5, "−0.50"), (-0.001, "0.00"), (math.inf, "∞"), (math.nan, "–")],
+)
+def test_numbers(value, shown):
+    assert html_parts.number(value, 2) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1.0, "1"), (0.0421, "0.042"), (0.00012, "1.2e−4"), (3.21e-12, "3.2e−12")]
+)
+def test_probabilities(value, shown):
+    assert html_parts.probability(math.log(value)) == shown
+
+
+def test_reasons_are_told_once():
+    lines = html_parts.all_missing([("a", "no file."), ("b", "too old."), ("c", "no file.")])
+    assert lines == (
+        '<p class="missing"><strong>a, c</strong>: left out: no file.</p>'
+        '<p class="missing"><strong>b</strong>: left out: too old.</p>'
+    )

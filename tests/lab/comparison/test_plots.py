@@ -1,0 +1,389 @@
+"""Pictures: their data, texts and files, whatever is missing or infinite."""
+
+import errno
+import math
+import os
+import re
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.image import imread
+
+from records import rank
+from zoo.errors import UserError
+from zoo.lab.comparison import bar_plots, learning_curves, plot_style, sweep, translations
+from zoo.lab.comparison import trial_summary as trials_picture
+from zoo.lab.comparison.comparison import Group
+from zoo.lab.comparison.paired import Runs
+from zoo.lab.comparison.seeds import numbers_of
+from zoo.lab.comparison.trial_summary import Point, Row, Summary
+from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.translation_quality import OfLength
+
+SIGNATURE = b"\x89PNG"
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "pictures").mkdir()
+    return tmp_path / "pictures" / "picture.png"
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that are drawn, which are not written."""
+    figures = []
+    monkeypatch.setattr(plot_style, "save", lambda figure, file: figures.append(figure))
+    return figures
+
+
+def of(values):
+    """The values by recipes of these names."""
+    numbers = numbers_of([*values])
+    return {
+        Group(name, number, ()): value
+        for number, (name, value) in zip(numbers, values.items(), strict=True)
+    }
+
+
+def bands_of(rows):
+    """The bars of the rows of the seeds of each recipe."""
+    return of({name: bar_plots.band_bars(seeds) for name, seeds in rows.items()})
+
+
+def accuracies_of(counts):
+    """The bars of (right, pairs) of the seeds of each recipe."""
+    return of(
+        {
+            name: {kind: bar_plots.accuracy_bar(seeds) for kind, seeds in by_kind.items()}
+            for name, by_kind in counts.items()
+        }
+    )
+
+
+def labels_of(figure):
+    """The entries of a figure's legend."""
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def ticks_of(axes):
+    return [text.get_text() for text in axes.get_xticklabels()]
+
+
+def bars_of(axes):
+    return [bars for bars in axes.containers if hasattr(bars, "patches")]
+
+
+def spans_of(axes):
+    """The ends of all intervals, in the order in which they are drawn."""
+    found = []
+    for container in axes.containers:
+        if not hasattr(container, "patches"):
+            (lines,) = container.lines[2]
+            if to_hex(lines.get_color()[0]) == "#ffffff":  # the ground of the next
+                continue
+            segments = lines.get_segments()  # empty without an interval
+            found += [segment[:, 1] if len(segment) else (math.nan,) * 2 for segment in segments]
+    return found
+
+
+def test_seeds_are_a_mean_with_their_range(drawn, file):
+    two = [[(150, 4.0), (300, 3.0), (450, 2.5)], [(150, 5.0), (300, 3.5)]]
+    curves = [
+        learning_curves.Curve(Group("softmax, 2 seeds", 0, ()), two),
+        learning_curves.Curve(Group("other", 1, ()), [[(100, 6.0)]]),
+    ]
+    learning_curves.draw(curves, file, limit=2.0)
+    (axes,) = drawn[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("training step", "validation, nats per token")
+    mean = next(line for line in axes.lines if line.get_label() == "softmax, 2 seeds")
+    assert mean.get_xydata().tolist() == [[150, 4.5], [300, 3.25]]  # the second seed stopped there
+    (shade,) = axes.collections
+    ends = shade.get_paths()[0].vertices
+    assert {tuple(end) for end in ends} == {(150, 4), (150, 5), (300, 3), (300, 3.5)}
+    assert any(line.get_xydata().tolist() == [list(p) for p in two[0]] for line in axes.lines)
+    assert labels_of(drawn[0]) == ["softmax, 2 seeds", "other", "the language's own limit"]
+    (legend,) = drawn[0].legends
+    assert legend.get_title().get_text() == "shade: least and greatest of the seeds"
+
+
+def test_bands_have_tokens_and_intervals(drawn, file):
+    rows = {
+        "a": [
+            [
+                {"band": "unknown", "tokens": 7, "log_perplexity": 2.5, "interval": (2, 4)},
+                {"band": "unseen", "tokens": 40, "log_perplexity": "inf"},
+                {"band": "1-9", "tokens": 1500, "log_perplexity": 3.0},
+            ]
+        ],
+        "b, 2 seeds": [
+            [{"band": "1-9", "tokens": 1500, "log_perplexity": 2.0}],
+            [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
+        ],
+    }
+    bar_plots.bands(bands_of(rows), file, limit={"1-9": 1.5})
+    (axes,) = drawn[0].axes
+    unknown = "<unk>: any\nunknown word\n7 tokens"
+    assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
+    one, other = bars_of(axes)
+    assert [bar.get_height() for bar in one.patches] == [2.5, 0, 3]
+    assert [bar.get_height() for bar in other.patches] == [2.5]
+    np.testing.assert_allclose(spans_of(axes), [[2, 4], [np.nan] * 2, [np.nan] * 2, [2, 3]])
+    assert [bar.get_hatch() for bar in one.patches] == ["///", None, None]
+    assert [text.get_text() for text in axes.texts] == ["2.5", "∞", "3.0", "2.5"]
+    assert "hatched: fewer than 30 tokens" in labels_of(drawn[0])
+    handles = dict(zip(labels_of(drawn[0]), drawn[0].legends[0].legend_handles, strict=True))
+    assert handles["a"].get_hatch() is None  # though its first bar is hatched
+
+
+def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
+    counts = {
+        "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
+        "b": {"number, 1": [(81, 263)]},
+    }
+    bar_plots.accuracy(accuracies_of(counts), file)
+    number, gender = drawn[0].axes
+    assert (number.get_title(), gender.get_title()) == ("number", "gender")
+    assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
+    heights = [bar.get_height() for bars in bars_of(number) for bar in bars.patches]
+    np.testing.assert_allclose(heights, [30, 100 * 81 / 263])
+    # Wilson by hand: (3 + 1.92073) / 13.84146 -+ 1.95996 (2.1 + 0.96036)^(1/2) / 13.84146, and
+    # 2 / (2 + 3.84146) to 1.
+    np.testing.assert_allclose(spans_of(number)[0], [10.779, 60.322], atol=0.002)
+    np.testing.assert_allclose(spans_of(number)[1], [25.53, 36.62], atol=0.01)
+    np.testing.assert_allclose(spans_of(gender), [[34.238, 100]], atol=0.002)
+    # Two runs of different pairs have their counts in the bars, and others below them.
+    assert ticks_of(number) == ["1"] and ticks_of(gender) == ["1\n2 pairs"]
+    assert [text.get_text() for text in number.texts] == ["30\nof 10", "31\nof 263"]
+    assert [text.get_text() for text in gender.texts] == ["100"]
+    assert gender.containers[0].patches[0].get_hatch() == "///"
+    assert labels_of(drawn[0]) == ["a", "b", "chance", "hatched: fewer than 30 pairs"]
+
+
+def test_no_text_is_on_the_line_of_chance(drawn, file):
+    shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
+    bar_plots.accuracy(accuracies_of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
+    (axes,) = drawn[0].axes
+    drawn[0].canvas.draw()
+    (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
+    height = axes.transData.transform((0, chance.get_ydata()[0]))[1]
+    assert chance.get_ydata()[0] == 50
+    for text in axes.texts:
+        box = text.get_window_extent()
+        assert not box.y0 <= height <= box.y1
+
+
+def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
+    counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(1, 2)]}}
+    bar_plots.accuracy(accuracies_of(counts), file)
+    axes = drawn[0].axes[0]
+    (bars,) = bars_of(axes)
+    assert [bar.get_height() for bar in bars.patches] == [65]
+    points = [line.get_ydata() for line in axes.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(points, [[50, 75, 70]])
+    ends = [100 * end for end in significance.binomial_interval(65, 100)]
+    np.testing.assert_allclose(spans_of(axes), [ends])
+    assert ticks_of(axes) == ["all\n100 pairs"]
+
+
+def test_white_covers_no_part_of_an_interval(file):
+    narrow = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0, "interval": (2.9, 3.1)}
+    bar_plots.bands(bands_of({"a": [[narrow]]}), file)
+    dark = imread(file)[:, :, :3].max(axis=-1) < 0.4
+    bar = dark[40:300, 600:1000]  # below the title, beside the axis
+    line = np.flatnonzero(bar[:, bar.sum(axis=0).argmax()])
+    # From cap to cap it is black, without a gap.
+    assert len(line) > 20 and len(line) == line[-1] - line[0] + 1
+
+
+def test_lengths_have_sentences_and_intervals(drawn, file):
+    rows = [OfLength(1, 5, 1200, [20.0], [(15.0, 24.0)])]
+    rows.append(OfLength(6, 10, 1, [30.0], [(math.nan, math.nan)]))
+    translations.draw_by_length(["a"], rows, file)
+    (axes,) = drawn[0].axes
+    assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
+    np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
+
+
+def colour_of(handle):
+    """The colour of bars, of a line with intervals, or of a line."""
+    if hasattr(handle, "patches"):
+        return to_hex(handle.patches[0].get_facecolor())
+    return (handle.lines[0] if hasattr(handle, "lines") else handle).get_color()
+
+
+def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
+    """By hand: "cache" and "softmax" are numbers 0 and 1 by the alphabet, in whatever order."""
+    names = ["softmax", "cache"]
+    learning_curves.draw(
+        [learning_curves.Curve(recipe, [[(1, 2.0)]]) for recipe in of(dict.fromkeys(names))],
+        file,
+        "step",
+    )
+    band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
+    bar_plots.bands(bands_of({name: [[band]] for name in names}), file)
+    rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
+    rows = [OfLength(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
+    translations.draw_by_length(names, rows, file)
+    of_pictures = []
+    for figure in drawn:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        colours = map(colour_of, handles)
+        of_pictures.append(dict(zip(labels, colours, strict=True)))
+    rows = tuple(
+        Row(Runs(name, (2.0,), (), (1.5, 2.5)), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
+        for name in names
+    )
+    trials_picture.draw(Summary(rows, "test", 100, (), {}), file)
+    lines = [line for line in drawn[-1].axes[0].lines if len(line.get_xdata())]
+    of_pictures.append({name: line.get_color() for name, line in zip(names, lines, strict=True)})
+    assert of_pictures == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
+
+
+def test_attention_is_drawn_without_the_escapes_of_moses(drawn, file, monkeypatch):
+    plot_style.attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
+    (axes, _) = drawn[0].axes
+    assert ticks_of(axes) == ["l'", "x"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
+
+
+def test_recipes_of_one_colour_differ_by_their_mark():
+    marks = {(plot_style.colour(number), plot_style.marker(number)) for number in range(36)}
+    assert len(marks) == 36
+
+
+def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
+    points = [
+        sweep.Point(864, Runs("a", (6.0, 6.4))),
+        sweep.Point(13826, Runs("c", (5.0,), (), (4, 6))),
+    ]
+    other = [sweep.Point(864, Runs("d", (7.0,)))]
+    rnn, softmax, tags = of(dict.fromkeys(("rnn", "softmax", "tags")))
+    panels = {
+        "test (7 tokens)": {softmax: points, tags: other},
+        "validation": {tags: other, rnn: [sweep.Point(None, Runs("rnn", (3.0,)))]},
+    }
+    sweep.draw("data.train", panels, file)
+    test, validation = drawn[0].axes
+    assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
+    assert test.get_xlabel() == "sentences of training text"
+    assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
+    np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
+    single = {"test": {softmax: points[1:]}}
+    sweep.draw("data.train", single, file)
+    assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
+    of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
+    assert len({line.get_color() for line in of_tags}) == 1
+    assert labels_of(drawn[0]) == ["softmax", "tags", "rnn"]
+
+
+def draw_everything(name, tmp_path):
+    """A picture of each kind, of a recipe of that name, and of words like it."""
+    word = name.replace("\udce9", "é")  # which no text file has
+    points = [sweep.Point(value, Runs(name, (2.0,))) for value in (1.0, 100.0)]
+    band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
+    recipe = Group(name, 0, ())
+    pictures = {
+        "curves": lambda file: learning_curves.draw(
+            [learning_curves.Curve(recipe, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
+        ),
+        "bands": lambda file: bar_plots.bands({recipe: bar_plots.band_bars([[band]])}, file),
+        "accuracy": lambda file: bar_plots.accuracy(
+            {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
+        ),
+        "spectra": lambda file: rank.draw({name: np.array([1.0, 0.1])}, file, 2),
+        "attention": lambda file: plot_style.attention([word, "b"], [word], np.ones((1, 2)), file),
+        "lengths": lambda file: translations.draw_by_length(
+            [name], [OfLength(1, 5, 3, [20.0], [(1, 30)])], file
+        ),
+        "sweep": lambda file: sweep.draw("size", {word: {recipe: points}}, file),
+    }
+    for picture, draw in pictures.items():
+        draw(tmp_path / f"{picture}.png")
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("name", ["a$_{b$", "a\x1b[31m\udce9"])
+def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
+    texts = []
+    monkeypatch.setattr(
+        plot_style.Figure,
+        "savefig",
+        lambda figure, path, **_: (
+            figure.canvas.draw(),
+            texts.append([text.get_text() for text in figure.findobj(plot_style.Text)]),
+            path.write_bytes(b"drawn"),
+        ),
+    )
+    draw_everything(name, tmp_path)
+    plain = name.replace("\x1b", "\\x1b").replace("\udce9", "\\udce9")
+    assert len(texts) == 7
+    for number, of_picture in enumerate(texts):
+        if number != 4:  # attention, which has words and no names
+            assert any(plain in text for text in of_picture)
+        # Nothing else is mathematics, such as the numbers of logarithmic axes.
+        assert not [text for text in of_picture if "$" in text and name not in text]
+
+
+@pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
+def test_attention(file, source, target):
+    plot_style.attention(source, target, np.full((len(target), len(source)), 0.3), file)
+    assert file.read_bytes().startswith(SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        lambda workdir, file: sweep.report("training.batch", [workdir], file),
+        lambda workdir, file: learning_curves.report([workdir], file),
+        lambda workdir, file: bar_plots.plot_bands([workdir], file),
+        lambda workdir, file: bar_plots.plot_agreement([workdir], file),
+    ],
+    ids=["sweep", "curves", "kept bands", "kept agreement"],
+)
+def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report):
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "folder.png").mkdir()
+    for name, message in (
+        ("picture", r"picture has a suffix that is not known: give one of \.png, "),
+        ("picture.pgn", "picture.pgn has a suffix that is not known"),
+        ("notes/a.png", "notes/a.png cannot be written .*: give a name in a folder that exists"),
+        ("notes/folder/a.png", "notes/folder/a.png cannot be written"),
+        ("folder.png", "folder.png cannot be written .Is a directory"),
+        ("nowhere/a.png", "nowhere/a.png cannot be written .No such file or directory"),
+    ):
+        with pytest.raises(UserError, match=message):
+            report(str(tmp_path / "no run"), str(tmp_path / name))
+    assert (tmp_path / "notes").read_text() == "mine"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path):
+    for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
+        file, again = tmp_path / name, tmp_path / f"again.{name}"
+        for one in (file, again):
+            bar_plots.accuracy(accuracies_of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
+        assert file.read_bytes().startswith(start)
+        assert file.read_bytes() == again.read_bytes()
+    # Text of an SVG stays text, in a size that is readable on a slide.
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert re.search(r"<text [^>]*>softmax, 3 seeds</text>", text)
+    sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", text)]
+    assert min(sizes) >= 10 and max(sizes) >= 14
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(errno.EROFS, UserError), (errno.ENOSPC, OSError), (errno.EDQUOT, OSError)]
+)
+def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind):
+    def fail(self, path, **_):
+        path.write_bytes(b"half")
+        raise OSError(code, os.strerror(code))
+
+    file.write_bytes(b"old")
+    monkeypatch.setattr(plot_style.Figure, "savefig", fail)
+    with pytest.raises(kind, match=os.strerror(code)):
+        bar_plots.accuracy(accuracies_of({"a": {"number": [(1, 2)]}}), file)
+    assert file.read_bytes() == b"old"
+    assert list(file.parent.iterdir()) == [file]

@@ -1,0 +1,169 @@
+"""Runs on a treebank that is no split of theirs: figures, differences and agreement pairs."""
+
+import dataclasses
+import json
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.lab.evaluation.test_agreement import columns
+from tests.lab.training import small
+from zoo import __main__ as commands
+from zoo.data import Conllu, Vocabulary
+from zoo.lab.commands import program
+from zoo.lab.comparison import text_report
+from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import output_files
+from zoo.lab.runs.checkpoints import Checkpoints
+from zoo.lab.runs.workdir import Workdir
+
+# id, form, lemma, part of speech, features, head, relation
+TRAIN = """
+1 les le DET Number=Plur 2 det
+2 maisons maison NOUN Gender=Fem|Number=Plur 3 nsubj
+3 sont être VERB Number=Plur|Person=3 0 root
+4 petites petit ADJ Gender=Fem|Number=Plur 3 amod
+
+1 une un DET Gender=Fem|Number=Sing 2 det
+2 maison maison NOUN Gender=Fem|Number=Sing 3 nsubj
+3 est être VERB Number=Sing|Person=3 0 root
+"""
+OTHER = """
+1 une un DET Gender=Fem|Number=Sing 2 det
+2 fille fille NOUN Gender=Fem|Number=Sing 3 nsubj
+3 est être VERB Number=Sing|Person=3 0 root
+
+1 les le DET Number=Plur 2 det
+2 filles fille NOUN Gender=Fem|Number=Plur 3 nsubj
+3 sont être VERB Number=Plur|Person=3 0 root
+4 petites petit ADJ Gender=Fem|Number=Plur 3 amod
+"""
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Folders of two recipes of two seeds each, with parameters drawn at random."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.conllu").write_text(columns(TRAIN), encoding="utf-8")
+    (tmp_path / "other.conllu").write_text(columns(OTHER), encoding="utf-8")
+    folders = []
+    for name, epochs in (("a", 1), ("b", 2)):
+        for seed in (0, 1):
+            experiment = dataclasses.replace(
+                small.experiment(),
+                data=Conllu("train.conllu", "train.conllu"),
+                vocabulary=Vocabulary(),
+            )
+            training = dataclasses.replace(experiment.training, seed=seed, epochs=epochs)
+            experiment = dataclasses.replace(experiment, training=training)
+            lexicon, _ = experiment.build()
+            workdir = Workdir(f"runs/{name}_{seed}")
+            workdir.claim(experiment)
+            workdir.keep_lexicon(lexicon)
+            generator = np.random.default_rng([seed, epochs])
+            params = examples.random_params(experiment.model, generator, lexicon)
+            checkpoints = Checkpoints(workdir.path / "checkpoints")
+            checkpoints.save("best", 1, {"params": params}, {})
+            checkpoints.close()
+            folders.append(str(workdir.path))
+    return folders
+
+
+def losses_of(folder, seen_only):
+    """Nats per token of the other treebank, word by word; training saw neither fille nor filles."""
+    run = Run.load(folder)
+    text, scores = run.score_corpus(run.given("other.conllu").corpus)
+    words = [run.lexicon.words[word] for word in text.words]
+    losses = [
+        -float(log_prob)
+        for word, log_prob, counted in zip(words, scores.log_prob, scores.counted, strict=True)
+        if counted and not (seen_only and word == "<unk>")
+    ]
+    assert len(losses) == (7 if seen_only else 9)
+    return np.mean(losses), words.count("<unk>")
+
+
+@pytest.mark.slow
+def test_runs_are_compared_with_the_lexicons_that_they_have(runs, said):
+    text_report.report(runs, "other.conllu")
+    text = "\n".join(said)
+    (table,) = [number for number, line in enumerate(text.splitlines()) if "in parts" in line]
+    header, tokens, *rows = (line.split() for line in text.splitlines()[table : table + 4])
+    assert header[-5:] == ["all", "spread", "unknown", "1-9", "seen"]
+    assert tokens == ["tokens", "9", "9", "2", "7", "7"]
+    for row in rows:
+        # As in "softmax, 2 seeds".
+        group = [folder for folder in runs if f"runs/{row[0].rstrip(',')}_" == folder[:-1]]
+        every, unknown = zip(*(losses_of(folder, False) for folder in group), strict=True)
+        seen = [losses_of(folder, True)[0] for folder in group]
+        assert unknown == (2, 2)
+        found = [float(cell) for cell in row[-5:]]
+        spread = np.mean(every) + 2 / 9 * math.log(3)  # two types and <unk> share
+        expected = [np.mean(every), spread, np.mean(seen)]
+        np.testing.assert_allclose([found[0], found[1], found[4]], expected, atol=6e-5)
+    difference = abs(
+        np.mean([losses_of(folder, True)[0] for folder in runs[:2]])
+        - np.mean([losses_of(folder, True)[0] for folder in runs[2:]])
+    )
+    of_seen = text.partition("words seen in training:\n")[2].splitlines()[0]
+    assert f"{difference:.4f} [" in of_seen and "by 2 sentences" in of_seen
+    # fille, whose twin is not in the lexicon, is the subject of est, and filles of sont.
+    assert "pairs:agreement-other.conllu, questions that both of two runs were asked:" in text
+    (result,) = pathlib.Path(runs[0]).glob("results/pairs_*.json")
+    assert json.loads(result.read_text())["figures"]["pairs"] == 2
+
+
+def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path, said):
+    (tmp_path / "plain.txt").write_text("les filles sont petites\n", encoding="utf-8")
+    text_report.report(runs[::2], "plain.txt")
+    assert "pairs:" not in "\n".join(said)
+    assert "data:plain.txt" in said[-1]
+
+
+def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, said):
+    items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
+    (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
+    for state in (None, "carried"):
+        text_report.report(runs[:1], "items.tsv", state=state)
+        assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in said
+    found = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
+    assert sorted(path.name.split(".")[2] for path in found) == ["carried", "sentences"]
+
+
+def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, said):
+    rows = [
+        "\t".join([str(n), word, *"________"]) for n, word in enumerate(["les maisons", "sont"], 1)
+    ]
+    (tmp_path / "joint.conllu").write_text("\n".join([*rows, "", ""]), encoding="utf-8")
+    text_report.report(runs[:1], "joint.conllu")
+    joint = "'les maisons': words with blanks, which the training text has as several words"
+    assert said.count(f"  {joint}: give plain text") == 1
+    assert "" not in said
+
+
+def test_the_command(runs, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(output_files, "WIDTH", 10_000)
+    line = ["zoo", "compare", *runs, "--data", "other.conllu", "--state", "sentences"]
+    monkeypatch.setattr("sys.argv", line)
+    assert program.run(commands.main) == 0
+    output = capsys.readouterr().out
+    assert "data:other.conllu" in output and ", sentences, in parts: nats/token" in output
+    (tmp_path / "words.txt").write_text("fille\nfilles\n", encoding="utf-8")
+    words = ["--add-words", "words.txt", "--spread-unknown", "--unseen-weight"]
+    monkeypatch.setattr("sys.argv", [*line, *words])
+    assert program.run(commands.main) == 0
+    output = capsys.readouterr().out
+    assert "over the 11 words of the lexicon" in " ".join(output.split())
+    assert "words never seen in training:" in output
+    # All types are in the list, so the figure of all words is the one that was called "spread".
+    heads = [line.split() for line in output.splitlines() if "in parts" in line]
+    found = output.split("in parts: nats/token")[1:]
+    plain, wider = (table.splitlines()[2].split() for table in found)
+    assert heads[0][-4:] == ["spread", "unknown", "1-9", "seen"] and heads[1][-2:] == [
+        "mixture",
+        "l",
+    ]
+    assert plain[-4] == wider[-6]

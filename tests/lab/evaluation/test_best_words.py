@@ -1,0 +1,89 @@
+"""The best words of a text are the first of all words in the order of their probabilities."""
+
+import dataclasses
+import pathlib
+
+import jax
+import numpy as np
+import pytest
+
+from tests.lab.training import small
+from tests.lab.training.test_translation import experiment as translation
+from zoo.attention import Luong
+from zoo.data import Corpus
+from zoo.heads import CharLSTM
+from zoo.lab.evaluation import best_words, sentence_scores
+from zoo.lab.evaluation.run import Run
+from zoo.lab.training import tasks
+from zoo.lexicon import Spelling
+
+
+@pytest.mark.parametrize("state", ["sentences", "carried"])
+def test_each_position_by_steps_from_word_to_word(run, state):
+    run = run.with_state(state)
+    corpus = run.read("test")
+    text, states = best_words.states(run, corpus)
+    found = best_words.best_words(run, text, states, 3)
+    model, before, carry = run.experiment.language_model, run.lexicon.boundary_id, None
+    for position, word in enumerate(text.words.tolist()):
+        if carry is None or (state == "sentences" and position in text.starts):
+            carry = model.initial_carry(1)
+            before = run.lexicon.boundary_id
+        inputs = np.array([[before]], np.int32)
+        hidden, _, carry = model.states(run.params, run.tables, inputs, carry)
+        params = model.head_params(run.params)
+        log_probs = np.asarray(model.head.log_probs(params, run.tables["head"], hidden))[0, 0]
+        order = np.argsort(-log_probs, kind="stable")[:3]
+        np.testing.assert_allclose(found.log_prob[position], log_probs[word], rtol=1e-4)
+        np.testing.assert_allclose(found.log_probs[position], log_probs[order], rtol=1e-4)
+        assert found.words[position].tolist() == order.tolist()
+        before = word
+    assert states.predicted.all() and len(text.words) == 5 + 11 + 7
+
+
+def test_a_small_lexicon_has_fewer_words(run):
+    text, states = best_words.states(run, Corpus("a text", [["le", "chat"]]))
+    found = best_words.best_words(run, text, states, 1000)
+    assert found.words.shape == (3, len(run.lexicon))
+    np.testing.assert_allclose(np.exp(found.log_probs).sum(-1), 1, rtol=1e-5)
+
+
+def untrained(experiment):
+    task = tasks.prepare(experiment)
+    lexicons = [*task.lexicons.values()]
+    model = experiment.model
+    params = model.init(jax.random.key(1), *lexicons)
+    tables = model.evaluation_tables(*lexicons)
+    path = pathlib.Path("nowhere")
+    others = tuple(lexicons[1:])
+    return Run(path, experiment, lexicons[0], params, tables, 0, others=others)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["forward", "source_reversed", "target_reversed"])
+def test_translations_have_the_scores_of_evaluation(order):
+    recipe = translation()
+    model = dataclasses.replace(recipe.model, attention=Luong(), order=order)
+    run = untrained(dataclasses.replace(recipe, model=model))
+    corpus = best_words.first_sentences(run.read("test"), 9)
+    assert len(corpus.sentences) == len(corpus.source_text.sentences) == 9
+    text, scores = run.score_corpus(corpus)
+    again, states = best_words.states(run, corpus)
+    found = best_words.best_words(run, again, states)
+    np.testing.assert_array_equal(again.words, text.words)
+    np.testing.assert_allclose(found.log_prob, scores.log_prob, rtol=1e-4, atol=1e-5)
+    assert found.words.shape == (len(text.words), 5)
+
+
+@pytest.mark.slow
+def test_a_head_that_spells_has_no_list_of_words():
+    model = dataclasses.replace(
+        small.MODEL, head=CharLSTM(Spelling(longest=4), size=3, letter_size=2)
+    )
+    run = untrained(small.experiment(model))
+    corpus = best_words.first_sentences(run.read("validation"), 2)
+    text, states = best_words.states(run, corpus)
+    found = best_words.best_words(run, text, states)
+    assert found.words.shape == found.log_probs.shape == (len(text.words), 0)
+    expected, _ = sentence_scores.word_log_probs(run, corpus.sentences, "the text")
+    assert np.isfinite(found.log_prob).all() and len(found.log_prob) == len(expected)

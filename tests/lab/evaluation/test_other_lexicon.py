@@ -1,0 +1,235 @@
+"""Words that were not there in training, scored by models that know letters."""
+
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import evaluate
+from tests.lab.training import small
+from tests.marks import slow
+from zoo import __main__ as commands
+from zoo import priors
+from zoo.cores import NGram
+from zoo.data import Text
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import CharCNN, Concat, Features, Lookup
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
+from zoo.lab.commands import program
+from zoo.lab.evaluation import passport, scored_texts
+from zoo.lab.evaluation.run import Run, listed_words
+from zoo.lab.evaluation.scored_texts import ScoredText
+from zoo.layers.char_convolution import Convolution
+from zoo.lexicon import Lexicon
+from zoo.lexicon.spelling import Spelling
+from zoo.models import LanguageModel
+
+TRAIN = "le chat dort .\nles chats dorment .\nle chien voit le chat .\n"
+TEST = "le zèbre dort .\nle chien voit les zébus .\n"
+SPELLING = Spelling(unit="characters", longest=5)
+LETTERS = CharCNN(size=4, network=Convolution(SPELLING, letter_size=3, widths=(2,)))
+FEATURES = {"features": (priors.TopWords(count=3),), "background": priors.Unigram(smoothing=0.5)}
+HEADS = {
+    "cnn": CNNSoftmax(Convolution(SPELLING, letter_size=3, widths=(2,)), correction=2),
+    "lstm": CharLSTM(SPELLING, size=6, letter_size=3),
+    "features": LogLinear(),
+}
+
+
+def trained_in(folder, embedding, head, **vocabulary):
+    """The work directory of a run, trained for an epoch."""
+    (folder / "train.txt").write_text(TRAIN, encoding="utf-8")
+    (folder / "test.txt").write_text(TEST, encoding="utf-8")
+    train = str(folder / "train.txt")
+    experiment = Experiment(
+        data=Text(train=train, validation=train, tests=(str(folder / "test.txt"),)),
+        vocabulary=Vocabulary(**vocabulary),
+        model=LanguageModel(embedding, NGram(size=7), head),
+        training=Training(batch=2, length=4, epochs=1),
+        evaluation=Evaluation(state="sentences", batch=2, length=6),
+    )
+    return small.run_in(folder / "workdir", experiment)
+
+
+# Of features, the commands do what they do of letters: the head without spellings stands for it.
+@pytest.fixture(scope="module", params=["cnn", *slow("lstm", "features")])
+def open_workdir(request, tmp_path_factory):
+    """The work directory of a run of an open head, trained for an epoch."""
+    folder, head = tmp_path_factory.mktemp(request.param), HEADS[request.param]
+    if request.param == "features":
+        return trained_in(folder, Features(size=3), head, **FEATURES)
+    return trained_in(folder, Concat((Lookup(size=3), LETTERS)), head)
+
+
+@pytest.fixture
+def words_file(tmp_path):
+    """Words of the text and another, one twice, with a blank line."""
+    path = tmp_path / "words.txt"
+    path.write_text("zèbre\nle\ndort\n.\n\nles\nzébus\nchien\nle\nvoit\nours\n", encoding="utf-8")
+    return path
+
+
+def test_marks_of_sentences_are_not_words_of_a_list(words_file):
+    """As vocabularies of SRILM have them; unless the lexicon has one as a word of its text."""
+    words = ("</s>", "<unk>", "le", "<eos>")
+    lexicon = Lexicon(words, np.ones(4, int), unknown="<unk>", boundary="</s>")
+    words_file.write_text("<s>\n</s>\n<unk>\n<eos>\n<pad>\nle\nzébus\n", encoding="utf-8")
+    assert [*listed_words(str(words_file), lexicon)] == ["<eos>", "le", "zébus"]
+
+
+@pytest.mark.slow
+def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
+    trained = Run.load(open_workdir)
+    run = trained.with_lexicon(str(words_file))
+    assert run.lexicon.words[:2] == ("</s>", "<unk>")
+    assert run.lexicon.words[2:] == (
+        "zèbre",
+        "le",
+        "dort",
+        ".",
+        "les",
+        "zébus",
+        "chien",
+        "voit",
+        "ours",
+    )
+    assert run.lexicon.letters == trained.lexicon.letters
+    assert run.lexicon.counts[run.lexicon.ids["le"]] == 3
+    corpus = run.read("test")
+    text, scores = run.score_corpus(corpus)
+    figures = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
+    assert figures["out_of_vocabulary"] == 0
+    assert figures["figures"]["unseen"]["tokens"] == 2
+    assert figures["figures"]["unseen"]["rate"] == 2 / 12
+    unseen = np.isin(text.words, [run.lexicon.ids["zèbre"], run.lexicon.ids["zébus"]])
+    mean = -scores.log_prob[unseen].mean()
+    np.testing.assert_allclose(figures["figures"]["unseen"]["log_perplexity"], mean, rtol=1e-5)
+    before = trained.score_corpus(trained.read("test"))
+    old = scored_texts.passport_of(ScoredText(trained, "test", corpus, *before))
+    assert old["out_of_vocabulary"] == 2
+    assert old["out_of_vocabulary_rate"] == 2 / 10
+    assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
+    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in scored_texts.describe(old)
+    assert old["figures"]["unseen"]["tokens"] == 0
+    assert old["lexicon"]["words"] != figures["lexicon"]["words"]
+    assert passport.file_of(run, figures) != passport.file_of(trained, old)
+    if old["notes"]:  # "dorment" has more than five letters, and is not in the file
+        assert old["notes"]["words cut by the head"] == 1
+        assert figures["notes"]["words cut by the head"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("open_workdir", ["lstm"], indirect=True)
+def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_workdir, words_file):
+    """Over all spellings; over a lexicon, all change by one number a position."""
+    trained = Run.load(open_workdir)
+    run = trained.with_lexicon(str(words_file))
+    corpus = dataclasses.replace(run.read("test"), sentences=[["le", "chien", "voit"]])
+    one, other = (r.score_corpus(corpus)[1].log_prob for r in (trained, run))
+    np.testing.assert_allclose(one, other, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", str(open_workdir), *arguments])
+        return program.run(evaluate.main), *capsys.readouterr()
+
+    code, output, _ = call("--split", "test", "--lexicon", str(words_file))
+    assert code == 0
+    assert "unseen in training: 2 tokens" in output
+    spells = "CharLSTM" in Run.load(open_workdir).experiment.model.head.__repr__()
+    code, output, errors = call("--split", "test", "--renormalise")
+    names = sorted(path.name for path in (open_workdir / "results").glob("*.json"))
+    if not spells:
+        assert code == 2 and "leave out --renormalise" in errors
+        assert len(names) == 1
+        return
+    assert code == 0 and "over all spellings" in output
+    assert [name for name in names if "renormalised" in name] == [
+        "test.sentences.renormalised.json"
+    ]
+    found = json.loads((open_workdir / "results" / "test.sentences.renormalised.json").read_text())
+    assert "words of the lexicon" in found["normalised_over"]
+    # Part of the mass is on spellings that are no words.
+    figures = found["figures"]
+    assert figures["log_perplexity"] < figures["log_perplexity_over_all_spellings"]
+    plain = Run.load(open_workdir)
+    _, scores = plain.score_corpus(plain.read("test"))
+    np.testing.assert_allclose(
+        figures["log_perplexity_over_all_spellings"], scores.log_perplexity, rtol=1e-5
+    )
+
+
+def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
+    arguments = [str(open_workdir), "--spell", "--count", "3", "--prompt", "le ours"]
+    monkeypatch.setattr(sys, "argv", ["zoo", "generate", *arguments])
+    spells = isinstance(Run.load(open_workdir).experiment.model.head, CharLSTM)
+    assert program.run(commands.main) == (0 if spells else 2)
+    output, errors = capsys.readouterr()
+    assert [line[:7] for line in output.splitlines()] == ["le ours"] * (3 * spells)
+    assert ("leave --spell out" in errors) != spells
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, monkeypatch, capsys):
+    workdir = trained_in(tmp_path, Lookup(size=7), Softmax(tied=tied), minimum_count=2)
+    trained = Run.load(workdir)
+    new = ("zèbre", "zébus", "dorment")
+    file = tmp_path / "all.txt"
+    file.write_text("\n".join((*new, *trained.lexicon.words)), encoding="utf-8")
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", str(workdir), *arguments])
+        return program.run(evaluate.main), *capsys.readouterr()
+
+    code, output, _ = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
+    assert code == 0
+    assert f"normalised over the {len(trained.lexicon) + 3} words of the lexicon" in output
+    (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread.json")
+    found = json.loads(path.read_text())
+    assert found["notes"] == {"words that share the unknown word's probability": 4}
+    # Words that the run does not know, in the file or not, have a quarter of <unk>'s each.
+    text, scores = trained.score_corpus(trained.read("test"))
+    unknown = ~text.known
+    wanted = (-scores.log_prob.sum() + unknown.sum() * np.log(4)) / scores.tokens
+    np.testing.assert_allclose(found["figures"]["log_perplexity"], wanted, rtol=1e-5)
+    is_new = [word in new for sentence in trained.read("test").sentences for word in sentence]
+    assert found["figures"]["unseen"]["tokens"] == sum(is_new) == 2
+    # One was in the training text, once, and is <unk> to the run all the same.
+    spread = Run.load(workdir).with_lexicon(str(file), spread=True)
+    np.testing.assert_array_equal(spread.lexicon.occurrences(new), [0, 0, 1])
+
+    # Or by their letters: as many nats in all for the class, each word's by its spelling.
+    code, _, _ = call("--split", "test", "--lexicon", str(file), "--spread-letters", "3")
+    (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread-letters-3.json")
+    by_letters = json.loads(path.read_text())
+    assert (code, by_letters["spread_unknown"], by_letters["spread_letters"]) == (0, True, 3)
+    assert "spread_letters" not in found
+    assert by_letters["normalised_over"] == found["normalised_over"]
+    assert by_letters["figures"]["log_perplexity"] != found["figures"]["log_perplexity"]
+    parts = Run.load(workdir).with_lexicon(str(file), True, letters=3).tables["head"]["log_share"]
+    np.testing.assert_allclose(np.exp(np.sort(parts)[:4]).sum(), 1, rtol=1e-5)
+
+    code, _, errors = call("--split", "test", "--spread-unknown")
+    assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
+    file.write_text("zèbre\nle\n", encoding="utf-8")
+    code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
+    assert code == 2 and "are missing, such as" in errors
+
+
+@pytest.mark.slow
+def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_path, words_file):
+    head = CNNSoftmax(
+        Convolution(SPELLING, letter_size=3, widths=(2,)),
+        sampled=NCE(noise=UnigramNoise(smoothing=0.0), samples=3),
+    )
+    run = Run.load(trained_in(tmp_path, LETTERS, head, minimum_count=2))
+    new = run.with_lexicon(str(words_file))
+    assert not new.lexicon.counts.all()
+    _, scores = new.score_corpus(new.read("test"))
+    assert np.isfinite(scores.log_prob).all()

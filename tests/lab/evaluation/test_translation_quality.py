@@ -1,0 +1,92 @@
+"""Scores of translations, their intervals and tests, against sacrebleu's own scores of texts."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from zoo.lab.evaluation import translation_quality
+
+WORDS = [f"{first}{second}" for first in "abcdef" for second in "klmno"]
+
+
+def texts(generator, count, errors=()):
+    """References of 5 to 12 words, and a list of hypotheses for each rate of wrong words."""
+    references = [[*generator.choice(WORDS, length)] for length in generator.integers(5, 13, count)]
+    systems = [
+        [
+            [generator.choice(WORDS) if generator.random() < rate else word for word in words]
+            for words in references
+        ]
+        for rate in errors
+    ]
+    return references, *([" ".join(words) for words in lines] for lines in systems)
+
+
+def result(lines, references):
+    """What `translation_quality.read` gives of hypotheses."""
+    data = translation_quality.passport.data_of("", references)
+    split = {"kind": "translation", "split": "test", "data": data, "policies": {}}
+    return {**split, "tokenizer": "none", "tokens": len(lines)}, lines
+
+
+@pytest.fixture
+def rows_of(monkeypatch):
+    """Rows of `compare` without the check that figures are of one quantity."""
+    monkeypatch.setattr(translation_quality, "check_results", lambda *_: None)
+
+    def rows(references, *systems, samples=200):
+        results = [result(lines, references) for lines in systems]
+        names = [f"run {number}" for number in range(len(systems))]
+        return translation_quality.compare(names, results, references, samples)
+
+    return rows
+
+
+def test_sums_of_statistics_have_the_score_of_the_text():
+    references, one = texts(np.random.default_rng(1), 30, [0.3])
+    references = [" ".join(words) for words in references]
+    drawn = [3, 3, 7, 11, 28, 0]
+    for metric in translation_quality.metrics("none").values():
+        counts = translation_quality.statistics(metric, one, references)
+        figure = translation_quality.figure_of(metric)
+        expected = [
+            metric.corpus_score([one[n] for n in rows], [[references[n] for n in rows]]).score
+            for rows in (range(30), drawn)
+        ]
+        found = figure(np.stack([counts.sum(0), counts[drawn].sum(0)]))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_p_is_the_share_of_exchanges_of_whole_sentences_with_as_large_a_difference(rows_of):
+    references, one, other = texts(np.random.default_rng(6), 8, [0.3, 0.4])
+    lines = [" ".join(words) for words in references]
+    (_, row) = rows_of(references, one, other, samples=2000)
+    for name, metric in translation_quality.metrics("none").items():
+        differences = []
+        for exchange in itertools.product((False, True), repeat=8):
+            swapped = [*zip(exchange, one, other, strict=True)]
+            first = [b if swap else a for swap, a, b in swapped]
+            second = [a if swap else b for swap, a, b in swapped]
+            scores = [metric.corpus_score(text, [lines]).score for text in (first, second)]
+            differences.append(abs(scores[0] - scores[1]))
+        expected = np.mean(np.array(differences) >= differences[0] - 1e-9)
+        assert 0.01 < expected < 0.8
+        assert row[name]["p"] == pytest.approx(expected, abs=0.035)
+
+
+def test_one_run_has_an_interval_of_sentences_drawn_anew(rows_of):
+    references, one = texts(np.random.default_rng(5), 25, [0.3])
+    lines = [" ".join(words) for words in references]
+    (row,) = rows_of(references, one, samples=200)
+    generator = np.random.default_rng(9)
+    for name, metric in translation_quality.metrics("none").items():
+        scores = []
+        for _ in range(200):
+            rows = generator.integers(25, size=25)
+            text = [one[n] for n in rows], [[lines[n] for n in rows]]
+            scores.append(metric.corpus_score(*text).score)
+        expected = np.quantile(scores, (0.025, 0.975))
+        assert row[name]["p"] is None
+        # Of two times 200 draws: an end is off by some hundredths of the width.
+        np.testing.assert_allclose(row[name]["interval"], expected, atol=np.ptp(expected) / 5)

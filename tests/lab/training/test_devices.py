@@ -1,0 +1,136 @@
+"""1, 2 and 4 devices give the same numbers; with SGD, for Adam hides wrong scales."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests.lab.training import recipes, small
+from zoo.lab.training.devices import Devices, PmapDevices
+from zoo.lab.training.step import TrainState
+from zoo.optimizers import SGD
+
+# Sentences so few and short that some batch rows end early.
+FEW = {"sentences": 9, "length": 4, "epochs": 3, "shuffle": True}
+SHORT = {"epochs": 1, "shuffle": True}
+
+
+def trained(folder, devices, recipe):
+    """(trainer, progress) of a run on so many devices."""
+    trainer = small.trainer(recipe, folder, devices)
+    return trainer, trainer.train()
+
+
+def assert_close(expected, found, **tolerance):
+    """Of two trainers: the same ends but for rounding."""
+    one, other = (small.last_state(trainer)[1] for trainer in (expected, found))
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, **{"atol": 3e-6} | tolerance),
+        (one.params, one.carry),
+        (other.params, other.carry),
+    )
+
+
+SLOW = [
+    ("softmax", (2, 4), FEW),
+    ("log-linear", (2, 4), FEW),
+    ("background", (2,), FEW),
+    ("background", (2,), FEW | {"state": "sentences"}),
+    ("rows", (2, 4), FEW | {"clip": 0.1}),
+    ("pairs", (2, 4), SHORT),
+    ("digits", (2,), SHORT | {"optimizer": SGD(0.4)}),
+    ("digits by rows", (2,), SHORT),
+    # Masks of words and states, windows and averages.
+    ("regularised", (2, 4), {"rtol": 1e-3, "atol": 2e-5}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts", "settings"),
+    [
+        ("softmax", (4,), FEW | {"state": "sentences"}),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
+    ],
+)
+def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, kind, counts, settings):
+    tolerance = {name: settings[name] for name in ("rtol", "atol") if name in settings}
+    training = {name: value for name, value in settings.items() if name not in tolerance}
+    recipe = recipes.recipe(kind, **training)
+    alone, progress_alone = trained(tmp_path / "1", 1, recipe)
+    if "sentences" in training:
+        batches = alone.task.batches(0)
+        real = (batches[len(batches) - 1].positions >= 0).sum(axis=1)
+        assert real.min() == 0 < real.max()  # the last batch has a batch row without words
+    start, end = alone.initial_state(), small.last_state(alone)[1]
+    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, end.params)
+    assert min(jax.tree.leaves(moved)) > 1e-5
+    for count in counts:
+        several, progress = trained(tmp_path / str(count), count, recipe)
+        assert_close(alone, several, **tolerance)
+        np.testing.assert_allclose(progress.validations, progress_alone.validations, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
+    recipe = small.experiment(**FEW)
+    whole, _ = trained(tmp_path / "whole", 1, recipe)
+    first = small.trainer(small.with_settings(recipe, "training.epochs=1"), tmp_path / "run", 4)
+    first.train()
+    # What ended after one epoch goes on as if it had been interrupted there.
+    manager = small.Checkpoints(tmp_path / "run" / "checkpoints")
+    step, state, progress = manager.restore("last", first.initial_state())
+    manager.save("last", step, state, progress | {"finished": False})
+    manager.close()
+    second, _ = trained(tmp_path / "run", 2, recipe)
+    assert_close(whole, second)
+
+
+def state_of(carry):
+    """A state of two parameters and a carry."""
+    params = {"a": np.arange(6.0, dtype=np.float32).reshape(2, 3), "b": np.float32(3)}
+    return TrainState(params, (), carry, np.int32(7))
+
+
+def test_rows_go_to_the_devices_and_back():
+    devices = PmapDevices(4, batch=8)
+    carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
+    split = devices.split({"a": carry, "b": np.arange(8)})
+    assert split["a"].shape == (4, 2, 3) and split["b"].shape == (4, 2)
+    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(1, 2, 3)]
+    np.testing.assert_array_equal(np.asarray(split["a"]).reshape(8, 3), carry)
+    state = small.on_devices(state_of(carry), devices)
+    assert state.carry.shape == (4, 2, 3) and state.params["a"].shape == (2, 3)
+    jax.tree.map(np.testing.assert_array_equal, small.on_host(state, devices), state_of(carry))
+    tables = {"a": np.arange(3.0)}
+    np.testing.assert_array_equal(devices.first(devices.place(tables))["a"], tables["a"])
+
+
+def test_a_state_is_seen_by_checkpoints_without_a_copy():
+    devices = PmapDevices(2, batch=4)
+    state = small.on_devices(state_of(np.zeros((4, 3), np.float32)), devices)
+    whole = devices.whole(state)
+    for kept, own in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
+        assert [shard.data.unsafe_buffer_pointer() for shard in kept.addressable_shards] == [
+            shard.data.unsafe_buffer_pointer() for shard in own.addressable_shards
+        ]
+
+
+@pytest.mark.parametrize("kind", [Devices, PmapDevices])
+def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
+    """Results are read, and batches and the next epoch's carry are placed, without compiling."""
+    devices = kind(1 if kind is Devices else 4, batch=8)
+    carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
+    results = devices.place({"loss": np.float32(2.5), "tokens": np.float32(7)})
+    empty = devices.empty(lambda: jax.numpy.ones((8, 3)))
+    first = empty()
+    with small.compilations() as compiled:
+        assert devices.first(results) == {"loss": 2.5, "tokens": 7}
+        again, batch = empty(), devices.split(carry)
+    assert not compiled
+    assert again.sharding.is_equivalent_to(batch.sharding, batch.ndim)
+    np.testing.assert_array_equal(np.asarray(again), np.asarray(first))
+    np.testing.assert_array_equal(np.asarray(batch).reshape(8, 3), carry)
+    assert devices.split(()) == ()  # a core that carries nothing
+
+
+def test_no_number_takes_all_devices():
+    assert PmapDevices(0, batch=8).count == 4

@@ -1,0 +1,61 @@
+"""Every config's training step lowers for accelerators that are not here."""
+
+import jax
+import numpy as np
+import pytest
+
+import configs
+from benchmarks import step_shapes
+from tests.lab.training import small
+from tests.repository.test_configs import shrunk
+from zoo.lab.training.loop import Trainer
+
+PLATFORMS = ("tpu", "cuda")
+# One of each way to train; the others in make test-all.
+AT_ONCE = {"micro_log_linear", "lm1b_lstm_2048_512"}
+CASES = [
+    name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.slow)
+    for name in configs.names()
+]
+SIZE = 793_471  # words of the 1 Billion Word benchmark
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_step_of_a_config_lowers(name, tmp_path):
+    recipe = shrunk(configs.load(name), tmp_path)
+    trainer = small.trainer(recipe, tmp_path / "run")
+    found = step_shapes.of_trainer(trainer)
+    exported = found.lowered(*PLATFORMS)
+    assert exported.platforms == PLATFORMS
+    # What comes out is what goes in again.
+    count = len(jax.tree.leaves(found.arguments[0]))
+    assert [str(aval) for aval in exported.out_avals[:count]] == [
+        str(aval) for aval in exported.in_avals[:count]
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in configs.names() if name.startswith("lm1b")])
+@pytest.mark.slow
+def test_the_step_of_a_billion_words_lowers_at_its_full_size(name):
+    recipe = configs.load(name)
+    found = step_shapes.of_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
+    assert found.lowered(*PLATFORMS).platforms == PLATFORMS
+    table = max(leaf.shape for leaf in jax.tree.leaves(found.arguments[0].params))
+    assert table[0] == SIZE or "cnn_softmax" in name or "char" in name or "cnn_inputs" in name
+
+
+def test_shapes_of_a_step_are_those_of_the_trainer(tmp_path):
+    recipe = small.experiment()
+    trainer: Trainer = small.trainer(recipe, tmp_path / "run")
+    of_trainer = step_shapes.of_trainer(trainer)
+    alone = step_shapes.of_language_model(recipe, trainer.task.lexicon)
+    assert jax.tree.map(str, of_trainer.arguments) == jax.tree.map(str, alone.arguments)
+    halved = step_shapes.of_language_model(recipe, trainer.task.lexicon, devices=2)
+    assert halved.arguments[2].inputs.words.shape == (2, 5)
+    assert {leaf.shape[0] for leaf in jax.tree.leaves(halved.arguments[0].carry)} == {2}
+
+
+def test_a_ranked_lexicon_is_zipf_s():
+    words = step_shapes.ranked_lexicon(7)
+    assert len(words) == 7 and words.boundary_id == 0
+    np.testing.assert_array_equal(words.counts[:4], [10**8, 5 * 10**7, 33333334, 25 * 10**6])

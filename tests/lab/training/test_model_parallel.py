@@ -1,0 +1,325 @@
+"""Every mesh of devices, (data, model), gives the same training; with SGD, for Adam hides wrong
+scales."""
+
+import dataclasses
+import signal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.lab.training import small, test_translation
+from zoo import heads
+from zoo.attention import Luong
+from zoo.base.arrays.sharded_functions import path_name
+from zoo.cores import LSTM
+from zoo.data import Buckets
+from zoo.embeddings import Lookup
+from zoo.errors import Interrupted, UserError
+from zoo.lab.runs.workdir import Workdir
+from zoo.lab.training.devices import MeshDevices
+from zoo.lab.training.step import TrainState
+from zoo.models import SequenceToSequence
+from zoo.optimizers import SGD, Adagrad, Adam
+
+# Of 12 words, and of 15 features, by which no mesh here divides.
+HEADS = {
+    "softmax": {"model": small.MODEL},
+    "log-linear": small.MODELS["log-linear"],
+    "sampled": {"head": heads.NCE(samples=5)},
+    "adaptive": {"head": heads.AdaptiveSoftmax(cutoffs=(4, 8), division=2)},
+    "mixture": {"head": heads.MixtureOfSoftmaxes(components=3)},
+}
+
+
+def recipe_of(name="softmax", model=1, **training):
+    """Nine short sentences, with dropout on."""
+    settings = dict(HEADS[name])
+    if "head" in settings:
+        settings["model"] = dataclasses.replace(small.MODEL, head=settings.pop("head"))
+    settings |= {"sentences": 9, "length": 4, "epochs": 2, "shuffle": True} | training
+    recipe = small.experiment(**settings)
+    return small.with_settings(recipe, f"parallel.model={model}")
+
+
+def trained(folder, devices, name="softmax", model=1, **training):
+    """(the last arrays, the progress) of a run over devices."""
+    trainer = small.trainer(recipe_of(name, model, **training), folder, devices)
+    progress = trainer.train()
+    return small.last_state(trainer)[1], progress
+
+
+def check_equal(found, expected):
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=5e-6),
+        (found[0].params, found[0].carry, found[0].optimizer_state),
+        (expected[0].params, expected[0].carry, expected[0].optimizer_state),
+    )
+    assert found[1].best == pytest.approx(expected[1].best, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """{name of a head: what one device gives}, as it is asked for."""
+    found = {}
+
+    def of(name="softmax"):
+        if name not in found:
+            found[name] = trained(tmp_path_factory.mktemp("alone"), 1, name)
+        return found[name]
+
+    return of
+
+
+# (devices along the data axis, devices along the model axis); with one along that: test_devices.py
+MESHES = [(1, 2), (2, 2), (1, 4)]
+FEW = {("softmax", 2, 2)}
+
+
+CASES = [
+    pytest.param(*case, marks=() if case in FEW else (pytest.mark.slow,))
+    for case in ((name, *mesh) for name in HEADS for mesh in MESHES)
+    if case != ("log-linear", 1, 4)  # 4 divides neither 15 nor 6 nor 7
+]
+
+
+@pytest.mark.parametrize(("name", "data", "model"), CASES)
+def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model):
+    check_equal(trained(tmp_path / "mesh", data * model, name, model), alone(name))
+
+
+@pytest.mark.parametrize(
+    ("data", "model", "optimizer"),
+    [
+        (2, 2, Adagrad(0.5)),
+        (1, 4, SGD(1.0)),
+        (1, 2, Adam()),
+        (1, 3, Adagrad(0.5)),
+    ],
+)
+@pytest.mark.slow
+def test_rows_are_updated_where_they_lie(tmp_path, data, model, optimizer):
+    options = {"optimizer": optimizer, "row_sparse": True, "clip": 0.5, "batch": 12}
+    found = trained(tmp_path / "mesh", data * model, "sampled", model, **options)
+    check_equal(found, trained(tmp_path / "alone", 1, "sampled", **options))
+    # What the optimiser keeps of a table lies as the table does.
+    new = small.trainer(recipe_of("sampled", model, **options), tmp_path, data * model)
+    for leaf in jax.tree.leaves(begun(new).optimizer_state["rows"]):
+        assert leaf.addressable_shards[0].data.shape[0] == 12 // model
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [((1, 4), (1, 2)), ((2, 2), (1, 1)), ((1, 1), (2, 2)), ((4, 1), (1, 4))],
+)
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_mesh(tmp_path, alone, before, after):
+    """Interrupted within an epoch, its dropout and the order of its sentences too."""
+    folder = tmp_path / "run"
+    first = small.trainer(recipe_of(model=before[1]), folder, before[0] * before[1])
+    first._stop = signal.SIGTERM  # after the first step
+    with pytest.raises(Interrupted, match="after step 1"):
+        first.train()
+    check_equal(trained(folder, after[0] * after[1], model=after[1]), alone())
+
+
+def begun(trainer):
+    """The state that a trainer would take its first step with."""
+    checkpoints = small.Checkpoints(trainer.workdir / "checkpoints")
+    try:
+        trainer._begin(checkpoints)
+        return trainer.state
+    finally:
+        checkpoints.close()
+
+
+@pytest.mark.parametrize(("name", "data", "model"), CASES)
+def test_all_meshes_start_with_the_same_values(tmp_path, name, data, model):
+    """To the bit: what is drawn in parts is what one device draws."""
+    recipe = recipe_of(name, model, optimizer=Adam(), average=0.9)
+    trainer = small.trainer(recipe, tmp_path, data * model)
+    state = small.on_host(begun(trainer), trainer.devices)
+    jax.tree.map(np.testing.assert_array_equal, state, trainer.initial_state())
+
+
+def test_a_run_starts_on_a_mesh_with_values_of_another_run(tmp_path):
+    first = small.run_in(tmp_path / "first", recipe_of(epochs=1))
+    recipe = dataclasses.replace(recipe_of(model=2, seed=3), init_from=str(first))
+    trainer = small.trainer(recipe, tmp_path / "second", 4)
+    Workdir(tmp_path / "second").claim(recipe)
+    taken = trainer._read_start().params
+    assert {*taken} == {"embedding", "core", "head"}
+    state = begun(trainer)
+    jax.tree.map(np.testing.assert_array_equal, state.params, taken)
+    assert state.params["head"]["weights"].addressable_shards[0].data.shape == (6, 7)
+
+
+ROWS, COLUMNS = 4096, 64
+
+
+def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
+    """On no device as much as the whole of it, which is a megabyte, and not on the host either."""
+    head = heads.Softmax()
+    lexicon = examples.plain_lexicon(ROWS)
+
+    def initial_state(key, taken):
+        params = {"head": head.init(key, COLUMNS, lexicon), **taken}
+        moments = jax.tree.map(jnp.zeros_like, params)
+        return TrainState(params, moments, jnp.zeros((4, 3)), jnp.zeros((), jnp.int32))
+
+    key = jax.random.key(0)
+    shapes = jax.eval_shape(initial_state, key, {})
+    axes = {"head/weights": head.parameter_axes["weights"], "head/bias": ("words",)}
+    meshes = [MeshDevices(4, 4, model, shapes, axes, [ROWS]) for model in (4, 2)]
+    table = ROWS * COLUMNS * 4
+    draw = jax.jit(initial_state, out_shardings=meshes[0].layouts(shapes))
+    found = draw.lower(key, {}).compile().memory_analysis()
+    assert found.output_size_in_bytes < 0.6 * table
+    assert found.temp_size_in_bytes < table  # three arrays of a part's size, where none is fused
+    state = meshes[0].drawn(initial_state, key, {})
+    expected = jax.device_get(state)
+    largest = []
+    put = np.asarray
+
+    def counted(array, *arguments, **options):
+        result = put(array, *arguments, **options)
+        largest.append(result.nbytes)
+        return result
+
+    checkpoints = small.Checkpoints(tmp_path / "checkpoints")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "asarray", counted)
+        checkpoints.save("last", 1, meshes[0].whole(state), {})
+        assert largest and max(largest) == table // 4
+        _, restored, _ = checkpoints.restore("last", meshes[1].laid_out(shapes))
+    checkpoints.close()
+    assert max(largest) == table // 2
+    placed = meshes[1].restored(TrainState(*restored))
+    shards = placed.params["head"]["weights"].addressable_shards
+    assert {shard.data.shape for shard in shards} == {(ROWS // 2, COLUMNS)}
+    jax.tree.map(np.testing.assert_array_equal, placed, expected)
+
+
+def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
+    recipe = recipe_of("sampled", 4, optimizer=Adam(), average=0.9)
+    trainer = small.trainer(recipe, tmp_path, 4)
+    state = small.on_devices(trainer.initial_state(), trainer.devices)
+    rows = {
+        path_name(path): leaf.addressable_shards[0].data.shape
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+        if leaf.shape[:1] == (12,)
+    }
+    # Parameters, two moments and an average of the embedding, and of weights and biases.
+    assert sorted(rows.values()) == 4 * [(3,)] + 4 * [(3, 6)] + 4 * [(3, 7)]
+    tables = trainer.devices.place_tables(trainer.task.tables)["head"]
+    assert {leaf.addressable_shards[0].data.shape for leaf in tables.values()} == {(3,)}
+    back = small.on_host(state, trainer.devices)
+    jax.tree.map(np.testing.assert_array_equal, back, trainer.initial_state())
+
+
+def test_what_does_not_divide_is_said(tmp_path):
+    told = small.trainer(recipe_of("log-linear", 2), tmp_path, 4).summary()
+    assert told.endswith(
+        "4 device(s) as 2 (data) x 2 (model), whose model axis does not divide the rows of "
+        "embedding/table [15, 6], cut by columns; head/bias [15], whole on every device; "
+        "head/weights [15, 7], whole on every device"
+    )
+
+
+def test_a_mesh_that_shares_out_nothing_is_refused(tmp_path):
+    with pytest.raises(
+        UserError, match=r"parallel.model=4 divides neither .* embedding/table \[15"
+    ):
+        small.trainer(recipe_of("log-linear", 4), tmp_path, 4)
+
+
+@pytest.mark.parametrize("model", [2, 4])
+@pytest.mark.slow
+def test_encoder_decoders_are_trained_on_a_mesh(tmp_path, model):
+    """Their sources have a lexicon of their own, whose rows are shared out too."""
+    core = LSTM(size=4, dropout=0.3)
+    recipe = test_translation.experiment(
+        SequenceToSequence(Lookup(4, initial_scale=0.5), core, heads.Softmax(), attention=Luong()),
+        epochs=1,
+        buckets=Buckets(padding=0.9),
+    )
+    ends = []
+    for count in (1, 4):
+        on_mesh = small.with_settings(recipe, f"parallel.model={model if count > 1 else 1}")
+        trainer = small.trainer(on_mesh, tmp_path / str(count), count)
+        progress = trainer.train()
+        ends.append((small.last_state(trainer)[1], progress))
+    check_equal(ends[1], ends[0])
+    assert {"source_embedding/table", "embedding/table", "head/weights"} <= {
+        *trainer.task.parameter_axes
+    }
+
+
+WITHIN_SHARDS = {
+    "softmax": heads.Softmax(initial_scale=1.0),
+    "adaptive": heads.AdaptiveSoftmax(cutoffs=(4, 8), division=2),
+    "mixture": heads.MixtureOfSoftmaxes(components=3),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["softmax", *[pytest.param(n, marks=pytest.mark.slow) for n in ("adaptive", "mixture")]]
+)
+@pytest.mark.parametrize("words", [12, 13])
+def test_words_are_found_and_drawn_across_shards(name, words):
+    """By rows where the words divide, and by columns where the thirteen do not."""
+    head, lexicon = WITHIN_SHARDS[name], examples.plain_lexicon(words)
+    params = head.init(jax.random.key(0), 8, lexicon)
+    state = TrainState(params, (), (), jnp.zeros((), jnp.int32))
+    mesh = MeshDevices(4, 4, 4, state, head.parameter_axes, [words])
+    axis = int(words == 13)
+    placed = small.on_devices(state, mesh).params
+    if name == "softmax":
+        assert placed["weights"].addressable_shards[0].data.shape[axis] == (3, 2)[axis]
+    tables = mesh.place_tables(head.tables(lexicon))
+    hidden = jax.random.normal(jax.random.key(1), (3, 5, 8))
+    key = jax.random.key(2)
+    best, ids = jax.jit(head.top_k, static_argnums=3)(placed, tables, hidden, 5)
+    drawn = jax.jit(head.sample)(placed, tables, hidden, key)
+    expected = np.asarray(head.log_probs(params, head.tables(lexicon), hidden))
+    order = np.argsort(-expected, axis=-1, kind="stable")[..., :5]
+    np.testing.assert_array_equal(ids, order)
+    np.testing.assert_allclose(best, np.take_along_axis(expected, order, -1), atol=2e-6)
+    alone = head.sample(params, head.tables(lexicon), hidden, key)
+    np.testing.assert_array_equal(drawn, alone)
+
+
+def test_more_shards_than_words_are_refused():
+    state = TrainState({}, (), (), np.zeros((), np.int32))
+    with pytest.raises(UserError, match=r"parallel.model=4 are more shards than .* words, 3: give"):
+        MeshDevices(4, 8, 4, state, {}, [3])
+
+
+def test_the_number_of_shards_is_no_other_experiment(tmp_path):
+    workdir = Workdir(tmp_path / "run")
+    workdir.claim(recipe_of())
+    digest = workdir.recipe_digest_but_seed()
+    workdir.check(recipe_of(model=2))
+    Workdir(tmp_path / "other").claim(recipe_of(model=2))
+    assert Workdir(tmp_path / "other").recipe_digest_but_seed() == digest
+
+
+# ---- A batch in pieces gives the update of the whole batch; with SGD, for Adam hides wrong scales
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "devices", "model", "pieces"),
+    [
+        ("sampled", 1, 1, 2),
+        ("softmax", 1, 1, 4),
+        ("softmax", 2, 1, 2),
+        ("log-linear", 4, 2, 2),
+    ],
+)
+def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, pieces):
+    whole = trained(tmp_path / "whole", 1, name, clip=0.1)
+    in_pieces = trained(tmp_path / "pieces", devices, name, model, clip=0.1, accumulate=pieces)
+    check_equal(in_pieces, whole)

@@ -1,0 +1,92 @@
+"""Cores have the same gradients on a mesh as on one device."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from tests import layouts
+from tests.marks import slow
+from zoo.base.arrays import products
+from zoo.base.arrays.types import Keys
+from zoo.cores import GRU, LSTM, Elman
+from zoo.layers import dropout
+
+CORES = LSTM(size=5, layers=2), LSTM(size=6, projection=3), GRU(size=5), Elman(size=5)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, *slow(jnp.bfloat16)])
+@pytest.mark.parametrize("core", CORES, ids=str)
+def test_on_explicit_axes(core, dtype, random):
+    params = jax.tree.map(
+        lambda x: jnp.asarray(0.3 * random.normal(size=x.shape), dtype),
+        core.init(jax.random.key(0), 7),
+    )
+    inputs = jnp.asarray(random.normal(size=(4, 3, 7)), jnp.float32)
+
+    def loss(params, inputs, carry):
+        return (core.apply(params, inputs, carry)[0] ** 2).sum()
+
+    gradients = jax.jit(jax.grad(loss, (0, 1)))
+    expected = gradients(params, inputs, core.initial_carry(4))
+    mesh = jax.make_mesh((2, 1), ("data", "model"))
+    with jax.set_mesh(mesh):
+        rows, everywhere = (NamedSharding(mesh, spec) for spec in (P("data"), P()))
+        program = layouts.run(
+            gradients,
+            jax.device_put(params, everywhere),
+            jax.device_put(inputs, rows),
+            jax.device_put(core.initial_carry(4), rows),
+        )
+    found = program.results
+    assert program.largest("all-gather", "all-to-all", "collective-permute") == 0
+    assert {x.sharding.is_fully_replicated for x in jax.tree.leaves(found[0])} == {True}
+    assert found[1].sharding.is_equivalent_to(rows, 3)
+    tolerance = 1e-5 if dtype == jnp.float32 else 2e-2
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(
+            np.asarray(one, np.float32), np.asarray(other, np.float32), rtol=tolerance, atol=1e-5
+        )
+
+
+MASKED = {"input_dropout": 0.3, "recurrent_dropout": 0.5, "variational": True}
+SHARDED = {
+    "rows, explicit": (AxisType.Explicit, P("devices"), P()),
+    "rows, automatic": (AxisType.Auto, P("devices"), P()),
+    "columns of matrices, automatic": (AxisType.Auto, P(), P(None, "devices")),
+}
+
+
+@pytest.mark.parametrize("kind, of_rows, of_matrices", SHARDED.values(), ids=SHARDED)
+@pytest.mark.parametrize(
+    "core", [LSTM(8, **MASKED), *slow(GRU(8, **MASKED), Elman(8, **MASKED))], ids=str
+)
+def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, random, monkeypatch):
+    """Both of the recurrent weights, whose rows are drawn in blocks, and of each batch row."""
+    monkeypatch.setattr(products, "TRANSPOSED", 0)  # as large recurrent weights are
+    monkeypatch.setattr(dropout, "DRAWN", 40)
+    params = core.init(jax.random.key(0), 7)
+    inputs = jnp.asarray(random.normal(size=(4, 3, 7)), jnp.float32)
+    keys = Keys.of(jax.random.key(1), 4)
+
+    @jax.jit
+    @jax.value_and_grad
+    def loss(params, inputs, carry):
+        return (core.apply(params, inputs, carry, key=keys)[0] ** 2).sum()
+
+    carry = core.initial_carry(4)
+    expected = loss(params, inputs, carry)
+    mesh = jax.make_mesh((2,), ("devices",), axis_types=(kind,))
+    rows, matrices, everywhere = (NamedSharding(mesh, spec) for spec in (of_rows, of_matrices, P()))
+    with jax.set_mesh(mesh):
+        found = loss(
+            jax.tree.map(
+                lambda x: jax.device_put(x, matrices if x.ndim == 2 else everywhere), params
+            ),
+            jax.device_put(inputs, rows),
+            jax.device_put(carry, rows),
+        )
+    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

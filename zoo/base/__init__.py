@@ -1,0 +1,1 @@
+"""The base of both houses: arrays, files, trust, names of components, processes."""

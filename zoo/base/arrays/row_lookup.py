@@ -1,0 +1,73 @@
+"""Lookup of table rows that a trainer can differentiate by the rows instead of the table."""
+
+import copy
+
+import jax
+import jax.numpy as jnp
+
+from zoo.base.arrays import products, sharded_functions
+
+
+def take(table, ids):
+    """Looks up table[ids]. Gives [..., *row]."""
+    if isinstance(table, Watched | Computed):
+        return table.take(ids)
+    return _narrow_rows(table, ids) if products.is_narrow(table) else table[ids]
+
+
+@jax.custom_vjp
+def _narrow_rows(table, ids):
+    """Looks up table[ids]; the gradients of a row that is looked up often are summed in float32."""
+    return table[ids]
+
+
+def _narrow_rows_backward(residuals, cotangent):
+    ids, table = residuals
+    total = sharded_functions.zeros(table.shape, jnp.float32, cotangent)
+    return total.at[ids].add(cotangent.astype(total.dtype)).astype(table.dtype), None
+
+
+_narrow_rows.defvjp(
+    lambda table, ids: (_narrow_rows(table, ids), (ids, table)), _narrow_rows_backward
+)
+
+
+class Computed:
+    """A table that is never formed: its rows are computed when they are looked up."""
+
+    def __init__(self, compute):
+        self.take = compute
+
+
+class Watched:
+    """A stand-in for a table whose gradient is computed as one row for each lookup.
+
+    Every lookup gives table[ids] + offset. The offset is zeros that are differentiated instead of
+    the table: the gradient is [lookups, *row], never [V, *row].
+    """
+
+    def __init__(self, table, offsets=None):
+        self.table, self._offsets, self.ids = table, offsets, []
+        self._dtype = table.dtype
+
+    @property
+    def shape(self):
+        return self.table.shape
+
+    @property
+    def dtype(self):
+        return self._dtype
+
+    def astype(self, dtype):
+        """Returns the same table with rows of another dtype; both record lookups in one list."""
+        other = copy.copy(self)
+        other._dtype = jnp.dtype(dtype)
+        return other
+
+    def take(self, ids):
+        """Looks up rows, and records their ids. Gives [..., *row]."""
+        ids = jnp.asarray(ids)
+        self.ids.append(ids)
+        rows = jax.lax.stop_gradient(self.table)[ids]
+        rows = rows if self._offsets is None else rows + self._offsets[len(self.ids) - 1]
+        return rows.astype(self._dtype)

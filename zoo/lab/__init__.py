@@ -1,0 +1,1 @@
+"""The lab: trains, judges and compares runs. The library never imports it."""

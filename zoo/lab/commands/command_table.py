@@ -1,0 +1,197 @@
+"""The command line of `zoo` and `python -m zoo`: the table of commands."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from zoo.errors import UserError
+from zoo.lab.commands import options, program
+from zoo.version import VERSION
+
+
+class Command(NamedTuple):
+    """A command: its module in zoo.lab.commands, and there its options and its function."""
+
+    module: str
+    given: str
+    run: str
+    about: str
+    example: str
+
+    def loaded(self) -> tuple[Sequence[options.Option] | dict[str, options.Inner], Callable]:
+        """Imports the module; returns (the options, the function that runs the command)."""
+        module = importlib.import_module(f"zoo.lab.commands.{self.module}")
+        return getattr(module, self.given), getattr(module, self.run)
+
+
+# The first FIRST are those that most people look for.
+FIRST = 8
+COMMANDS = {
+    "data": Command(
+        "corpora",
+        "DATA",
+        "run_data",
+        "fetches free corpora, and verifies those already fetched",
+        "wikitext-2 ud_czech_pdt",
+    ),
+    "text": Command(
+        "text",
+        "TEXT",
+        "run_text",
+        "trains a model of your own text or pairs: tokenises, holds out parts, evaluates, reports",
+        "my.txt runs/mine",
+    ),
+    "train": Command(
+        "train",
+        "TRAIN",
+        "run_train",
+        "trains a model, or resumes a run",
+        "--config micro_log_linear runs/log_linear --set training.seed=1",
+    ),
+    "try": Command(
+        "text",
+        "TRY",
+        "run_try",
+        "trains several heads on a text for the same time, and tells which to take",
+        "novel.txt --minutes 10",
+    ),
+    "evaluate": Command(
+        "evaluate",
+        "EVALUATE",
+        "run_evaluate",
+        "evaluates a trained model, and keeps each figure with its passport",
+        "runs/log_linear --data sentences.txt",
+    ),
+    "compare": Command(
+        "compare",
+        "COMPARE",
+        "run_compare",
+        "shows runs side by side, with tests of their differences: as text, picture or page",
+        "runs/softmax runs/log_linear --page page.html",
+    ),
+    "score": Command(
+        "evaluate",
+        "SCORE",
+        "run_score",
+        "computes log-probabilities of sentences or hypotheses; with --words, surprisal of words",
+        "runs/log_linear sentences.txt --words --output words.tsv",
+    ),
+    "generate": Command(
+        "evaluate",
+        "GENERATE",
+        "run_generate",
+        "samples text from a language model",
+        "models/shakespeare --prompt KING --temperature 0.7",
+    ),
+    "translate": Command(
+        "translate",
+        "TRANSLATE",
+        "run_translate",
+        "translates sentences by one run or an ensemble; computes BLEU of a split",
+        "runs/en_fr sentences.en --beam 12 --output sentences.fr",
+    ),
+    "align": Command(
+        "translate",
+        "ALIGN",
+        "run_align",
+        "aligns the words of parallel sentences, and writes them in Pharaoh's format",
+        "train.en train.fr --output train.align",
+    ),
+    "rescore": Command(
+        "rescore",
+        "RESCORE",
+        "run_rescore",
+        "tunes feature weights on n-best lists, and re-ranks n-best lists and lattices",
+        "tune dev.nbest dev.txt --metric bleu --run runs/lm --weights weights.json",
+    ),
+    "words": Command(
+        "evaluate",
+        "WORDS",
+        "run_words",
+        "prints the words of a run's lexicon as a table",
+        "runs/log_linear --features",
+    ),
+    "encode": Command(
+        "corpora",
+        "ENCODE",
+        "run_encode",
+        "encodes text that is larger than memory, so that runs can train on it",
+        "corpus.txt --output encoded",
+    ),
+    "export": Command(
+        "corpora",
+        "EXPORT",
+        "run_export",
+        "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
+        "runs/log_linear exports/log_linear",
+    ),
+    "pull": Command(
+        "corpora",
+        "PULL",
+        "run_pull",
+        "downloads an export from the Hugging Face hub, or a run from a bucket",
+        "someone/model exports/model",
+    ),
+}
+
+
+def run(name: str, words: Sequence[str] | None = None, called: str | None = None):
+    """Runs a command by its words, by default the process's own."""
+    given, do = COMMANDS[name].loaded()
+    parser = options.Parser(prog=called, **_described(name, called or name))
+    options.add_to(parser, given, name)
+    do(options.parse(parser, words))
+
+
+def main(line: Sequence[str] | None = None):
+    """Reads a command line, by default the process's own, and runs its command."""
+    line = sys.argv[1:] if line is None else line
+    completed = program.completed_line()
+    line = completed or line
+    if line and not line[0].startswith("-") and line[0] not in COMMANDS and completed is None:
+        raise UserError(_unknown(line[0]))
+    if completed is None and [*line[:1]] in ([], ["--help"], ["-h"]):
+        print(_help())
+        return
+    parser = argparse.ArgumentParser(prog=program.called())
+    parser.add_argument("--version", action="version", version=f"zoo {VERSION}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=options.Parser)
+    for name in COMMANDS:
+        command = commands.add_parser(name, **_described(name, f"{program.called()} {name}"))
+        if [name] == [*line[:1]]:
+            given, do = COMMANDS[name].loaded()
+            options.add_to(command, given, name)
+            command.set_defaults(do=do)
+    arguments = options.parse(parser, line)
+    arguments.do(arguments)
+
+
+def _described(name, called):
+    """Returns the description of a command and its example, for a parser."""
+    command = COMMANDS[name]
+    about = f"{command.about[0].upper()}{command.about[1:]}."
+    return {"description": about, "epilog": f"Example: {called} {command.example}"}
+
+
+def _help() -> str:
+    """Returns the list of commands, those first that most people look for."""
+    rows = [f"  {name:11}{command.about}" for name, command in COMMANDS.items()]
+    called = program.called()
+    return "\n".join(
+        [
+            f"usage: {called} [-h] [--version] COMMAND ...",
+            *("", "commands:", *rows[:FIRST], "", "more commands:", *rows[FIRST:]),
+            *("", f"{called} COMMAND --help shows the options of a command and an example."),
+        ]
+    )
+
+
+def _unknown(name: str) -> str:
+    """Returns the message for a command that does not exist, with the nearest ones."""
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.65)
+    meant = f"did you mean {' or '.join(near)}? The" if near else "the"
+    return f"there is no command {name!r}: {meant} commands are {', '.join(COMMANDS)}."

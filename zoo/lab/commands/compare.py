@@ -1,0 +1,156 @@
+"""zoo compare: runs side by side, as text, picture or page; judged anew on another text."""
+
+import argparse
+import functools
+
+from zoo.errors import UserError
+from zoo.lab.commands import options
+from zoo.lab.commands.options import Option
+
+_SENTENCES = 20
+# Those of zoo.data.batches, which imports JAX: --help needs none.
+_POLICIES = ("carried", "items", "sentences")
+
+
+COMPARE = (
+    Option(
+        "runs DIR ...",
+        "folders of runs, exports, records of runs (FILE.jsonl, FILE.jsonl:RUN), or results "
+        "that translate --bleu wrote",
+    ),
+    Option("--split NAME ...", "only results on this split, as test or pairs:agreement-test"),
+    Option(
+        "--by",
+        "figures and tests by the words' training counts, and under --unseen-weight; accuracy "
+        "on agreement pairs by distance; BLEU by the length of the source",
+        choices=("frequency", "distance", "length"),
+    ),
+    Option("--plot FILE", "draws learning curves, or what --by or --sweep asks for"),
+    Option(
+        "--against",
+        "the axis of learning curves; default: step",
+        choices=("step", "epoch", "minutes"),
+    ),
+    Option("--training", "draws the training loss, too"),
+    Option(
+        "--sweep FIELD",
+        "draws the results against one number of the recipes, as vocabulary.features.0.count; "
+        "--plot default: sweep.png",
+    ),
+    Option("--page FILE", "writes a page: curves, figures, a text word by word, differences"),
+    Option("--text FILE", "with --page: a text that is shown instead of a split"),
+    Option(
+        "--sentences N",
+        f"with --page: sentences shown; default: {_SENTENCES}",
+        options.whole(1, 200),
+    ),
+    options.LABEL,
+    Option("--data FILE", "judges the runs on a treebank or text that none was made for"),
+    Option("--state", "with --data: state policy; default: the runs' own", choices=_POLICIES),
+    Option(
+        "--unseen-weight",
+        "with --data: also mixes each run with a uniform distribution over the words of its "
+        "lexicon without training text, by a weight set on its validation text",
+    ),
+    *options.ADDED_WORDS,
+    Option(
+        "--micro",
+        "judges models of the micro language beside the language itself; draws training.png, "
+        "bands.png and agreement.png in the folder of the first run's folder",
+    ),
+)
+
+
+def run_compare(arguments: argparse.Namespace):
+    """Prints, draws or writes the runs side by side."""
+    if arguments.page:
+        _write_page(arguments)
+    elif arguments.data or arguments.micro:
+        _judge(arguments)
+    elif arguments.sweep:
+        from zoo.lab.comparison import sweep
+
+        file = arguments.plot or "sweep.png"
+        sweep.report(arguments.sweep, arguments.runs, file, arguments.label)
+    elif arguments.by == "length":
+        from zoo.lab.comparison import translations
+
+        translations.by_length(arguments.runs, _one_split(arguments) or "test", arguments.plot)
+    elif arguments.plot:
+        _plot(arguments)
+    else:
+        _print(arguments)
+
+
+def _one_split(arguments) -> str | None:
+    """Returns the split that is named; raises UserError if there are several."""
+    if len(arguments.split) > 1:
+        raise UserError("--split is given twice, and one text is shown: give one of them.")
+    return arguments.split[0] if arguments.split else None
+
+
+def _write_page(arguments):
+    from zoo.lab.comparison import page_report
+
+    options.check_outputs(arguments, page="the report")
+    page_report.report(
+        arguments.runs,
+        arguments.page,
+        _one_split(arguments),
+        arguments.text,
+        arguments.sentences or _SENTENCES,
+        arguments.label,
+        load=functools.partial(options.run_with_words, arguments=arguments),
+    )
+
+
+def _judge(arguments):
+    """Judges the runs on the text of --data, or beside the micro language."""
+    from zoo.lab.comparison import micro_report, text_report
+    from zoo.lab.evaluation import perplexity
+
+    runs = arguments.runs
+    with perplexity.on_terminal():
+        if arguments.micro:
+            micro_report.report(runs)
+        else:
+            load = functools.partial(options.run_with_words, arguments=arguments)
+            text_report.report(runs, arguments.data, load, arguments.state, arguments.unseen_weight)
+
+
+def _plot(arguments):
+    from zoo.lab.comparison import bar_plots, learning_curves
+
+    runs, file, label = arguments.runs, arguments.plot, arguments.label
+    if arguments.by == "frequency":
+        bar_plots.plot_bands(runs, file, _one_split(arguments), label)
+    elif arguments.by == "distance":
+        bar_plots.plot_agreement(runs, file, _one_split(arguments), label)
+    else:
+        against = arguments.against or "step"
+        learning_curves.report(runs, file, against, arguments.training, label)
+
+
+def _print(arguments):
+    """Prints the tables of kept figures, and of the scores of kept translations."""
+    from zoo.lab.comparison import text_report, translations
+    from zoo.lab.comparison.comparison import Wanted
+    from zoo.lab.evaluation import results
+    from zoo.lab.runs import output_files
+
+    translated = translations.found(arguments.runs, arguments.split)
+    folders = [run for run in arguments.runs if not run.endswith(".json")]
+    judged = not translated or any(map(results.judged_texts, folders))
+    judged = judged or bool(results.read_answers(folders))
+    if judged:
+        wanted = Wanted(splits=arguments.split)
+        output_files.show(text_report.tables(folders, arguments.by == "frequency", wanted))
+    for split, of_runs in translated.items():
+        try:
+            lines = translations.scores(of_runs, split)
+        except UserError as error:
+            if not judged:
+                raise
+            options.print_notes([f"translations of {split}: {error}"])
+        else:
+            output_files.show(*[""] * judged, lines)

@@ -1,0 +1,253 @@
+"""zoo evaluate, score, generate and words: what a trained run knows of a text, and of its words."""
+
+import argparse
+import itertools
+import math
+import sys
+from collections.abc import Iterator
+
+from zoo.data.batches import POLICIES
+from zoo.decoding.generation import with_features
+from zoo.errors import UserError
+from zoo.lab.commands import options
+from zoo.lab.commands.options import Option
+from zoo.lab.evaluation import (
+    agreement,
+    exact_match,
+    minimal_pairs,
+    mixtures,
+    passport,
+    perplexity,
+    score_stream,
+    scored_texts,
+    surprisal,
+)
+from zoo.lab.evaluation.load import LoadedModel
+from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.run import splits_of
+from zoo.lab.runs import output_files
+from zoo.lab.runs.workdir import Workdir
+
+_WEIGHT = options.number(0, 0.999999)
+
+
+def _unseen_weight(text: str) -> float:
+    """Reads the weight of --unseen-weight, NaN for "tune"."""
+    return math.nan if text == "tune" else _WEIGHT(text)
+
+
+EVALUATE = (
+    options.RUN,
+    Option("--split NAME ...", "a split to evaluate; default: all but train"),
+    Option("--data FILE", "a text, CoNLL-U, table of items, or pairs to evaluate, not splits"),
+    Option("--state", "default: the run's own; sentences or items of tables", choices=POLICIES),
+    Option(
+        "--minimal-pairs FILE ...",
+        "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
+        "unless --split is given",
+    ),
+    Option("--agreement", "agreement pairs made from a treebank, instead of its text"),
+    Option("--exact-match", "counts the questions of the splits that greedy decoding answers"),
+    Option("--grammar FILE", "with --exact-match: counts the answers that parse"),
+    Option("--constrain", "restricts answers to --grammar"),
+    Option(
+        "--unseen-weight tune|NUMBER",
+        "also mixes the model with a uniform distribution over the words of the lexicon "
+        "without training text; tune sets its weight on validation",
+        _unseen_weight,
+    ),
+    options.DYNAMIC,
+    *options.LEXICON,
+    options.CACHE,
+)
+
+
+@perplexity.on_terminal()
+def run_evaluate(arguments: argparse.Namespace):
+    """Prints the figures and keeps each with its passport in DIR/results."""
+    passport.check(arguments.folder)
+    run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
+    options.print_notes(run.changed_sources)
+    if arguments.constrain:
+        run = run.constrained(arguments.grammar)
+    for judgement in _judgements(options.learning(run, arguments), arguments):
+        options.print_notes(judgement.notes)
+        output_files.show(judgement.told, *(f"  {file}" for file in judgement.keep()))
+        options.print_notes(judgement.warnings)
+
+
+def _judgements(run, arguments) -> Iterator[Judgement]:
+    """Yields the judgements that the options ask for, one after another."""
+    splits, file, pairs = arguments.split, arguments.data, arguments.minimal_pairs
+    if arguments.agreement:
+        yield from agreement.judge(run, splits if file else splits_of(run.path, splits), file)
+    else:
+        if not (splits or file or pairs):
+            splits = scored_texts.unseen_splits(run)
+        mixture = None
+        if (weight := arguments.unseen_weight) is not None:
+            mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
+            if mixture is None:
+                note = "no word of the lexicon is without training text: nothing is mixed"
+                options.print_notes([note])
+        for scored in scored_texts.score(run, splits, file, arguments.state):
+            yield scored.judgement(mixture)
+            if arguments.exact_match:
+                yield exact_match.judge(run, scored.name, scored.corpus, arguments.grammar)
+    yield from minimal_pairs.judge(run, pairs)
+
+
+# ---------------------------------------- zoo score: log-probabilities of sentences and words
+
+
+SCORE = (
+    options.RUN,
+    Option("file [FILE]", "text, a sentence a line; or CoNLL-U, or a table of items"),
+    Option("--output FILE", "the tab-separated table to write; default: prints it"),
+    Option("--words", "writes the surprisal of each word, beside the columns of its table"),
+    Option("--split NAME", "with --words: a split of the run's data instead of FILE"),
+    Option(
+        "--state",
+        "with --words: state policy; default: sentences or items of FILE, the run's own of a split",
+        choices=POLICIES,
+    ),
+    Option("--nbest", "FILE has n-best lists: id ||| hypothesis ||| ..."),
+    Option(
+        "--column N", "the sentence is field N of a line, between tabs or |||", options.whole(1)
+    ),
+    Option(
+        "--base B",
+        "logarithms to base B, 10 as in ARPA files, and a last line of sums; default: e",
+        options.number(1, 1e6, above=True),
+    ),
+    options.DYNAMIC,
+    *options.LEXICON,
+    options.CACHE,
+)
+
+
+@perplexity.on_terminal()
+def run_score(arguments: argparse.Namespace):
+    """Writes or prints the table of scores."""
+    if not (arguments.file or arguments.split):
+        raise UserError("no text is named: give FILE, or --words --split NAME.")
+    options.check_outputs(arguments, output="the table")
+    run = options.learning(options.run_of(arguments.folder, arguments), arguments)
+    if arguments.words:
+        _score_words(run, arguments)
+    else:
+        form = arguments.nbest, arguments.column, arguments.base
+        stream = score_stream.Stream(run, arguments.file, *form)
+        options.write(stream.lines(), arguments.output, "the table")
+        options.print_notes(stream.notes())
+
+
+def _score_words(run, arguments):
+    """Writes or prints the surprisal of each word of a text."""
+    splits = [arguments.split] if arguments.split else []
+    (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
+    of = arguments.file or arguments.split
+    share = run.share(scored.corpus.sentences, of)
+    options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.given)])
+    columns = surprisal.columns(scored.given)
+    rows = surprisal.rows(scored.given, scored.text, scored.scores, run.lexicon)
+    lines: Iterator[str] = map(output_files.line, itertools.chain([columns], rows))
+    if arguments.output is None and sys.stdout.isatty():
+        lines = output_files.for_reading(columns, [*rows])
+    options.write(lines, arguments.output, "the table")
+
+
+# ---------------------------------------- zoo generate: samples text from a language model
+
+# Default lengths of a text, in tokens.
+_LENGTH, _LENGTH_OF_CHARACTERS = 30, 200
+_RULE = "-" * 40
+# Where a text of characters begins.
+_BREAK = "\n"
+
+
+GENERATE = (
+    options.RUN,
+    Option("--temperature T", "0: the most probable words", options.number(0, 1e9), default=1.0),
+    *options.TRUNCATION,
+    options.CACHE,
+    Option("--seed N", "", options.whole(0), default=0),
+    Option(
+        "--prompt TEXT",
+        "words that each text begins with; default: none, or a line break for a model of "
+        "characters",
+        default="",
+    ),
+    Option("--count N", "number of texts", options.whole(1), default=5),
+    Option(
+        "--length N",
+        "greatest number of words of a text after the prompt; default: "
+        f"{_LENGTH}, or {_LENGTH_OF_CHARACTERS} for a model of characters",
+        options.whole(1),
+    ),
+    Option("--spell", "open vocabulary: words spelled letter by letter, by a head that spells"),
+    Option("--features", "prints a word a line, with its features"),
+)
+
+
+def run_generate(arguments: argparse.Namespace):
+    """Prints the texts, one a line or paragraph; a rule stands between texts of characters."""
+    run = options.with_cache(LoadedModel.load(arguments.folder), arguments.cache)
+    characters, chosen = run.lexicon.of_characters, vars(arguments)
+    if not arguments.prompt and characters and run.lexicon.boundary is None:
+        chosen["prompt"] = _BREAK if _BREAK in run.lexicon.ids else " "
+    if arguments.length is None:
+        chosen["length"] = _LENGTH_OF_CHARACTERS if characters else _LENGTH
+    prompt = [run.words_in(arguments.prompt)]
+    unknown = None if arguments.spell else run.share(prompt, "the prompt")
+    options.print_notes([*run.notes(prompt), unknown])
+    names = ("prompt", "count", "length", "temperature", "seed", "spell")
+    truncation = () if arguments.spell else ("top_k", "nucleus")
+    texts = run.draw(**{name: chosen[name] for name in (*names, *truncation)})
+    if empty := sum(len(words) == len(prompt[0]) for words in texts):
+        note = f"{empty:,} of {len(texts):,} texts end with the prompt: the next word is"
+        change = "give another --prompt, --seed or --temperature"
+        options.print_notes([f"{note} {run.lexicon.boundary}; {change}"])
+
+    def text(number, words):
+        if arguments.features:
+            opened = run.experiment.vocabulary.open_words(run.lexicon)
+            return f"{with_features(words, run.lexicon, opened)}\n\n"
+        if characters:
+            return f"{_RULE}\n" * bool(number) + "".join(words).removeprefix(_BREAK) + "\n"
+        return f"{run.joined(words)}\n"
+
+    options.write(itertools.starmap(text, enumerate(texts)), None, "the texts")
+
+
+# ---------------------------------------- zoo words: the lexicon of a run
+
+
+WORDS = (
+    options.RUN,
+    Option("--features", "with the features of each word"),
+    Option("--output FILE", "the table to write; default: prints it"),
+)
+
+
+def run_words(arguments: argparse.Namespace):
+    """Writes or prints the table of words."""
+    options.check_outputs(arguments, output="the table")
+    lexicon = Workdir(arguments.folder).lexicon()
+    columns: tuple[str, ...] = ("word", "training_count")
+    rows: list[tuple] = [*zip(lexicon.words, lexicon.counts, strict=True)]
+    if arguments.features:
+        if not lexicon.feature_names:
+            raise UserError(
+                f"the words of {arguments.folder} have no features: leave --features out."
+            )
+        columns = (*columns, "features")
+        rows = [(*row, _features(lexicon.features_of(word))) for word, row in enumerate(rows)]
+    lines = map(output_files.line, (columns, *rows))
+    options.write(lines, arguments.output, "the table")
+
+
+def _features(values) -> str:
+    return " ".join(
+        name if math.isclose(value, 1) else f"{name}={value:.7g}" for name, value in values.items()
+    )

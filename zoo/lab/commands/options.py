@@ -1,0 +1,500 @@
+"""Options that commands share, and the table of those that need or exclude one another."""
+
+import argparse
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from zoo.base import lazy
+from zoo.errors import UserError, printable, shortened
+from zoo.lab.commands import program
+
+# Longer n-grams of letters tell nothing more of a word, and take memory.
+_MOST_LETTERS = 20
+
+# Options whose texts name no file.
+_NO_FILES = (
+    *("label", "method", "metric", "rules", "split", "state", "sweep", "symmetrise", "tokenize"),
+    *("tokenizer", "trust", "unknowns", "slf"),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A command's parser, which takes files behind options, too: `translate DIR --beam 5 FILE`."""
+
+    _intermixes = False
+
+    def parse_known_args(self, args=None, namespace=None):
+        """Parses the arguments; returns (arguments, words that are left)."""
+        args = [*_settings(sys.argv[1:] if args is None else args)]
+        takes_commands = any(
+            action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
+        )
+        if takes_commands or self._intermixes:
+            return super().parse_known_args(args, namespace)
+        self._intermixes = True  # it calls this method for options and files in turn
+        try:
+            arguments, left = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixes = False
+        if left:  # here, under the usage of this command
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return arguments, left
+
+
+def _settings(words: Iterable[str]) -> Iterator[str]:
+    """Reads --config.FIELD=VALUE, as ml_collections writes it, as --set FIELD=VALUE."""
+    for word in words:
+        if word.startswith("--config."):
+            yield "--set"
+        yield word.removeprefix("--config.")
+
+
+class Option(NamedTuple):
+    """An option, written as in a usage line.
+
+    "--beam N" takes a value, "--run DIR ..." may be repeated, and "--sparse" takes none. "file
+    FILE" is an argument without a name, which the command knows as `file`; "file [FILE]" may be
+    left out, "runs DIR ..." are one or more, and "references FILE [...]" any number.
+    """
+
+    usage: str
+    about: str
+    type: Callable[[str], Any] | None = None
+    choices: Collection[str] | None = None
+    default: Any = None
+    required: bool = False
+
+    def add_to(self, parser: argparse.ArgumentParser):
+        """Adds the option to a parser."""
+        name, _, value = self.usage.partition(" ")
+        value, _, rest = value.partition(" ")
+        given: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
+        if self.default not in (None, "", math.inf) and isinstance(self.default, (str, int, float)):
+            given["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
+        if self.choices:
+            given["choices"] = tuple(self.choices)
+        elif value:
+            given["metavar"] = value.strip("[]")
+        if not name.startswith("-"):
+            many = {"...": "+", "[...]": "*"}.get(rest)
+            given["nargs"] = "?" if value.startswith("[") else many
+        elif rest:
+            given |= {"action": "append", "default": [], "help": f"{self.about}; may be repeated"}
+        elif not (value or self.choices):
+            given = {"action": "store_true", "help": self.about}
+        if self.required:
+            given["required"] = True
+        parser.add_argument(name, **given)
+
+
+class Inner(NamedTuple):
+    """A command within a command, such as `rescore tune`."""
+
+    about: str
+    options: Sequence[Option]
+    run: Callable[[argparse.Namespace], None]
+
+
+def add_to(
+    parser: argparse.ArgumentParser, given: Sequence[Option] | Mapping[str, Inner], command: str
+):
+    """Adds the options of a command, or its inner commands, and sets its `RULES`."""
+    if isinstance(given, Mapping):
+        commands = parser.add_subparsers(required=True, metavar=" | ".join(given), dest="inner")
+        for name, inner in given.items():
+            within = commands.add_parser(name, help=inner.about)
+            add_to(within, inner.options, f"{command} {name}")
+        return
+    parser.set_defaults(rules=rules_of(command))
+    for option in (*given, *COMMON):
+        option.add_to(parser)
+
+
+def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """Makes the type of an option that takes a whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        with contextlib.suppress(ValueError):
+            if least <= int(text) <= most:
+                return int(text)
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 40)!r} is not a whole number from {least:,} to {most:,}"
+        )
+
+    return read
+
+
+def number(least: float, most: float, above: bool = False) -> Callable[[str], float]:
+    """Makes the type of an option that takes a number from `least` to `most`; with `above`, only
+    one above `least`. Bounds leave room in float32 for sums and products."""
+
+    def read(text: str) -> float:
+        with contextlib.suppress(ValueError):
+            if least <= float(text) <= most and not (above and float(text) == least):
+                return float(text)
+        start = f"above {least:g}, at most" if above else f"from {least:,.12g} to"
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 40)!r} is not a number {start} {most:,.12g}"
+        )
+
+    return read
+
+
+# The type of a weight or a penalty, of either sign.
+weight = number(-1e9, 1e9)
+
+
+def parse(
+    parser: argparse.ArgumentParser, words: Sequence[str] | None = None
+) -> argparse.Namespace:
+    """Parses a command line, trusts the files that it names, and keeps compiled programs."""
+    if program.completed_line() is not None:
+        Parser._intermixes = True  # argcomplete follows the plain order of arguments
+        program.complete(parser)
+    arguments = program.parse(parser, words)
+    # Here, for --help needs none of them.
+    from zoo.base.trust import permissions
+
+    texts = check_given(arguments)
+    check_rules(arguments)
+    if not arguments.no_compilation_cache:
+        program.keep_compiled()
+    for text in texts:
+        for part in (text, *text.split(",")):  # two files of pairs
+            permissions.name(permissions.names_of(part))
+    if arguments.trust_paths:
+        permissions.open_paths()
+    return arguments
+
+
+def check_given(arguments: argparse.Namespace) -> list[str]:
+    """Returns the texts among the arguments."""
+    texts = []
+    for name, value in vars(arguments).items():
+        for text in value if isinstance(value, list) else [value]:
+            if text == "" and name != "prompt":
+                raise UserError(
+                    f"the argument {name.replace('_', '-')} is empty: give a value, or leave it "
+                    "out."
+                )
+            if isinstance(text, str):
+                texts.append(text)
+    return texts
+
+
+def check_outputs(arguments: argparse.Namespace, **whats: str):
+    """Checks the files that a command is going to write, given as option=what its file is called,
+    against those that it may read: all texts but of the options `_NO_FILES`."""
+    from zoo.lab.runs import output_files
+
+    others = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in whats and name not in _NO_FILES
+    }
+    output_files.check_each(
+        *((getattr(arguments, option), what) for option, what in whats.items()),
+        read=check_given(argparse.Namespace(**others)),
+    )
+
+
+def _cache(text: str) -> tuple[int, float | None, float | None]:
+    """Reads the argument of --cache."""
+    size, *others = text.split(",")
+    if len(others) not in (0, 2):
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 40)!r} is not N or N,FLATNESS,WEIGHT, such as 500 or 500,0.3,0.1"
+        )
+    if not others:
+        return whole(1, 100_000)(size), None, None
+    flatness, weight = others
+    return whole(1, 100_000)(size), number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
+
+
+def _dynamic(text: str) -> tuple:
+    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
+    rule, *others = text.split(",")
+    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
+            "sgd,0.1,0.001"
+        )
+    if not others:
+        if rule == "sgd":
+            raise argparse.ArgumentTypeError(
+                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
+            )
+        return (rule,)
+    rate, decay, *epsilon = others
+    above_0 = number(0, 1e6, above=True)
+    return rule, above_0(rate), number(0, 0.999)(decay), *map(above_0, epsilon)
+
+
+# ------------------------- options that several commands have
+
+COMMON = (
+    Option("--trust MODULE:NAME ...", "allows the import of something that the run names"),
+    Option("--trust-paths", "reads files that the run names, wherever they are"),
+    Option("--no-compilation-cache", "does not use the user's cache folder of compiled programs"),
+)
+RUN = Option("folder DIR", "folder of a training run")
+LABEL = Option("--label NAME ...", "the name of each recipe, in the order of the runs")
+SET = Option("--set FIELD=VALUE ...", "sets a field of the recipe, as training.epochs=5")
+ADDED_WORDS = (
+    Option("--add-words FILE", "adds the words of FILE, one a line, to the lexicon"),
+    Option(
+        "--spread-unknown",
+        "new words share the probability of <unk>; of several runs, in those without features",
+    ),
+    Option(
+        "--spread-letters N",
+        "as --spread-unknown, in proportion to a letter N-gram model of the known words",
+        whole(1, _MOST_LETTERS),
+    ),
+)
+LEXICON = (
+    *ADDED_WORDS,
+    Option("--lexicon FILE", "replaces the run's lexicon by the words of FILE, one a line"),
+    Option("--renormalise", "normalises a head of all spellings over the lexicon"),
+    Option("--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"),
+)
+TRUNCATION = (
+    Option("--top-k K", "samples among the K most probable words only", whole(1)),
+    Option(
+        "--nucleus P",
+        "samples among the fewest words whose probabilities sum to P; applied after --top-k",
+        number(0, 1, above=True),
+    ),
+)
+CACHE = Option(
+    "--cache N[,FLATNESS,WEIGHT]",
+    "with a memory of the last N words (Grave et al. 2017), so that the model learns from the "
+    "text; flatness and weight are set on validation unless given",
+    _cache,
+)
+DYNAMIC = Option(
+    "--dynamic RULE[,RATE,DECAY[,EPSILON]]",
+    "trains the model on each segment of the text once it is scored (Krause et al. 2018); RULE is "
+    "rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
+    _dynamic,
+)
+
+
+def learning(run, arguments: argparse.Namespace):
+    """Returns a run that learns from the text that it reads, as --cache and --dynamic ask."""
+    run = with_cache(run, arguments.cache)
+    if not arguments.dynamic:
+        return run
+    from zoo.lab.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
+
+    rule, *others = arguments.dynamic
+    return run.with_dynamic(DynamicEvaluation(rule, *others) if others else RMS)
+
+
+def with_cache(run, cache: tuple[int, float | None, float | None] | None):
+    """Returns a run with the cache of --cache, or the run itself without one."""
+    if cache is None:
+        return run
+    from zoo.lab.evaluation import mixtures
+
+    size, flatness, weight = cache
+    if flatness is None or weight is None:
+        flatness, weight = mixtures.tuned_cache(run, size)
+        print_notes([f"cache: flatness {flatness:g}, weight {weight:g}, set on validation"])
+    return run.with_cache(size, flatness, weight)
+
+
+def run_of(workdir: str, arguments: argparse.Namespace):
+    """Loads the run of a folder, changed as the options of `LEXICON` ask."""
+    from zoo.lab.evaluation.run import Run
+
+    file = arguments.lexicon or arguments.add_words
+    spread, letters = _spread(arguments)
+    run = Run.load(workdir).with_lexicon(file, spread, bool(arguments.add_words), letters)
+    run = run.with_tokenizer(arguments.tokenize)
+    return run.renormalised() if arguments.renormalise else run
+
+
+def _spread(arguments) -> tuple[bool, int]:
+    """Returns (whether new words share the probability of <unk>, their letter n-gram's order)."""
+    letters = arguments.spread_letters
+    return arguments.spread_unknown or letters is not None, letters or 0
+
+
+def run_with_words(workdir: str, arguments: argparse.Namespace):
+    """Loads a run, and adds the words of `ADDED_WORDS` to its lexicon."""
+    from zoo.heads.head import Head
+    from zoo.lab.evaluation.run import Run
+
+    run = Run.load(workdir)
+    if not arguments.add_words:
+        return run
+    spread, letters = _spread(arguments)
+    head = run.experiment.language_model.head
+    of_words = type(head).for_lexicon is Head.for_lexicon
+    shared = spread and of_words
+    return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
+
+
+def write(lines: Iterable[str], file: str | None, what: str):
+    """Writes lines to a file, or prints them as they come if none is named."""
+    if file:
+        from zoo.lab.runs import output_files
+
+        output_files.write_lines(file, lines, what)
+    elif sys.stdout.isatty():  # words of somebody else's model may be commands to it
+        sys.stdout.writelines("\t".join(map(printable, line.split("\t"))) for line in lines)
+    else:
+        sys.stdout.writelines(lines)
+
+
+def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
+    """Returns a progress bar, which is written twice a minute outside a terminal."""
+    with lazy.extra():
+        from tqdm import tqdm
+
+    rarely = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}
+    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden, **rarely)
+
+
+def print_notes(notes: Iterable[str | None]):
+    """Prints remarks on stderr, each on a line, apart from the command's output."""
+    for note in filter(None, notes):
+        print(printable(note), file=sys.stderr)
+
+
+# ------------------------- options that need or exclude one another, by command
+# "--metric bleu" is this value of an option, "--run DIR" the option with any value, and SOURCE an
+# argument without a name. Behind the colon stands what the option is or does, for the message.
+
+_OF_ADDED_WORDS = """
+--spread-unknown needs --add-words FILE: is for new words
+--spread-letters needs --add-words FILE: is for new words
+"""
+_OF_LEXICON = """
+--lexicon excludes --add-words: replaces the words of the run's lexicon, and --add-words keeps them
+--spread-unknown needs --add-words FILE, --lexicon FILE: is for new words
+--spread-letters needs --add-words FILE, --lexicon FILE: is for new words
+"""
+_OF_LISTS = f"""{_OF_ADDED_WORDS}
+--unknown-count needs --run DIR, --arpa FILE: counts the unknown words of models
+--interpolation needs --run DIR: averages runs
+--also-best needs --also LISTS
+"""
+RULES = {
+    "try": "--minutes excludes --steps",
+    "evaluate": f"""{_OF_LEXICON}
+        --constrain needs --grammar FILE: needs a grammar
+        --grammar needs --exact-match, --constrain: is for answers
+        --tokenize needs --data FILE, --minimal-pairs FILE: is for other texts than the run's own
+        --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
+        """,
+    "score": f"""{_OF_LEXICON}
+        --split excludes FILE: is a text of the run's data
+        --split needs --words
+        --split excludes --tokenize: has the words of the run's data
+        --state needs --words
+        --dynamic needs --words
+        --words excludes --nbest, --column, --base: writes the words of a text, in nats and bits
+        """,
+    "generate": "--spell excludes --top-k, --nucleus: draws letters, without truncation",
+    "translate": """
+        --bleu needs --split NAME: needs references
+        --tokenizer needs --bleu
+        --examples needs --bleu
+        --language-weight needs --language-model DIR
+        --unknowns keep excludes --dictionary: leaves unknown words as they are
+        --temperature needs --sample: is for draws
+        --top-k needs --sample: is for draws
+        --nucleus needs --sample: is for draws
+        --seed needs --sample: is for draws
+        --sample excludes --beam, --length-normalisation, --bleu: draws, and searches for no best
+        --bleu excludes --nbest, --output, --alignments: keeps the best translations beside the run
+        --bleu excludes --plot-attention, --plot-gradients: draws nothing
+        """,
+    "align": "--run excludes SOURCE: has pairs of its own",
+    "rescore tune": f"""{_OF_LISTS}
+        --tokenize needs --metric bleu: is for BLEU
+        --test-references needs --test LISTS
+        --test-lattices needs --test LISTS
+        --test-costs needs --test LISTS
+        --test-lattices needs --lattices FOLDER
+        """,
+    "rescore apply": _OF_LISTS,
+    "rescore interpolate": _OF_ADDED_WORDS,
+    "rescore lattices": f"""{_OF_ADDED_WORDS}
+        --kaldi excludes --nbest: writes lattices and --nbest lists
+        --weights excludes --weight, --acoustic-weight, --language-weight: has all weights
+        --weights excludes --posterior-weight, --word-penalty: has all weights
+        """,
+    "compare": f"""{_OF_ADDED_WORDS}
+        --micro excludes --page, --plot, --by, --sweep, --data: judges by the micro language itself
+        --micro excludes --split, --label: judges by the micro language itself
+        --page excludes --plot, --by, --sweep, --data: shows all that runs keep
+        --data excludes --plot, --by, --sweep, --split: judges the runs on another text
+        --sweep excludes --by, --split: draws all texts
+        --by distance needs --plot FILE
+        --against needs --plot FILE: is for learning curves
+        --against excludes --by, --sweep: is for learning curves
+        --training needs --plot FILE: is for learning curves
+        --training excludes --by, --sweep: is for learning curves
+        --text needs --page FILE
+        --text excludes --split: is shown in place of a split
+        --sentences needs --page FILE
+        --label needs --plot FILE, --page FILE, --sweep FIELD
+        --state needs --data FILE
+        --unseen-weight needs --data FILE
+        --add-words needs --data FILE, --page FILE
+        """,
+    "export": "--public needs --push OWNER/NAME",
+}
+
+
+class Rule(NamedTuple):
+    """An option that needs one of others, or excludes each of them."""
+
+    option: str
+    needs: bool
+    others: list[str]
+    why: str
+
+
+def rules_of(command: str) -> list[Rule]:
+    """Reads the rules of a command from `RULES`."""
+    rules = []
+    for line in filter(None, map(str.strip, RULES.get(command, "").splitlines())):
+        rule, _, why = line.partition(": ")
+        kind = " needs " if " needs " in rule else " excludes "
+        option, others = rule.split(kind)
+        rules.append(Rule(option, kind == " needs ", others.split(", "), why))
+    return rules
+
+
+def check_rules(arguments: argparse.Namespace):
+    """Raises UserError for the first of the command's rules that its line breaks."""
+
+    def given(option):
+        name, _, value = option.partition(" ")
+        found = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
+        if value.islower():
+            return found == value
+        return found is not None and found is not False and found != []
+
+    for option, needs, others, why in getattr(arguments, "rules", ()):
+        there = [other for other in others if given(other)]
+        if not given(option) or bool(there) == needs:
+            continue
+        if there:
+            rest = " and ".join(there)
+            why = why or f"and {rest} exclude each other"
+            raise UserError(f"{option} {why}: leave out {rest}, or {option}.")
+        names = " or ".join(
+            other if other.split()[-1].islower() else other.partition(" ")[0] for other in others
+        )
+        raise UserError(
+            f"{option} {why or f'is for {names}'}: give {' or '.join(others)}, too, or leave "
+            f"{option} out."
+        )

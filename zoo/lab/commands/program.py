@@ -1,0 +1,350 @@
+"""An entry script as a program: how it was called, its streams, its errors and exit codes; the
+memory that it keeps, the compiled programs that it finds again, and the TAB key."""
+
+import argparse
+import contextlib
+import ctypes
+import functools
+import glob
+import hashlib
+import importlib
+import io
+import logging
+import os
+import pathlib
+import platform
+import shlex
+import shutil
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from zoo.base import lazy, temporary_files
+from zoo.base.lazy import MissingExtra
+from zoo.errors import LOST, Interrupted, ProcessLost, UserError
+
+SCRIPTS = ("train.py", "evaluate.py")
+
+
+class _Used(SystemExit):
+    """The exit after --help, or after a wrong command line."""
+
+
+def parse(
+    parser: argparse.ArgumentParser, words: Sequence[str] | None = None
+) -> argparse.Namespace:
+    """Parses a command line; `run` can tell argparse's exit, _Used, from the user's own code's."""
+    try:
+        return parser.parse_args(words)
+    except SystemExit as end:
+        raise _Used(end.code) from None
+
+
+def _thread_failed(failure):
+    """Hides the traceback of TensorBoard's thread on a full disk: the main thread reports it."""
+    if not (
+        isinstance(failure.exc_value, OSError) and failure.exc_value.errno in temporary_files.FULL
+    ):
+        threading.__excepthook__(failure)
+
+
+def _unraisable(failure):
+    """Hides the traceback of a tensorstore thread that answers orbax after orbax has failed."""
+    error = failure.exc_value
+    if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
+        sys.__unraisablehook__(failure)
+
+
+def _tell(line):
+    """Prints a line on stderr, unless stderr is a terminal that was closed."""
+    try:
+        # In one write, lest a trace of C++ comes between it and its end where stderr is unbuffered.
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def run(main) -> int:
+    """Runs an entry script's main function; returns the exit code."""
+    # orbax warns of leftovers of killed processes and of harmless things, and logs errors that it
+    # raises as well.
+    logging.getLogger("absl").setLevel(logging.CRITICAL)
+    threading.excepthook, sys.unraisablehook = _thread_failed, _unraisable
+    try:
+        main()
+        sys.stdout.flush()  # here, where a closed pipe does not give a traceback
+    except (UserError, MissingExtra) as error:
+        _tell(f"error: {error}")
+        return 2
+    except Interrupted as interruption:
+        _tell(interruption)
+        return 128 + interruption.signal
+    except _Used:
+        raise
+    except SystemExit as end:
+        where = traceback.extract_tb(end.__traceback__)
+        # Raised by the user's own code, as none of Zoo's does so: exit code 0 would be wrong.
+        frame = next(
+            f
+            for f in reversed(where)
+            if not f.filename.startswith("<frozen ") and f.filename != argparse.__file__
+        )
+        _tell(
+            f"error: {frame.filename}, line {frame.lineno} ends the program "
+            f"(SystemExit: {end.code}) before it has finished: remove that."
+        )
+        return 2
+    except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
+        _tell("interrupted")
+        return 128 + signal.SIGINT
+    except ProcessLost as error:
+        _tell(f"error: {error}")
+        return LOST
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if error.errno not in temporary_files.FULL:
+            raise
+        what, remedy = temporary_files.FULL[error.errno]
+        place = error.filename or "standard output"  # files are named: temporary_files.naming
+        _tell(
+            f"error: {what} ({place}): {remedy} and start again; files and checkpoints that were "
+            "finished before are whole."
+        )
+        return 2
+    return 0
+
+
+def program(main):
+    """Runs main as a script does, with `run`, and exits with its code."""
+    open_streams()
+    keep_memory()
+    try:
+        code = run(main)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    leave(code)
+
+
+def open_streams():
+    """Replaces closed standard streams, as by `>&-`, and lets none of them fail on a letter."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            empty = open(os.devnull, mode)  # noqa: SIM115
+            os.set_inheritable(empty.fileno(), True)  # for programs that this one starts
+            setattr(sys, name, empty)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # unless somebody has replaced it
+            own = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            # UTF-8 is the encoding of all files of Zoo.
+            stream.reconfigure(encoding=None if own else "utf-8", errors="backslashreplace")
+
+
+def leave(code: int):
+    """Exits with `run`'s exit code, after an error without Python's exit handlers."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
+            stream.flush()
+    processes = sys.modules.get("zoo.base.distributed")  # imported by those commands that train
+    if processes is not None and code != LOST:
+        processes.leave(code)
+    if code:  # on a full disk TensorBoard's handlers would print tracebacks under the error
+        os._exit(code)
+    sys.exit(code)
+
+
+def called() -> str:
+    """Returns how the user called the program: "zoo", or "python -m zoo"."""
+    path = pathlib.Path(sys.argv[0])
+    if path.name not in ("zoo", "zoo.exe"):
+        return "python -m zoo"
+    found = shutil.which("zoo")
+    on_path = found is not None and pathlib.Path(found).absolute() == path.absolute()
+    return "zoo" if on_path else shlex.quote(sys.argv[0])
+
+
+def command(name: str) -> str:
+    """Returns another command, called the way that this one was."""
+    script = pathlib.Path(sys.argv[0])
+    if script.name in SCRIPTS and f"{name}.py" in SCRIPTS:
+        return shlex.join(["python", str(script.with_name(f"{name}.py"))])
+    return f"{called()} {name}"
+
+
+def again() -> str:
+    """Returns this very command line, for a shell."""
+    script = pathlib.Path(sys.argv[0])
+    script_call = shlex.join(["python", str(script)]) if script.name in SCRIPTS else called()
+    return f"{script_call} {shlex.join(sys.argv[1:])}"
+
+
+# ------------------------- glibc's allocator, told to keep freed arrays for the next step
+# A step on CPU allocates its arrays anew. By default glibc returns large ones to the system when
+# they are freed, and the next step pays for every page again. Kept, they cost nothing: a step of
+# `ptb_softmax` takes four fifths of the time. XLA allocates in threads of its own, whose arenas
+# glibc would unmap whenever they are empty: all threads share one arena. The process holds the most
+# that it has needed until it ends.
+
+# Parameters of mallopt, of glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
+
+
+def keep_memory() -> bool:
+    """Tells glibc to keep freed memory, unless the environment has settings; returns whether."""
+    chosen = [name for name in os.environ if name.startswith("MALLOC_") or name == "LD_PRELOAD"]
+    try:
+        if chosen or not os.confstr("CS_GNU_LIBC_VERSION"):
+            return False
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, ValueError):  # no glibc, no such function
+        return False
+    settings = (_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1), (_ARENA_MAX, 1)
+    return all(mallopt(*setting) for setting in settings)
+
+
+# ------------------------- compiled programs, kept from run to run in the user's cache folder
+# The first step of a run is mostly compilation. JAX can keep compiled programs in a folder, under a
+# key of the program, the options and the versions. Several runs may share the folder, but an entry
+# is not written atomically, so that a run that is killed while it writes leaves half an entry
+# behind. JAX writes the file with an entry's time after the entry itself: an entry without this
+# file is incomplete, and is removed before the folder is used.
+
+CACHE_BYTES = 2**30
+# Programs that compile faster are not kept: to look one up takes as long.
+CACHE_SECONDS = 0.2
+# Endings of JAX's own files, the same in all its versions.
+_ENTRY, _TIME, _LOCK = "-cache", "-atime", ".lockfile"
+# Variables by which the user configures JAX's cache: then it is left alone.
+_OWN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
+_SETTINGS = {
+    "jax_compilation_cache_max_size": CACHE_BYTES,
+    "jax_persistent_cache_min_compile_time_secs": CACHE_SECONDS,
+}
+
+
+def cache_folder() -> pathlib.Path:
+    """Returns this processor's folder in $XDG_CACHE_HOME or ~/.cache, which several may share."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    home = pathlib.Path(given) if os.path.isabs(given) else pathlib.Path.home() / ".cache"
+    machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
+    return home / "zoo" / f"compiled-{machine}"
+
+
+def _processor() -> str:
+    """Describes the processor; on Linux with its instruction set."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    told = [
+        line for line in lines if line.partition("\t")[0] in ("model name", "flags", "Features")
+    ]
+    return "\n".join([platform.machine(), platform.processor(), *sorted({*told})])
+
+
+def keep_compiled() -> pathlib.Path | None:
+    """Makes JAX keep compiled programs from now on; returns the folder, None where none are kept,
+    as where the user has configured JAX's cache or the folder cannot be written to."""
+    import jax  # here, for --help needs none
+
+    if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
+        return None
+    try:
+        with lazy.extra():
+            import filelock
+        there = cache_folder()
+        there.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with filelock.FileLock(there / _LOCK, timeout=2):
+            _remove_unfinished(there)
+    # OSError if the folder is locked, too; RuntimeError without a home folder.
+    except (OSError, RuntimeError, MissingExtra):
+        return None
+    for name, value in _SETTINGS.items():
+        if name.upper() not in os.environ:
+            jax.config.update(name, value)
+    jax.config.update("jax_compilation_cache_dir", str(there))
+    warnings.filterwarnings(
+        "ignore", "Error (reading|writing) persistent compilation cache entry", UserWarning
+    )
+    warnings.filterwarnings("ignore", "Cache value for key .* exceeds", UserWarning)
+    return there
+
+
+def _remove_unfinished(there: pathlib.Path):
+    """Removes entries left half written by a kill, and empty ones, left by a power failure."""
+    names = {path.name for path in there.iterdir()}
+    for name in names:
+        key = name.removesuffix(_ENTRY)
+        if name == key:
+            continue
+        entry = there / name
+        if f"{key}{_TIME}" not in names or not entry.stat().st_size:
+            entry.unlink()
+            (there / f"{key}{_TIME}").unlink(missing_ok=True)
+
+
+# ------------------------- completion with the TAB key, by argcomplete; see docs/runs.md
+# At each TAB the shell calls the program with the line typed so far in its environment.
+
+# {beginning of --set: the package and the base class of the components that may follow}
+_COMPONENTS = {
+    "model.head=": ("zoo.heads", "Head"),
+    "model.core=": ("zoo.cores", "Core"),
+    "model.embedding=": ("zoo.embeddings", "Embedding"),
+}
+
+
+def completed_line() -> list[str] | None:
+    """Returns the arguments of the command line that a shell completes, or None if none does."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return None
+    # Of `python -m zoo train`, three words name the program.
+    return os.environ["COMP_LINE"].split()[int(os.environ["_ARGCOMPLETE"]) :]
+
+
+def complete(parser: argparse.ArgumentParser):
+    """Writes the words that may come next where the shell reads them, and exits."""
+    with lazy.extra():
+        import argcomplete
+    words: Any = functools.partial(_words, argcomplete.completers.FilesCompleter())
+    argcomplete.autocomplete(parser, always_complete_options=False, default_completer=words)
+
+
+def _words(files: Callable, prefix: str, action: argparse.Action, **_: object) -> Iterable[str]:
+    """Returns words that an argument may be; argcomplete keeps the words that begin so."""
+    from zoo.base.trust import user_modules
+
+    if action.dest in ("config", "show"):
+        return [*user_modules.configs().names(), *files(prefix)]
+    if action.dest == "set":
+        return _settings(prefix)
+    return _runs(prefix) if action.metavar == "DIR" else files(prefix)
+
+
+def _settings(prefix):
+    """Returns settings of components, such as model.head=Softmax, or their beginnings."""
+    field = prefix.partition("=")[0] + "="
+    if field not in _COMPONENTS:
+        return [*_COMPONENTS]
+    from zoo.base import component_registry
+
+    package, base = _COMPONENTS[field]
+    module = importlib.import_module(package)
+    classes = (component_registry.component(f"{package}:{name}") for name in module.__all__)
+    kind = getattr(module, base)
+    return [field + one.__name__ for one in classes if one and issubclass(one, kind)]
+
+
+def _runs(prefix):
+    """Returns the folders that begin so: runs, and with a / at the end folders of other things."""
+    return [
+        path if os.path.exists(f"{path}/experiment.json") else f"{path}/"
+        for path in (found.removesuffix("/") for found in glob.glob(f"{glob.escape(prefix)}*/"))
+    ]

@@ -1,0 +1,217 @@
+"""Charts as SVG: curves, and points with their intervals. Colours and text sizes are in page.css.
+
+Recipes differ by their marks as well as by colour. Text stays text, and each chart has a
+description.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from zoo.lab.comparison import plot_style
+from zoo.lab.comparison.bar_plots import Bar
+from zoo.lab.comparison.comparison import Group
+from zoo.lab.comparison.html_parts import number, text
+
+WIDTH, HEIGHT = 480, 300
+LEFT, RIGHT, TOP, BOTTOM = 66, 30, 14, 58
+# Kinds of marks; colours are in page.css; see `plot_style.mark_number`.
+MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
+# Heights in a chart of intervals: the label of a row, and a line of a run below it.
+_LABEL, _LINE = 26, 18
+
+
+class Line(NamedTuple):
+    number: int
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+    shade: Sequence[tuple[float, float, float]] = ()  # (x, least, greatest) of the seeds
+
+
+def ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Returns round numbers that span a range: multiples of 1, 2 or 5 times a power of ten."""
+    if not high > low:
+        low, high = low - 0.5, low + 0.5
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(
+        power * round_one for round_one in (1, 2, 5, 10) if power * round_one * most >= high - low
+    )
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [one * step for one in range(first, last + 1)]
+
+
+def _mark(number: int, x: float, y: float, s: float = 4) -> str:
+    kind = MARKS[plot_style.mark_number(number)]
+    paths = {
+        "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
+        "square": f"M{-s} {-s}h{2 * s}v{2 * s}h{-2 * s}z",
+        "triangle": f"M0 {-s - 1}l{s + 1} {2 * s}h{-2 * s - 2}z",
+        "diamond": f"M0 {-s - 1}l{s + 1} {s + 1}l{-s - 1} {s + 1}l{-s - 1} {-s - 1}z",
+        "cross": f"M{-s} {-s}l{2 * s} {2 * s}M{-s} {s}l{2 * s} {-2 * s}",
+        "plus": f"M0 {-s}v{2 * s}M{-s} 0h{2 * s}",
+    }
+    return f'<path class="mark {kind}" transform="translate({_at(x)} {_at(y)})" d="{paths[kind]}"/>'
+
+
+def curves(
+    drawn: Sequence[Line], x_name: str, y_name: str, about: str, least: float | None = None
+) -> str:
+    """Draws lines over a common pair of axes."""
+    finite = [
+        line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in drawn
+    ]
+    points = [point for line in finite for point in line.points]
+    points += [(x, y) for line in finite for x, *ends in line.shade for y in ends]
+    if not points:
+        return ""
+    xs, ys = zip(*points, strict=True)
+    x_ticks = ticks(min(xs) if least is None else least, max(xs))
+    y_ticks = ticks(min(ys), max(ys))
+    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+    across = _scale(x_ticks, LEFT, right)
+    up = _scale(y_ticks, bottom, TOP)
+    parts = [
+        f'<path class="grid" d="M{LEFT} {_at(up(y))}H{right}"/>'
+        f'<text class="y" x="{LEFT - 8}" y="{_at(up(y))}">{number_of_tick(y, y_ticks)}</text>'
+        for y in y_ticks
+    ]
+    parts += _x_numbers(x_ticks, across, bottom)
+    parts.append(_axis_names(x_name, y_name, HEIGHT))
+    for line in finite:
+        places = [(across(x), up(y)) for x, y in line.points]
+        path = "L".join(f"{_at(x)} {_at(y)}" for x, y in places)
+        kind = "line dashed" if line.dashed else "line"
+        inside = _shade(line.shade, across, up)
+        inside += f'<path class="{kind}" d="M{path}"/>' if places else ""
+        if not line.dashed or len(places) == 1:
+            inside += "".join(_mark(line.number, x, y) for x, y in places)
+        parts.append(_group(line.number, inside))
+    return _svg(HEIGHT, about, parts)
+
+
+def _finite(points):
+    return [point for point in points if all(map(math.isfinite, point))]
+
+
+def _shade(ends, across, up):
+    if not ends:
+        return ""
+    lower = [(x, low) for x, low, _ in ends]
+    upper = [(x, high) for x, _, high in reversed(ends)]
+    outline = "L".join(f"{_at(across(x))} {_at(up(y))}" for x, y in lower + upper)
+    return f'<path class="shade" d="M{outline}Z"/>'
+
+
+def intervals(
+    rows: Sequence[tuple[str, Mapping[Group, Bar]]],
+    x_name: str,
+    about: str,
+    span: tuple[float, float] | None = None,
+    chance: float | None = None,
+) -> str:
+    """Draws points with their intervals, a row for each name and in it a line for each recipe."""
+    ends = [
+        value
+        for _, bars in rows
+        for bar in bars.values()
+        for value in (bar.height, *bar.interval)
+        if math.isfinite(value)
+    ]
+    if not ends:
+        return ""
+    x_ticks = ticks(*(span or (min(ends), max(ends))))
+    left, right = 16, WIDTH - RIGHT
+    across = _scale(x_ticks, left, right)
+    y, body = TOP, []
+    for name, bars in rows:
+        body.append(f'<text class="row" x="{left}" y="{y + 16}">{text(name)}</text>')
+        y += _LABEL
+        for recipe, bar in bars.items():
+            body.append(_estimate(recipe.number, bar, across, y + _LINE / 2))
+            y += _LINE
+        y += 6
+    lines = [f'<path class="grid" d="M{_at(across(x))} {TOP}V{y}"/>' for x in x_ticks]
+    if chance is not None:
+        lines.append(f'<path class="chance" d="M{_at(across(chance))} {TOP}V{y}"/>')
+    names = _x_numbers(x_ticks, across, y)
+    return _svg(y + BOTTOM, about, [*lines, *body, *names, _axis_names(x_name, "", y + BOTTOM)])
+
+
+def _estimate(number, bar, across, y):
+    inside = ""
+    if all(map(math.isfinite, bar.interval)):
+        low, high = map(across, bar.interval)
+        inside += f'<path class="line" d="M{_at(low)} {_at(y)}H{_at(high)}"/>'
+        inside += "".join(
+            f'<path class="line" d="M{_at(end)} {_at(y - 4)}V{_at(y + 4)}"/>' for end in (low, high)
+        )
+    if math.isfinite(bar.height):
+        inside += _mark(number, across(bar.height), y)
+    return _group(number, inside)
+
+
+def _group(number, inside):
+    return f'<g class="run {_colour(number)}" data-run="{number}">{inside}</g>'
+
+
+def _colour(number):
+    """Returns the class of page.css for the colour of a recipe."""
+    return f"c{number % len(plot_style.COLOURS)}"
+
+
+def legend(groups: Iterable[Group]) -> str:
+    """Returns the names of recipes beside their marks, with a box each that hides the recipe."""
+    entries = (
+        f'<label><input type="checkbox" checked data-shows="{number}">'
+        f'<svg class="sign {_colour(number)}" viewBox="-14 -7 28 14" aria-hidden="true">'
+        f'<path class="line" d="M-12 0H12"/>{_mark(number, 0, 0)}</svg>{text(name)}</label>'
+        for name, number, _ in groups
+    )
+    return f'<p class="legend">{"".join(entries)}</p>'
+
+
+def figure(content: str, caption: str) -> str:
+    return f"<figure>{content}<figcaption>{text(caption)}</figcaption></figure>"
+
+
+def number_of_tick(value: float, every: Sequence[float]) -> str:
+    """Formats a number of an axis with the digits that its neighbours need."""
+    step = every[1] - every[0] if len(every) > 1 else 1
+    return number(value, max(0, -math.floor(math.log10(step) + 1e-9)))
+
+
+def _x_numbers(values, across, bottom):
+    return [
+        f'<text class="x" x="{_at(across(x))}" y="{_at(bottom + 20)}">{number_of_tick(x, values)}'
+        "</text>"
+        for x in values
+    ]
+
+
+def _axis_names(x_name, y_name, height):
+    middle = (LEFT + WIDTH - RIGHT) / 2 if y_name else WIDTH / 2
+    names = f'<text class="x name" x="{_at(middle)}" y="{height - 10}">{text(x_name)}</text>'
+    if y_name:
+        centre = (TOP + height - BOTTOM) / 2
+        names += (
+            f'<text class="x name" transform="translate(16 {_at(centre)}) rotate(-90)">'
+            f"{text(y_name)}</text>"
+        )
+    return names
+
+
+def _scale(values, start, end):
+    """Returns the function that maps the first and the last value to `start` and `end`."""
+    low, high = values[0], values[-1]
+    return lambda value: start + (value - low) / (high - low) * (end - start)
+
+
+def _at(value):
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _svg(height, about, parts):
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {_at(height)}" role="img" '
+        f'aria-label="{text(about)}">{"".join(parts)}</svg>'
+    )

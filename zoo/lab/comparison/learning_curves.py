@@ -1,0 +1,275 @@
+"""Learning curves of runs: validation against steps, epochs or minutes, by recipe."""
+
+import math
+import pathlib
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.base import strict_json
+from zoo.errors import UserError
+from zoo.lab.comparison import plot_style
+from zoo.lab.comparison.comparison import Comparison, Group
+from zoo.lab.evaluation import records
+from zoo.lab.evaluation.results import check_comparable, quantity
+from zoo.lab.runs import output_files, seen_texts
+from zoo.lab.runs.output_files import aligned
+from zoo.lab.runs.workdir import METRICS, Workdir, read_bytes
+
+# -------- validations of a run while it trained, read from its metrics.jsonl or its record
+
+LOSS, TRAINING = "validation_log_perplexity", "epoch_training_loss"
+_LARGEST = float(np.finfo(np.float32).max)  # of a loss that is finite
+_STEP = {"step": int, LOSS: float, TRAINING: float | None}
+# Fields of each validation that a curve needs, by the horizontal axis.
+FIELDS: dict[str, dict] = {
+    "step": _STEP,
+    "epoch": {**_STEP, "epoch": int},
+    "minutes": {**_STEP, "seconds": float},
+}
+
+# Fields of curves that have the training loss, too.
+WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.items()}
+
+
+def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
+    if records.is_record(run):
+        found = [*records.record_of(run).validations]
+        if not found:
+            raise UserError(
+                f"{run} was recorded without its learning curve: give the run's folder."
+            )
+        _check(found, fields, run)
+        return found
+    workdir = Workdir(run)
+    metrics = workdir.path / METRICS
+    if not metrics.exists():
+        workdir.experiment()  # an error of its own, if there is no run at all
+        raise UserError(f"{METRICS} is not in {run}, as exports do not keep it: give the run.")
+    found = read(metrics, fields)
+    if not found:
+        raise UserError(f"{run} has not validated anything yet: train it further.")
+    return found
+
+
+def of_paths(
+    paths: Mapping[str, Any], fields: dict[str, Any]
+) -> tuple[dict[str, list[dict]], dict[str, str]]:
+    """Returns ({run: its validations}, {run without any: why})."""
+    lines, missing = {}, {}
+    for name, path in paths.items():
+        try:
+            lines[name] = of_run(str(path), fields)
+        except UserError as error:
+            missing[name] = str(error)
+    return lines, missing
+
+
+def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
+    """Reads the lines of a metrics.jsonl that belong to validations."""
+    found = []
+    for number, line in enumerate(read_bytes(metrics).splitlines(), 1):
+        values = strict_json.object_or_none(line) or {}
+        if LOSS in values:
+            _check([values], fields, f"{metrics}, line {number},")
+            found.append(values)
+    return found
+
+
+def points(
+    lines: Sequence[dict], against: str = "step", field: str = LOSS
+) -> list[tuple[float, float]]:
+    """Returns the (x, y) of the validations that have a field."""
+    if against == "minutes":
+        unit, name = 60.0, "seconds"
+    else:
+        unit, name = _steps_per_epoch(lines) if against == "epoch" else 1.0, "step"
+    return [
+        (float(line[name]) / unit, float(line[field]))
+        for line in lines
+        if line.get(field) is not None
+    ]
+
+
+def _steps_per_epoch(lines):
+    """Returns the number of steps of the first epoch, whose last validation ends it."""
+    first, last = lines[0]["epoch"], lines[-1]["epoch"]
+    of_first = [line for line in lines if line["epoch"] == first]
+    ended = first == 0 and (last != first or len(of_first) == 1)
+    if not ended or of_first[-1]["step"] < 1:
+        raise UserError("the first epoch has not ended with a validation: give --against step.")
+    return float(of_first[-1]["step"])
+
+
+def _check(found, fields, where):
+    try:
+        for values in found:
+            strict_json.check(values, fields)
+            for name in fields.keys() & {LOSS, TRAINING}:
+                if _LARGEST < abs(float(values.get(name) or 0)) < math.inf:
+                    raise ValueError(f"{name} is {values[name]}, which is no loss of float32")
+    except ValueError as error:
+        raise UserError(f"{where} is not of a validation ({error}): take it out.") from error
+
+
+class Best(NamedTuple):
+    """The best validations of the seeds of a recipe."""
+
+    losses: list[float]
+    steps: list[int]
+
+    @classmethod
+    def of(cls, of_seeds: Sequence[Sequence[dict]]) -> "Best":
+        best = [min(lines, key=lambda line: float(line[LOSS])) for lines in of_seeds]
+        return cls([float(line[LOSS]) for line in best], [line["step"] for line in best])
+
+    @property
+    def loss(self) -> float:
+        """The mean over the seeds, nats per token."""
+        return statistics.fmean(self.losses)
+
+
+# -------- the curves of a recipe, drawn as a picture here and on the page by `charts`
+
+LABELS = {"step": "training step", "epoch": "epoch", "minutes": "minutes of training"}
+Points = Sequence[tuple[float, float]]
+
+
+class Curve(NamedTuple):
+    """Learning curves of the seeds of a recipe, (x, nats per token) of each validation."""
+
+    recipe: Group
+    validation: Sequence[Points]
+    training: Sequence[Points] = ()
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Group,
+        of_seeds: Sequence[Sequence[dict]],
+        against: str = "step",
+        training: bool = True,
+    ) -> "Curve":
+        """Returns the curves of validation and, if it is asked for, of the training loss."""
+        validation, of_training = (
+            [points(lines, against, field) for lines in of_seeds] for field in (LOSS, TRAINING)
+        )
+        return cls(recipe, validation, of_training if training else ())
+
+
+def mean_curve(seeds: Sequence[Points]) -> np.ndarray:
+    """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of the seeds."""
+    count = min(map(len, seeds))  # a mean over the seeds that go on would jump
+    points = np.array([[*points][:count] for points in seeds], float).reshape(len(seeds), count, 2)
+    x, y = points[..., 0], points[..., 1]
+    return np.array([x.mean(0), y.mean(0), y.min(0), y.max(0)])
+
+
+def draw(
+    curves: Sequence[Curve],
+    file: str | pathlib.Path,
+    x_label: str = LABELS["step"],
+    limit: float | None = None,
+):
+    """Draws validation log-perplexity of recipes, and dashed their training loss if it is given."""
+    several = any(len(curve.validation) > 1 for curve in curves)
+    notes = ["shade: least and greatest of the seeds"] * several
+    notes += ["dashed: training loss"] * any(curve.training for curve in curves)
+    label, title = f"validation, {plot_style.NATS}", "Learning curves"
+    with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
+        for (name, number, _), validation, training in curves:
+            _draw_seeds(axes, validation, plot_style.style(number), label=name)
+            how = {"linestyle": "--", "linewidth": 1, "marker": ""}
+            _draw_seeds(axes, training, plot_style.style(number), **how)
+        if limit is not None:
+            axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
+
+
+def _draw_seeds(axes, seeds, style, **how):
+    """Draws the mean of seeds with their range, and each seed as a thin line."""
+    if not seeds:
+        return
+    x, mean, least, greatest = mean_curve(seeds)
+    axes.plot(x, mean, **{**style, **how})
+    if len(seeds) > 1:
+        axes.fill_between(x, least, greatest, color=style["color"], alpha=0.2, linewidth=0)
+        for of_seed in seeds:
+            axes.plot(*zip(*of_seed, strict=True), color=style["color"], linewidth=0.7, alpha=0.6)
+
+
+def report(
+    workdirs: Sequence[str],
+    file: str | pathlib.Path,
+    against: str = "step",
+    training: bool = False,
+    labels: Sequence[str] = (),
+):
+    plot_style.check_file(file)
+    runs = Comparison.of(workdirs, labels)
+    fields = (WITH_TRAINING if training else FIELDS)[against]
+    lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
+    unchecked = _check_texts(runs)
+    of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
+    curves = [Curve.of(*of_recipe, against, training) for of_recipe in of_recipes.items()]
+    draw(curves, file, LABELS[against])
+    output_files.show(*table(of_recipes))
+    if unchecked and len(runs.paths) > 1:
+        output_files.show(
+            f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
+            "figures are of the same words was not checked: python -m zoo evaluate "
+            f"{shlex.quote(runs.paths[unchecked[0]])} --split validation."
+        )
+    output_files.show(file)
+
+
+def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
+    rows = []
+    for recipe, of_seeds in lines.items():
+        best = Best.of(of_seeds)
+        several = len(of_seeds) > 1
+        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if several else "-"
+        steps = sorted({*best.steps})
+        at = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+        count = sum(map(len, of_seeds))
+        rows.append([recipe.name, f"{best.loss:.4f}", spread, at, f"{count:,}"])
+    header = ["best validation", "nats", "seeds", "at step", "validations"]
+    yield from aligned(header, rows, left=1)
+
+
+def _check_seen(paths):
+    """Raises UserError where runs recorded different texts that chose their checkpoints."""
+    chosen = {}
+    for name, path in paths.items():
+        seen = None if records.is_record(path) else seen_texts.of_workdir(Workdir(path))
+        if seen is not None:
+            about = seen.selected_on.about
+            chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}
+    for name, digests in chosen.items():
+        first = next(iter(chosen))
+        if digests != chosen[first]:
+            raise UserError(
+                f"{first} and {name} were validated on different texts: draw them in two pictures, "
+                "or train both with one validation text."
+            )
+
+
+def _check_texts(runs):
+    """Checks that the runs' figures of validation are comparable; returns the runs without any."""
+    found, unchecked = {}, []
+    _check_seen(runs.paths)
+    for name in runs.paths:
+        columns = runs.judged[0].get(name, {})
+        of_run = [passport for column, passport in columns.items() if column.split == "validation"]
+        if of_run:
+            found[name] = of_run
+        else:
+            unchecked.append(name)
+    for name, of_run in list(found.items())[1:]:
+        first = next(iter(found))
+        quantities = [quantity(passport) for passport in found[first]]
+        if not any(quantity(passport) in quantities for passport in of_run):
+            check_comparable(found[first][0], of_run[0], (first, name))
+    return unchecked

@@ -1,0 +1,179 @@
+"""Report of `make quickstart` on models of the micro language beside the language itself.
+
+The language's grammar gives the exact probability of every word of its test text, so a model's
+figures stand beside the least that any model could reach, as a whole and by frequency band, and its
+agreement beside sentences that the grammar allows and forbids.
+"""
+
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
+from zoo.lab.comparison import bar_plots, learning_curves, plot_style
+from zoo.lab.comparison.comparison import Comparison
+from zoo.lab.evaluation import item_scores, minimal_pairs, passport, scored_texts
+from zoo.lab.evaluation.perplexity import Scores, perplexity_of
+from zoo.lab.evaluation.results import check_comparable
+from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import output_files
+from zoo.sources.micro import Micro
+from zoo.sources.source import Corpus
+
+PAIRS, PAIRS_SEED = 2000, 7
+SPLIT = "test"
+
+
+def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
+    """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats."""
+    log_prob = np.zeros(len(text.words), np.float32)
+    for start, sentence in zip(text.starts, corpus.sentences, strict=True):
+        log_prob[start : start + len(sentence)] = language.grammar.token_log_probs(sentence)
+    return Scores(log_prob, counted)
+
+
+def agreement(
+    run: Run, pairs: list[tuple[list[str], list[str], dict]]
+) -> tuple[dict, item_scores.Arrays]:
+    """Returns (the passport of a run's accuracy on pairs, which pairs are right)."""
+    plain = [(good, bad) for good, bad, _ in pairs]
+    scores = minimal_pairs.score_pairs(run, plain)
+    cases = {}
+    for phenomenon in ("number", "gender"):
+        for attractor in (False, True):
+            wanted = (phenomenon, attractor)
+            chosen = [(about["phenomenon"], about["attractor"]) == wanted for *_, about in pairs]
+            name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
+            cases[name] = scores.chosen(np.array(chosen, bool)).figures()
+    cases["all"] = scores.figures()
+    record = minimal_pairs.passport_of(run, "micro-agreement", plain, scores)
+    return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
+
+
+def report(workdirs: list[str]) -> list[pathlib.Path]:
+    """Prints the tables, keeps the figures in each run's results and draws the plots."""
+    for workdir in workdirs:
+        passport.check(workdir)
+    compared = Comparison.of(workdirs)
+    runs = {name: Run.load(path) for name, path in compared.paths.items()}
+    language = _language_of(runs)
+    folder = pathlib.Path(workdirs[0]).parent
+    files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
+    for path in files:
+        plot_style.check_file(path)
+    pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
+
+    passports, agreements, kept, answers = {}, {}, {}, {}
+    own: Any = None
+    words_seen: Any = None
+    for name, run in runs.items():
+        (scored,) = scored_texts.score(run, [SPLIT])
+        text, judgement = scored.text, scored.judgement()
+        passports[name], kept[name] = judgement.passport, judgement.scores
+        agreements[name], answers[name] = agreement(run, pairs)
+        if own is None:  # all runs share it, as is checked below
+            own = language_scores(language, scored.corpus, text, scored.scores.counted)
+            words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
+    first, *others = passports
+    for name in others:
+        check_comparable(passports[first], passports[name], (first, name))
+    for name, run in runs.items():
+        passport.write(run, passports[name], kept[name])
+        passport.write(run, agreements[name], answers[name])
+
+    figures = {name: record["figures"] for name, record in passports.items()}
+    bands = {name: record["bands"] for name, record in figures.items()}
+    cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
+    own_bands = own.bands(*words_seen)
+    output_files.show(
+        _rate(language, runs[first].experiment.vocabulary),
+        f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n",
+        *_totals(own, {name: record["log_perplexity"] for name, record in figures.items()}),
+        *(
+            f"{name}: {line.strip()}"
+            for name, record in passports.items()
+            for line in passport.warnings(record)
+        ),
+        *_bands(own_bands, bands),
+        *_accuracies(cases),
+    )
+    lines, missing = learning_curves.of_paths(
+        {name: run.path for name, run in runs.items()}, learning_curves.WITH_TRAINING["step"]
+    )
+    _draw(files, language, runs, compared.groups, lines, bands, kept, own_bands, cases)
+    files = files if lines else files[1:]
+    output_files.show(*missing.values(), *(f"wrote {path}" for path in files))
+    return files
+
+
+def _draw(files, language, runs, groups, lines, bands, kept, own_bands, cases):
+    of_groups = [(group, [*group.of(lines).values()]) for group in groups]
+    curves = [learning_curves.Curve.of(*of_group) for of_group in of_groups if of_group[1]]
+    if curves:
+        limit = _validation_limit(language, next(iter(runs.values())))
+        learning_curves.draw(curves, files[0], limit=limit)
+    rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
+    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
+    bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
+    bar_plots.bands(bars, files[1], by_band)
+    title = "Agreement in the micro language"
+    bar_plots.accuracy(bar_plots.accuracy_bars(cases, groups), files[2], title)
+
+
+def _language_of(runs):
+    """Returns the language of all runs, which must be one."""
+    languages = {run.experiment.data for run in runs.values()}
+    if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
+        raise UserError("--micro takes runs of one micro language: give runs of its configs.")
+    for name, run in runs.items():
+        if run.experiment.vocabulary.lower_case:
+            raise UserError(
+                f"{name} was trained with vocabulary.lower_case=true, and the grammar knows its "
+                "words as they are spelt only: train with lower_case=false."
+            )
+    return languages.pop()
+
+
+def _validation_limit(language: Micro, run: Run) -> float:
+    """Computes the language's own log-perplexity of the validation text, nats per token."""
+    corpus = run.read("validation")
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    return language_scores(language, corpus, text, text.counted).log_perplexity
+
+
+def _rate(language, vocabulary):
+    marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
+    rate = language.entropy_rate(marks)
+    perplexity = f"perplexity {math.exp(rate):.2f}"
+    return f"The micro language: entropy {rate:.4f} nats per token ({perplexity})."
+
+
+def _totals(own, totals):
+    yield f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}"
+    yield f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}"
+    for name, value in totals.items():
+        above = value - own.log_perplexity
+        yield f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}"
+
+
+def _bands(own_bands, bands):
+    yield "\nPerplexity by how often the word occurred in training"
+    yield "(no model is below the language on all words together, but one may be within a band):\n"
+    names = "".join(f"{name:>14}" for name in bands)
+    yield f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}"
+    runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
+    for row in own_bands:
+        values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
+        yield f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}"
+
+
+def _accuracies(cases):
+    yield f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n"
+    yield f"{'':26}" + "".join(f"{name:>14}" for name in cases)
+    for phenomenon in next(iter(cases.values())):
+        values = "".join(f"{run[phenomenon]['accuracy']:14.1%}" for run in cases.values())
+        yield f"{phenomenon:26}{values}"
+    yield ""

@@ -1,0 +1,170 @@
+"""The page of `zoo compare --page`: reads the runs, makes the sections and writes the page."""
+
+import base64
+import hashlib
+import importlib.resources
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+
+from zoo.errors import UserError
+from zoo.lab.comparison import html_parts, page_differences, page_figures, page_text, translations
+from zoo.lab.comparison.comparison import Comparison
+from zoo.lab.comparison.html_parts import text as escaped
+from zoo.lab.evaluation import records
+from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import output_files
+from zoo.lab.runs.workdir import Workdir
+
+# {section: (title, what it shows)}
+_SECTIONS = {
+    "passports": (
+        "What was judged",
+        "Each figure with its conditions. A figure means something only with these.",
+    ),
+    "curves": ("Learning curves", "Loss against the training step."),
+    "bands": (
+        "Frequent and rare words",
+        "The same words of text, by how often they occurred in training.",
+    ),
+    "text": (
+        "A text",
+        "The stronger the colour and the thicker the bar below a word, the less the model expected "
+        "it (-log p, nats). Its details have the five best words in its place and their "
+        "probabilities. For a log-linear head they also have the features that spoke for the word "
+        "(above 0) and against it (below 0): log p(x | h) = log b(x) + the features' nats - log Z.",
+    ),
+    "judgements": (
+        "Agreement and minimal pairs",
+        "How often a correct sentence is more probable than the same with an error.",
+    ),
+    "translations": (
+        "Translations",
+        "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
+    ),
+    "attention": (
+        "Attention",
+        "Rows are the words of a translation by the model, columns the source's words; the "
+        "area of a square is the weight.",
+    ),
+    "differences": (
+        "Side by side",
+        "The first recipe against each other one, in nats: the totals, and the words that "
+        "differ most. One nat is a probability 2.7 times as high.",
+    ),
+}
+# What is added where a recipe has several seeds.
+_OF_SEEDS = {
+    "text": " Of several seeds of a recipe the first is shown.",
+    "differences": " Words are of the first seed of each.",
+}
+
+
+def report(
+    paths: list[str],
+    file: str | pathlib.Path = "report.html",
+    split: str | None = None,
+    text: str | None = None,
+    sentences: int = 20,
+    labels: Sequence[str] = (),
+    load: Callable[[str], Run] = Run.load,
+):
+    output_files.check(file, "the report")
+    content = document(read(paths, labels, load), split, text, sentences)
+    output_files.write_lines(file, [content], "the report")
+    output_files.show(f"wrote {file}")
+
+
+def read(
+    paths: Iterable[str], labels: Sequence[str] = (), load: Callable[[str], Run] = Run.load
+) -> Comparison:
+    """Reads the runs of a page: folders, exports and records, judged or not."""
+    runs = Comparison.of(paths, labels, load=load)
+    for path in runs.paths.values():
+        if records.is_record(path):
+            records.record_of(path)
+        else:
+            Workdir(path).experiment()
+    return runs
+
+
+def document(
+    runs: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
+) -> str:
+    recipes = runs.groups
+    firsts = [recipe.runs[0] for recipe in recipes]
+    several = len(firsts) < len(runs.paths)
+    translators = [name for name in firsts if runs.translates(name)]
+    shown, left_out = _predictions(runs, firsts, split, text, sentences)
+    bodies = {
+        "passports": page_figures.section(runs),
+        "curves": page_figures.curves_section(runs),
+        "bands": page_figures.bands(runs),
+        "text": page_text.section(shown, left_out),
+        "judgements": page_figures.judgements(runs),
+        "translations": translations.section(runs) if translators else "",
+        "attention": page_differences.attention(runs, translators, split),
+        "differences": page_differences.section(runs) if len(recipes) > 1 else "",
+    }
+    sections = [
+        (name, head, about + _OF_SEEDS.get(name, "") * several, bodies[name])
+        for name, (head, about) in _SECTIONS.items()
+        if bodies[name]
+    ]
+    paths = html_parts.items(
+        f"<strong>{escaped(name)}</strong>: {escaped(path)}" for name, path in runs.paths.items()
+    )
+    return _whole(_title(recipes), paths, sections)
+
+
+def _title(recipes):
+    names = [recipe.name for recipe in recipes]
+    shown = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    return f"Report: {shown}"
+
+
+def _predictions(runs, firsts, split, text, sentences):
+    """Returns (the text with the predictions of each run that has any, {run: why not})."""
+    loaded, missing = runs.loaded
+    shown, left_out = [], {name: missing[name] for name in firsts if name in missing}
+    numbers = {name: number for number, name in enumerate(runs.paths)}
+    for name in firsts:
+        if name not in loaded:
+            continue
+        try:
+            number, run = numbers[name], loaded[name]
+            shown.append(page_text.predict(name, number, run, split, text, sentences))
+        except UserError as error:
+            if split or text:  # the user asked for it
+                raise
+            left_out[name] = str(error)
+    return shown, left_out
+
+
+# ---------- the document: head, style, script and sections, in one file that loads nothing
+
+
+def _whole(title, lead, sections):
+    """Returns the document, whose policy allows this style and this script, and nothing else."""
+    style, script = part("page.css"), part("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    links = "".join(f'<a href="#{name}">{escaped(head)}</a>' for name, head, _, _ in sections)
+    bodies = "".join(
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escaped(head)}'
+        f"</h2><p>{escaped(about)}</p>{body}</section>\n"
+        for name, head, about, body in sections
+    )
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{escaped(title)}</h1>{lead}</header>\n"
+        f'<nav aria-label="Sections">{links}</nav>\n<main>\n{bodies}</main>\n'
+        "<noscript><p>Without JavaScript the details of words are not shown.</p></noscript>\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def part(name: str) -> str:
+    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,326 @@
+"""A text coloured by surprisal, whose words show what the model expected in their place."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.data.encoded_text import EncodedText
+from zoo.heads import LogLinear
+from zoo.lab.comparison import html_parts
+from zoo.lab.comparison.html_parts import number, text
+from zoo.lab.evaluation import best_words, surprisal
+from zoo.lab.evaluation.best_words import BestWords, Contributions
+from zoo.lab.evaluation.perplexity import Scores
+from zoo.lab.evaluation.run import Run, first_test
+from zoo.sources import evaluation_texts
+from zoo.sources.evaluation_texts import GivenText
+
+# Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
+LEVELS = (1, 2, 4, 7, 10)
+
+
+class Shown(NamedTuple):
+    """A text with the predictions of a run."""
+
+    run: str
+    number: int
+    name: str
+    rows: list[surprisal.Row]
+    text: EncodedText  # as word ids
+    best: BestWords
+    features: list[Contributions] | None
+    why: str
+    words: tuple[str, ...]
+    sources: Sequence[list[str]] | None
+    of_characters: bool
+
+
+def section(shown: list[Shown], left_out: dict[str, str]) -> str:
+    """Shows the text under each run, and the differences of the first from each other run."""
+    panels = [(one.run, panel(one)) for one in shown]
+    for other in shown[1:]:
+        if [*map(_token, shown[0].rows)] == [*map(_token, other.rows)]:
+            name = f"{shown[0].run} against {other.run}"
+            panels.append((name, difference_panel(shown[0], other)))
+    parts = [switches(panels)] if panels else []
+    return "".join([*parts, html_parts.all_missing(left_out.items())])
+
+
+def switches(panels: list[tuple[str, str]]) -> str:
+    """Returns panels of which one is shown, with a button for each."""
+    if len(panels) == 1:
+        return f'<div class="panel"><h3>{text(panels[0][0])}</h3>{panels[0][1]}</div>'
+    buttons = "".join(
+        f'<label><input type="radio" name="panel" value="{number}"{" checked" * (not number)}>'
+        f"{text(name)}</label>"
+        for number, (name, _) in enumerate(panels)
+    )
+    bodies = "".join(
+        f'<div class="panel" data-panel="{number}"{" hidden" * (number > 0)}>{body}</div>'
+        for number, (_, body) in enumerate(panels)
+    )
+    return f'<fieldset class="switch"><legend>Text under</legend>{buttons}</fieldset>{bodies}'
+
+
+def panel(shown: Shown) -> str:
+    counted = [row for row in shown.rows if row.counted]
+    tokens, unknown = sum(row.words for row in counted), sum(not row.known for row in counted)
+    nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
+    about = (
+        f"{shown.name}: the first {shown.rows[-1].sentence:,} sentences, {tokens:,} counted "
+        f"tokens ({unknown:,} unknown), {number(nats, 4)} nats per token on these."
+    )
+    kinds = [level(row.surprisal_nats) for row in shown.rows]
+    why = html_parts.missing(shown.why, "Features") if shown.why else ""
+    if not shown.best.words.size:
+        why += html_parts.missing(
+            "this head spells its words and has no list of them.", "Best words"
+        )
+    words = coloured(shown, kinds, str(shown.number), html_parts.json_data(details(shown)))
+    return f"<p>{text(about)}</p>" + surprisal_scale() + words + why
+
+
+def difference_panel(one: Shown, other: Shown) -> str:
+    """Returns the text coloured by the difference of two runs."""
+    gain = gains(one, other)
+    kinds = [difference_level(value) for value in gain]
+    legend = scale(difference_levels(one.run, other.run))
+    words = coloured(one, kinds, f"{one.number}-{other.number}", difference_json(one, other, gain))
+    return f"<p>{about_difference(one, other, gain)}</p>" + legend + words
+
+
+def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
+    joint, layout = ("", " characters") if shown.of_characters else (" ", "")
+    sentences: dict[int, list[str]] = {}
+    for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
+        sentences.setdefault(row.sentence, []).append(word(place, row, kind))
+    body = "".join(
+        _source(shown.sources, place) + f'<p class="sentence">{joint.join(words)}</p>'
+        for place, words in enumerate(sentences.values())
+    )
+    return (
+        f'<div class="words" data-words="{name}"><div class="text{layout}" role="group" '
+        f'aria-label="Text, whose words show their details: arrow keys go from word to word">'
+        f'{body}</div><div class="details" aria-live="polite"><p class="hint">Point at a word, '
+        "tap it, or go to it with Tab and the arrow keys, to see what the model expected.</p>"
+        f'</div></div><script type="application/json" id="words-{name}">{data}</script>'
+    )
+
+
+def _source(sources, place):
+    return f'<p class="source">{text(" ".join(sources[place]))}</p>' if sources else ""
+
+
+def level(nats: float) -> str:
+    """Returns the class of a surprisal: "s0" below the first of `LEVELS`, ... "off" without one."""
+    if math.isnan(nats):
+        return "off"
+    return f"s{sum(nats >= least for least in LEVELS)}"
+
+
+def word(place: int, row: surprisal.Row, kind: str) -> str:
+    # An unknown word looks easy: <unk> has the probability of all unknown words.
+    off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
+    return (
+        f'<span class="w {kind}{off}" data-word="{place}" role="button" '
+        f'tabindex="{0 if place == 0 else -1}">{text(visible(row.word))}</span>'
+    )
+
+
+def scale(levels: list[tuple[str, str]]) -> str:
+    marks = "".join(f'<span class="w {kind}">{text(name)}</span> ' for kind, name in levels)
+    return f'<p class="scale">{marks}</p>'
+
+
+def surprisal_scale() -> str:
+    ends = ["0", *map(str, LEVELS)]
+    names = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
+    names.append(f"{ends[-1]} nats or more")
+    levels = [(f"s{number}", name) for number, name in enumerate(names)]
+    return scale([*levels, ("unknown", "read as <unk>, any unknown word")])
+
+
+# ---- details of the words of a text: surprisal, best words and features, as JSON for the script
+
+# Features of a word that are shown one by one.
+FEATURES = 8
+
+
+def details(shown: Shown) -> list[dict[str, Any]]:
+    """Returns {"word", "about": lines, "parts": the words that the model read} of each token."""
+    found, position = [], 0
+    for row in shown.rows:
+        parts = [_part(shown, at) for at in range(position, position + row.words)]
+        found.append({"word": visible(row.word), "about": about(row), "parts": parts})
+        position += row.words
+    return found
+
+
+def visible(word: str) -> str:
+    """Returns a word with visible signs for blanks and line breaks, where it is nothing else."""
+    return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
+
+
+def about(row: surprisal.Row) -> list[str]:
+    """Describes a word: its surprisal, its probability, and how the model knows it."""
+    if math.isnan(row.surprisal_nats):
+        return ["not predicted: the text begins with it"]
+    lines = [
+        f"surprisal {number(row.surprisal_nats, 2)} nats, {number(row.surprisal_bits, 2)} bits; "
+        f"probability {html_parts.probability(-row.surprisal_nats)}"
+    ]
+    if not row.known:
+        lines.append("read as an unknown word")
+    elif row.read_as != row.word:
+        lines.append(f"read as {row.read_as}")
+    times = "once" if row.training_count == 1 else f"{row.training_count:,} times"
+    lines.append(f"{times} in training" if row.training_count else "never in training")
+    if not row.counted:
+        lines.append("not counted in the perplexity")
+    return lines
+
+
+def _part(shown, position):
+    lexicon, best = shown.words, shown.best
+    part: dict[str, Any] = {"read": visible(lexicon[shown.text.words[position]])}
+    part["best"] = [
+        [visible(lexicon[one]), html_parts.probability(float(log_prob))]
+        for one, log_prob in zip(best.words[position], best.log_probs[position], strict=True)
+    ]
+    if shown.features is not None:
+        part["why"] = contributions(shown.features[position])
+    return part
+
+
+def contributions(parts: Contributions) -> list[list[str]]:
+    """Returns (name, nats) of the parts of a log-probability, the largest features first."""
+    lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
+    if further := parts.features[FEATURES:]:
+        lines.append((f"{len(further):,} further features", sum(nats for _, nats in further)))
+    lines += [("− log Z", -parts.log_z), ("sum, log p(x | h)", parts.log_prob)]
+    return [[name, number(nats, 2)] for name, nats in lines]
+
+
+# ----------------------------- the first sentences of a text with the predictions of a run
+
+# Best words at a position, and words of a text that are shown at most.
+BEST, WORDS = 5, 1500
+
+
+def predict(
+    run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
+) -> Shown:
+    run.experiment.check_whole_words("the list of best words")
+    name = split or first_test(run.experiment)
+    if file is not None:
+        given = run.given(file)
+        run = run.for_text(given, None, lines=True)
+    else:
+        given = run.given_split(name, run.read(name))
+    given = first_sentences(run, given, sentences)
+    corpus = given.corpus
+    encoded, states = best_words.states(run, corpus)
+    best = best_words.best_words(run, encoded, states, BEST)
+    scores = Scores(best.log_prob, encoded.counted & states.predicted)
+    rows = surprisal.rows(given, encoded, scores, run.lexicon)
+    features, why = _features(run, encoded, states)
+    return Shown(
+        run=run_name,
+        number=number,
+        name=file or f"{name}, {corpus.name}",
+        rows=[surprisal.Row.of(row, given) for row in rows],
+        text=encoded,
+        best=best,
+        features=features,
+        why=why,
+        words=run.lexicon.words,
+        sources=None if corpus.source_text is None else corpus.source_text.sentences,
+        of_characters=run.lexicon.of_characters,
+    )
+
+
+def first_sentences(run: Run, given: GivenText, sentences: int) -> GivenText:
+    """Returns the first sentences of a text, as far as the page has room for their words."""
+    lengths = np.cumsum([len(sentence.words) for sentence in given.judged])
+    count = min(sentences, max(1, int((lengths <= WORDS).sum())))
+    if given.source is None:
+        return dataclasses.replace(given, sentences=given.judged[:count])
+    cut = best_words.first_sentences(given.source, count)
+    cut = dataclasses.replace(
+        cut, features=None, sentences=[sentence[:WORDS] for sentence in cut.sentences]
+    )
+    return evaluation_texts.of_corpus(cut, "" if run.lexicon.of_characters else " ")
+
+
+def _features(run, encoded, states):
+    """Returns (contributions at each position, why there are none)."""
+    model: Any = run.experiment.model
+    head = model.head
+    if not isinstance(head, LogLinear):
+        return None, f"a {type(head).__name__} does not have features of words."
+    arguments = run.lexicon, states.hidden, encoded.words, states.context
+    params = model.head_params(run.params)
+    return best_words.of_words(head, params, run.tables["head"], *arguments), ""
+
+
+# ------------------- A text coloured by how much better one of two runs predicts each word
+
+# Levels of a difference, nats: below the first, the runs are alike.
+DIFFERENCE_LEVELS = (0.5, 2, 4)
+
+
+def _token(row):
+    return row.sentence, row.position, row.word, row.counted
+
+
+def difference_level(gain: float) -> str:
+    """Returns the class of a difference: "a1" to "a3" for the first run, "b1" to "b3", or "s0"."""
+    size = sum(abs(gain) >= least for least in DIFFERENCE_LEVELS)
+    return f"{'a' if gain > 0 else 'b'}{size}" if size else "s0"
+
+
+def difference_levels(one: str, other: str) -> list[tuple[str, str]]:
+    """Returns (class, its meaning) of all levels."""
+    names = [f"from {least:g} nats" for least in DIFFERENCE_LEVELS]
+    first = [(f"a{size}", f"{one} better {name}") for size, name in enumerate(names, 1)]
+    second = [(f"b{size}", f"{other} better {name}") for size, name in enumerate(names, 1)]
+    return [*reversed(first), ("s0", "alike"), *second]
+
+
+def gains(one: Shown, other: Shown) -> list[float]:
+    """Returns log p of the first run minus log p of the second for each token, nats."""
+    return [
+        second.surprisal_nats - first.surprisal_nats
+        for first, second in zip(one.rows, other.rows, strict=True)
+    ]
+
+
+def about_difference(one: Shown, other: Shown, gain: list[float]) -> str:
+    """Describes the total difference over the counted tokens of the text."""
+    counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if row.counted]
+    total, tokens = sum(value for value, _ in counted), sum(row.words for _, row in counted)
+    better = one.run if total > 0 else other.run
+    return text(
+        f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "
+        f"all; the section below has the whole text with its interval."
+    )
+
+
+def difference_json(one: Shown, other: Shown, gain: list[float]) -> str:
+    """Returns the details of all words under both runs as JSON."""
+    found = []
+    for of_one, of_other, value in zip(details(one), details(other), gain, strict=True):
+        parts = [
+            {**part, "run": f"{shown.run}: {detail['about'][0]}"}
+            for shown, detail in ((one, of_one), (other, of_other))
+            for part in detail["parts"]
+        ]
+        better = one.run if value > 0 else other.run
+        line = f"{better} is better by {number(abs(value), 2)} nats"
+        lines = of_one["about"] if math.isnan(value) else [line]
+        found.append({"word": of_one["word"], "about": lines, "parts": parts})
+    return html_parts.json_data(found)

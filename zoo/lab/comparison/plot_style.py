@@ -1,0 +1,196 @@
+"""The style of all pictures: colours, marks, sizes, and one file in the format of its suffix.
+
+Pictures are made for slides: text of 14 points on 10 inches, and runs differ by their marks or
+order as well as by colour. The same figures give the same bytes.
+"""
+
+import contextlib
+import math
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.base import lazy
+from zoo.errors import UserError, printable
+from zoo.lab.runs import output_files
+from zoo.sources import moses
+
+with lazy.extra():
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.container import BarContainer, Container
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.text import Text
+
+# The light colours of page.css, c0 to c5: a contrast of 3 with white, and far apart
+# with any colour vision. Marks are in the order of charts.py.
+COLOURS = ("#0391ed", "#674208", "#17372e", "#c9598f", "#6c06eb", "#8e9912")
+MARKERS = "os^DXP"
+WIDTH, HEIGHT = 10.0, 5.6
+# Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
+PLAIN = "{x:,g}"
+NATS = "nats per token"
+STYLE: Any = {
+    "font.size": 14,
+    "axes.titlesize": 15,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": "0.9",
+    "lines.linewidth": 2,
+    "lines.markersize": 7,
+    "errorbar.capsize": 3,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "zoo",
+    "pdf.fonttype": 42,  # TrueType, which other programs can edit
+}
+# Dates and versions that each format would have otherwise.
+_UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+SUFFIXES = tuple(f".{kind}" for kind in ("png", "pdf", "svg"))
+# Letters of a legend on an inch.
+_LETTERS = 10
+
+
+def check_file(file: str | pathlib.Path):
+    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown."""
+    path = pathlib.Path(file)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(
+            f"the picture {path} has a suffix that is not known: give one of {', '.join(SUFFIXES)}."
+        )
+    output_files.check(path, "the picture")
+
+
+def colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def marker(number: int) -> str:
+    return MARKERS[mark_number(number)]
+
+
+def style(number: int) -> dict[str, Any]:
+    """Returns matplotlib's arguments for the lines of a run or recipe."""
+    return {"color": colour(number), "marker": marker(number)}
+
+
+def mark_number(number: int) -> int:
+    """Returns the number of a mark, which differs between recipes of one colour."""
+    return (number + number // len(COLOURS)) % len(MARKERS)
+
+
+@contextlib.contextmanager
+def picture(
+    file: str | pathlib.Path,
+    titles: Mapping[str, int] | Sequence[str],
+    x_label: str,
+    y_label: str,
+    note: str = "",
+    width: float = WIDTH,
+) -> Iterator[list[Axes]]:
+    """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
+    with drawn(file, width, HEIGHT) as figure:
+        ratios = [*titles.values()] if isinstance(titles, Mapping) else None
+        every = figure.subplots(
+            1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
+        )[0]
+        for axes, title in zip(every, titles, strict=True):
+            axes.set(title=title, xlabel=x_label)
+        every[0].set_ylabel(y_label)
+        yield [*every]
+        _add_legend(figure, every, note, width)
+
+
+@contextlib.contextmanager
+def drawn(file: str | pathlib.Path, width: float, height: float, **style: Any) -> Iterator[Figure]:
+    """Yields the figure of a picture, in the style of all with some changes, then writes it."""
+    with matplotlib.rc_context(STYLE | style):
+        figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+        save(figure, file)
+
+
+def _add_legend(figure, every, note, width):
+    """Adds a legend below the axes, which names each label once: recipes before lines of chance."""
+    entries = [
+        entry for axes in every for entry in zip(*axes.get_legend_handles_labels(), strict=True)
+    ]
+    entries.sort(key=lambda entry: not isinstance(entry[0], Container))
+    handles: dict[str, Any] = {}
+    for handle, label in entries:
+        if isinstance(handle, BarContainer):  # its first bar may be hatched
+            handle = Patch(facecolor=handle.patches[0].get_facecolor()[:3])
+        handles.setdefault(label, handle)
+    if not handles:
+        return
+    longest = max(map(len, handles))
+    room = max(1, int(_LETTERS * width / (longest + 8)))
+    columns = math.ceil(len(handles) / math.ceil(len(handles) / room))
+    figure.legend(
+        [*handles.values()],
+        [*handles],
+        loc="outside lower center",
+        ncols=columns,
+        title=note or None,
+        title_fontsize=11,
+    )
+
+
+def save(figure: Figure, file: str | pathlib.Path):
+    """Writes a picture whole, in the format of its suffix."""
+    check_file(file)
+    for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
+        assert isinstance(text, Text)
+        text.set_parse_math(False)
+        text.set_text(printable(text.get_text()))
+    kind = pathlib.Path(file).suffix.removeprefix(".").lower()
+    output_files.write(
+        file,
+        lambda path: figure.savefig(path, format=kind, metadata=_UNDATED[kind]),
+        "the picture",
+    )
+
+
+def groups(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
+    """Returns all groups of all recipes, in order of first appearance."""
+    return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
+
+
+# ------------------------------ the attention of a translation as a matrix of grey squares
+
+
+def attention(
+    source: Sequence[str],
+    target: Sequence[str],
+    weights: np.ndarray,
+    file: str | pathlib.Path,
+    label: str = "weight",
+):
+    """Draws how much each word of a translation attends to, or depends on, each source word."""
+    source, target = ([*map(moses.unescaped, words)] for words in (source, target))
+    width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
+    shape = (max(len(target), 1), max(len(source), 1))
+    greatest = 1 if label == "weight" else float(np.max(weights, initial=0)) or 1
+    style: Any = {"font.size": 11, "axes.grid": False}
+    with drawn(file, width + 0.8, height, **style) as figure:
+        axes = figure.add_subplot()
+        image = axes.imshow(
+            np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
+            cmap="Greys",
+            vmin=0,
+            vmax=greatest,
+            aspect="equal",
+        )
+        axes.set_xticks(range(len(source)), source, rotation=90)
+        axes.set_yticks(range(len(target)), target)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        figure.colorbar(image, label=label, shrink=0.8)

@@ -1,0 +1,230 @@
+"""Log-perplexity against one field of the experiment, for runs that differ in that field.
+
+Runs that differ in nothing but their seed stand at one place, by their mean, least and greatest;
+runs that differ in other fields, too, are curves of their own.
+"""
+
+import itertools
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo import configuration
+from zoo.errors import UserError
+from zoo.lab.comparison import comparison, plot_style, seeds
+from zoo.lab.comparison.comparison import Comparison, Group
+from zoo.lab.comparison.paired import Runs
+from zoo.lab.evaluation import leakage, records
+from zoo.lab.evaluation.results import names_of, read_results
+from zoo.lab.runs import output_files
+from zoo.lab.runs.workdir import Workdir
+from zoo.sources import files
+
+SEED = "training.seed"
+# Fields of an experiment in plain words.
+_FIELDS = {"data.train": "sentences of training text"}
+
+
+class Point(NamedTuple):
+    """Runs that differ in their seed at most, at their value of the field."""
+
+    value: float | None
+    runs: Runs
+    names: Sequence[str] = ()
+
+    def line(self) -> str:
+        value = "-" if self.value is None else f"{self.value:,}"
+        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(self.names)}"
+
+
+def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
+    """Returns the number at a dotted field of a run's experiment.
+
+    The value of a path with a range, 'a.txt[:864]', is the length of the range: sentences, for a
+    learning curve. For data.train without a range of known length, 'a.txt' or 'a.txt[:-100]', it is
+    the number of sentences that the run was trained on, by its passports. None if the experiment
+    does not have the field.
+    """
+    value = _without(_experiment(workdir), field)[0]
+    if isinstance(value, str):
+        trained_on = _trained_on(workdir, value) if field == "data.train" else None
+        value = _length(value) or trained_on or value
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(
+            f"{field} of {workdir} is not a number, but {value!r}: name a field with a number."
+        )
+    return value
+
+
+def _length(path):
+    """Returns the number of sentences that a path's [a:b] suffix selects; None if it varies."""
+    part = files.Part.parse(path).range
+    start, stop = part.start or 0, part.stop
+    if stop is None or start < 0 or stop <= start:
+        return None
+    return stop - start
+
+
+def _trained_on(workdir, path):
+    """Returns how many of a text's sentences a run was trained on, by its passports, or None."""
+    name = files.Part.parse(path).path
+    for passport in read_results([workdir])[workdir].values():
+        for text in passport.get("trained_on") or ():
+            if text["by"] == "this run" and text["text"] == name:
+                return text["sentences"]
+    return None
+
+
+def _experiment(workdir):
+    if records.is_record(workdir):
+        return json.loads(json.dumps(records.record_of(workdir).experiment))
+    return configuration.to_json(Workdir(workdir).experiment())
+
+
+def _without(experiment, field):
+    """Returns (the value at a field, None if there is none; the experiment without it)."""
+    inner, names = experiment, field.split(".")
+    for depth, name in enumerate(names):
+        try:
+            item = int(name) if isinstance(inner, list) else name
+            value = inner[item]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None, experiment
+        if depth == len(names) - 1:
+            # Runs whose paths differ in the range alone are of one curve.
+            inner[item] = files.Part.parse(value).path if isinstance(value, str) else None
+            return value, experiment
+        inner = value
+
+
+def settings_of(workdir: str | pathlib.Path, field: str) -> str:
+    """Returns a run's experiment without the field and the seed, as text to compare."""
+    experiment = _experiment(workdir)
+    for name in (field, SEED):
+        experiment = _without(experiment, name)[1]
+    return json.dumps(experiment, sort_keys=True)
+
+
+def curves_of(runs: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
+    """Returns {value of the field: runs} of each curve, in the order of their first runs."""
+    curves: dict[str, dict] = {}
+    for name, path in runs.paths.items():
+        of_value = curves.setdefault(settings_of(path, field), {})
+        of_value.setdefault(value_of(path, field), []).append(name)
+    return [
+        {value: tuple(curve[value]) for value in sorted(curve, key=lambda one: (one is None, one))}
+        for curve in curves.values()
+    ]
+
+
+def _names(curves, runs_of, labels):
+    """Names curves, with the number of seeds if a point has several."""
+    stems = seeds.stems_of(runs_of)
+    if labels:
+        seeds.check_labels(labels, stems)
+        stems = [*labels]
+    names = []
+    for stem, curve in zip(stems, curves, strict=True):
+        least, *_, most = sorted([*map(len, curve.values())] * 2)
+        several = f"{most} seeds" if least == most else f"{least} to {most} seeds"
+        names.append(stem if most == 1 else f"{stem}, {several}")
+    return names
+
+
+def report(field: str, workdirs: list[str], file: str, labels: Sequence[str] = ()):
+    """Prints log-perplexities, nats per token, in the order of the field, and draws them."""
+    plot_style.check_file(file)
+    runs = Comparison.of(workdirs)
+    curves = curves_of(runs, field)
+    if all(value is None for curve in curves for value in curve):
+        raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
+    columns = comparison.columns(runs.results)
+    columns_named = names_of(columns)
+    runs_of = [tuple(itertools.chain(*curve.values())) for curve in curves]
+    named = [*zip(runs.grouped(runs_of, _names(curves, runs_of, labels)), curves, strict=True)]
+    panels: dict[str, dict[Group, list[Point]]] = {}
+    lines = []
+    for column, passports in columns.items():
+        chosen = ", which chose the checkpoints" if leakage.is_validation(column.split) else ""
+        tokens = f"{next(iter(passports.values()))['tokens']:,} tokens"
+        lines.append(f"{columns_named[column]}{chosen}, nats per token ({tokens})")
+        reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
+        lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
+        fair = {name: passport for name, passport in passports.items() if not reasons[name]}
+        points = {recipe: _points(curve, fair) for recipe, curve in named}
+        with_field = {recipe: found for recipe, of in points.items() if (found := _known(of))}
+        for recipe, found in with_field.items():
+            lines += [f"  {recipe.name}:"] * (len(with_field) > 1)
+            lines += [point.line() for point in found]
+        lines += [one.line() for of in points.values() for one in of if one.value is None]
+        if with_field:
+            panels[f"{columns_named[column]} ({tokens})"] = points
+    if not panels:
+        raise UserError(
+            "there is nothing to draw: every run with the field was trained on its text, or its "
+            "checkpoint chosen on it (see zoo compare): judge the runs on another text."
+        )
+    draw(field, panels, file)
+    output_files.show(*lines, file)  # after the picture, in case the lines' reader stops early
+
+
+def _points(
+    curve: Mapping[float | None, tuple[str, ...]], passports: Mapping[str, dict]
+) -> list[Point]:
+    points = []
+    for value, runs in curve.items():
+        group = Group("", 0, runs)
+        if figures := comparison.figures_of(group, passports):
+            points.append(Point(value, figures, [*group.of(passports)]))
+    return points
+
+
+def _known(points):
+    """Returns the points of runs that have the field."""
+    return [point for point in points if point.value is not None]
+
+
+def draw(
+    field: str, panels: Mapping[str, Mapping[Group, Sequence[Point]]], file: str | pathlib.Path
+):
+    """Draws log-perplexity against a number of the experiment, a panel for each text."""
+    every = [point for panel in panels.values() for of in panel.values() for point in _known(of)]
+    several = any(len(point.runs.losses) > 1 for point in every)
+    note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
+    label = _FIELDS.get(field, field)
+    with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as all_axes:
+        for axes, panel in zip(all_axes, panels.values(), strict=True):
+            for recipe, points in panel.items():
+                for point in points:
+                    if point.value is None:
+                        colour = plot_style.colour(recipe.number)
+                        axes.axhline(point.runs.loss, label=recipe.name, color=colour, ls="--")
+                if curve := _known(points):
+                    _draw_curve(axes, recipe, curve, several)
+            _scale(axes, [point.value for point in every])
+
+
+def _draw_curve(axes, recipe, curve, several):
+    means = np.array([point.runs.loss for point in curve])
+    # An interval of one run would not mean the same beside a range of seeds.
+    ends = np.array([point.runs.span if several else point.runs.interval for point in curve]).T
+    xs, style = [point.value for point in curve], plot_style.style(recipe.number)
+    axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
+
+
+def _scale(axes, values):
+    """Makes an axis logarithmic if its numbers span more than a power of ten, with a tick each."""
+    if min(values) <= 0 or max(values) <= 10 * min(values):
+        return
+    axes.set_xscale("log")
+    distinct = sorted({*values})
+    if len(distinct) <= 8:
+        axes.set_xticks(distinct, [f"{value:,g}" for value in distinct], rotation=30)
+        axes.minorticks_off()
+    else:
+        axes.xaxis.set_major_formatter(plot_style.PLAIN)

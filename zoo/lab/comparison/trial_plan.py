@@ -1,0 +1,130 @@
+"""The plan of trials: the budget of each head, which is fixed before its runs begin.
+
+    {"recipe": ..., "minutes": 10, "steps": null, "rates": [...], "heads": {"softmax": {...}}}
+
+A budget of minutes becomes a number of steps by the time of a step, measured once. From then on a
+run depends on its steps alone: it can be interrupted, and repeated with --steps to the digit. The
+minutes are training steps only, see `zoo.lab.training.loop`.
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from zoo import configuration
+from zoo.base import strict_json
+from zoo.errors import Diverged, UserError
+from zoo.experiment import Experiment
+from zoo.lab.runs import location
+
+FILE = "plan.json"
+_SHAPE = {
+    "recipe": dict,
+    "minutes": float | None,
+    "steps": int | None,
+    "rates": list,
+    "heads": dict,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    minutes: float | None  # of training steps; None if steps are given
+    steps: int | None  # the number of steps; None if minutes are given
+    rates: tuple[float, ...] = (1.0,)
+
+    def told(self) -> str:
+        if self.steps is not None:
+            return f"{self.steps:,} step{'s' * (self.steps != 1)}"
+        return f"{self.minutes:g} minute{'s' * (self.minutes != 1)}"
+
+    def told_in_all(self, heads: int, seeds: int, tried: float) -> str:
+        """Describes the time of all runs; "" for steps."""
+        if self.minutes is None:
+            return ""
+        rates = len(self.rates) * tried if len(self.rates) > 1 else 0
+        minutes = heads * self.minutes * (seeds + rates)
+        told = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+        return f": at most {told} of training in all"
+
+
+@dataclasses.dataclass
+class HeadPlan:
+    steps: int
+    bytes: int | None  # memory of a step, see `zoo.lab.training.costs`; None if it is not known
+    # {factor of the learning rate: validation log-perplexity, nats}
+    tried: dict[str, float] = dataclasses.field(default_factory=dict)
+    rate: float | None = None
+    epoch_steps: int | None = None  # None in a plan that was begun before they were kept
+
+
+_HEAD = {**{field.name: field.type for field in dataclasses.fields(HeadPlan)}, "tried": dict}
+
+
+class Plan:
+    """The plan that lies in the folder of the trials."""
+
+    def __init__(self, folder: pathlib.Path, experiment: Experiment, budget: Budget):
+        """Reads the plan of a folder, or begins one."""
+        self._path, self.budget = folder / FILE, budget
+        self._head: dict[str, Any] = {
+            "recipe": configuration.to_json(experiment),
+            "minutes": budget.minutes,
+            "steps": budget.steps,
+            "rates": [*budget.rates],
+        }
+        self.heads: dict[str, HeadPlan] = {}
+        if self._path.exists():
+            self._read()
+        elif folder.exists() and any(folder.iterdir()):
+            raise UserError(f"{folder} exists and holds no trials: give another --output.")
+
+    def _read(self):
+        """Reads the file, and checks that it is of the same recipe and budget."""
+        kept = strict_json.read(self._path, _SHAPE)
+        for name, value in self._head.items():
+            if difference := configuration.first_difference(kept[name], value, name):
+                raise UserError(
+                    f"{self._path} has another plan ({difference}): give its settings to "
+                    "resume it, or another --output."
+                )
+        for name, of_head in kept["heads"].items():
+            try:
+                strict_json.check(of_head, _HEAD, name)
+                for field in ("steps", "epoch_steps"):  # 0 steps would train all epochs
+                    if (count := of_head.get(field)) is not None and count < 1:
+                        raise ValueError(f"{name}.{field} is {count}, below 1")
+                tried = {factor: float(loss) for factor, loss in of_head["tried"].items()}
+                self.heads[name] = HeadPlan(**{**of_head, "tried": tried})
+            except (TypeError, ValueError) as error:
+                raise UserError(
+                    f"{self._path} has a malformed head {name} ({error}): remove that head there."
+                ) from error
+
+    def write(self):
+        """Writes the plan, whole or not at all."""
+        heads = {name: dataclasses.asdict(of_head) for name, of_head in self.heads.items()}
+        text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        location.write_text(self._path, text)
+
+
+def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:
+    """Returns the steps of a budget, at least one."""
+    if budget.steps is not None:
+        return min(budget.steps, most)
+    assert budget.minutes is not None and step_seconds is not None
+    return max(1, min(int(60 * budget.minutes / step_seconds), most))
+
+
+def best_rate(tried: dict[str, float], factors: Sequence[float]) -> float:
+    """Returns the factor with the lowest validation log-perplexity."""
+    if len(factors) == 1:
+        return factors[0]
+    best = min(factors, key=lambda factor: tried[f"{factor:g}"])
+    if tried[f"{best:g}"] == float("inf"):
+        raise Diverged(
+            "training diverged at each learning rate that was tried: give lower factors by --rates."
+        )
+    return best

@@ -1,0 +1,324 @@
+"""The recipes of the heads that are tried on a text.
+
+All heads have the text, the words, the core and the batches of one recipe. Beside them a head has
+the settings of its configs: the cutoffs of an adaptive softmax, the noise words of a sampled loss,
+the features of a log-linear head. Learning rates are tried, see `zoo.lab.comparison.trials`.
+"""
+
+import dataclasses
+import functools
+import importlib
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from zoo import configuration, heads, priors
+from zoo.base.trust import user_modules
+from zoo.configuration import changed
+from zoo.cores import Core
+from zoo.data import Conllu
+from zoo.embeddings import Features, Lookup
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.lab import own_text
+from zoo.lab.evaluation.run import first_test
+from zoo.lab.training.updates import row_rule
+from zoo.models import SequenceToSequence
+from zoo.optimizers import Adam, Cosine
+from zoo.sources import files
+
+SOFTMAX = "softmax"
+# Cutoffs of wikitext2_adaptive and of larger vocabularies.
+CUTOFFS = (2000, 5000, 15000, 50000)
+# From this many words on a sampled loss is tried without being asked for.
+MANY_WORDS = 10_000
+# Words times positions up to which a head that spells is tried: it spells each word at each one.
+MOST_SPELLED = 2_000_000
+
+
+class Words(NamedTuple):
+    """The words of a text, as far as the choice and the settings of heads depend on them."""
+
+    size: int
+    characters: bool
+    judged: int
+    validation: float = 0.0  # tokens of the validation text for each of training
+
+
+def words_of(experiment: Experiment) -> Words:
+    bare = plain(experiment)
+    lexicon, corpora = bare.vocabulary.build(bare.data)
+    marks = (lexicon.boundary, lexicon.unknown)
+    characters = all(len(word) == 1 for word in lexicon.words if word not in marks)
+    judged = bare.vocabulary.encode(corpora[first_test(bare)], lexicon).counted.sum()
+    validation = len(bare.vocabulary.encode(corpora["validation"], lexicon).words)
+    return Words(len(lexicon), characters, int(judged), validation / int(lexicon.counts.sum()))
+
+
+def plain(experiment: Experiment) -> Experiment:
+    """Returns the recipe of words without features, with a softmax."""
+    embedding: Any = experiment.model.embedding  # type: ignore[attr-defined]
+    changes: dict[str, Any] = {
+        "vocabulary.features": (),
+        "vocabulary.background": None,
+        "vocabulary.open_classes": (),
+        "training.patience": 0,
+        "training.row_sparse": None,
+    }
+    if isinstance(embedding, Features):
+        changes["model.embedding"] = Lookup(embedding.size)
+    if type(experiment.head) is not heads.Softmax or experiment.head.tied:
+        changes["model.head"] = heads.Softmax()
+    return changed(experiment, changes)
+
+
+def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
+    bare = plain(experiment)
+    if ":" in name:
+        return configuration.apply_settings(bare, [f"model.head={name}"])
+    if name not in HEADS:
+        raise UserError(
+            f"--heads {name}: unknown head: give some of {', '.join(HEADS)}, or my_module:MyHead."
+        )
+    if name in _OF_LETTERS and words.characters:
+        raise UserError(f"--heads {name}: the words of this text are single letters: leave it out.")
+    head, changes = HEADS[name]
+    return changed(bare, {"model.head": head(experiment, words), **changes(experiment, words)})
+
+
+def defaults(experiment: Experiment, words: Words) -> list[str]:
+    """Returns the heads that are tried on a text if none are named."""
+    names = [SOFTMAX, "tied"]
+    if not words.characters:
+        names.append("log_linear")
+    if words.size >= MANY_WORDS // 2:
+        names.append("adaptive")
+    if words.size >= MANY_WORDS:
+        return [*names, "importance", "nce"]
+    names.append("mixture")
+    spelled = words.size * words.judged <= MOST_SPELLED
+    if spelled and not words.characters and not _translates(experiment):
+        names.append("char_lstm")
+    return names
+
+
+def with_warmup_within(experiment: Experiment, steps: int) -> Experiment:
+    """Shortens the warm-up of the learning rate to a fifth of the steps, where it is longer."""
+    schedule: Any = experiment.training.optimizer.schedule
+    if not isinstance(schedule, Cosine) or schedule.warmup <= steps // 5:
+        return experiment
+    return changed(experiment, {"training.optimizer.schedule.warmup": steps // 5})
+
+
+# ------------------------------------------------------------ the settings of each head
+
+
+def _translates(experiment):
+    return isinstance(experiment.model, SequenceToSequence)
+
+
+def _size(experiment) -> int:
+    """Returns D, the size of the states that the head sees."""
+    core: Core = experiment.model.core
+    attention = getattr(experiment.model, "attention", None)
+    return core.output_size if attention is None else attention.output_size(core.output_size)
+
+
+def _tied(experiment, words):
+    embedding = plain(experiment).model.embedding  # type: ignore[attr-defined]
+    changes = {"model.embedding": Lookup(_size(experiment))}
+    if _translates(experiment) and experiment.model.source_embedding is None:
+        changes["model.source_embedding"] = embedding  # not the embedding that the head shares
+    return changes
+
+
+def _adaptive(experiment, words):
+    if words.size < 10:
+        raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
+    first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
+    further = [cut for cut in CUTOFFS[2:] if 2 * cut <= words.size]
+    return heads.AdaptiveSoftmax((first, second, *further), division=2.0)
+
+
+def _mixed(kind, experiment, words):
+    """Makes a mixture with a softmax's number of parameters, V s + 3 D s = V D (ptb_mixture)."""
+    size = _size(experiment)
+    return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
+
+
+def _by_rows(experiment, words):
+    """Updates only the rows that a sampled loss reads, where the optimiser can."""
+    training = experiment.training
+    averages = training.average or training.average_after is not None
+    dense = averages or training.accumulate > 1 or row_rule(training.optimizer, 1) is None
+    return {} if dense else {"training.row_sparse": True}
+
+
+def _importance(experiment, words):
+    noise = heads.UnigramNoise(power=0.75)
+    return heads.ImportanceSampling(noise=noise, samples=_samples(words, 1024), distinct=True)
+
+
+def _samples(words, most):
+    return max(1, min(most, words.size // 4))
+
+
+def _nce(experiment, words):
+    return heads.NCE(noise=heads.UnigramNoise(), samples=_samples(words, 100), noise_per="row")
+
+
+def _log_linear(experiment, words):
+    """Returns the recipe's own head if it is log-linear, for its settings."""
+    return experiment.head if type(experiment.head) is heads.LogLinear else heads.LogLinear()
+
+
+def _features(experiment, words):
+    """Returns the features of the recipe, or the features of a config of such a text."""
+    embedding: Any = experiment.model.embedding
+    vocabulary = experiment.vocabulary
+    if isinstance(experiment.data, Conllu) and not vocabulary.features:
+        vocabulary = _of_treebank("").vocabulary
+    if not isinstance(embedding, Features):
+        embedding = Features(embedding.size)
+    changes = {"model.embedding": embedding}
+    model: Any = experiment.model
+    if _translates(experiment) and model.source_embedding is None:
+        changes["model.source_embedding"] = plain(experiment).model.embedding  # type: ignore[attr-defined]
+    if vocabulary.features:
+        return changes | {
+            "vocabulary.features": vocabulary.features,
+            "vocabulary.background": vocabulary.background,
+        }
+    own = (
+        priors.TopWords(count=min(3000, max(1, words.size // 4)), splits=("train",)),
+        priors.Affixes(suffixes=(1, 2, 3), minimum_words=10),
+    )
+    background = priors.Unigram(splits=("train",), smoothing=0.5)
+    return changes | {"vocabulary.features": own, "vocabulary.background": background}
+
+
+def _cnn(experiment, words):
+    known: Any = user_modules.configs().load("ptb_cnn_softmax").head
+    return dataclasses.replace(known, sampled=_importance(experiment, words))
+
+
+def _char_lstm(experiment, words):
+    if _translates(experiment):
+        raise UserError(
+            "--heads char_lstm: it is not judged over the words of pairs: leave it out."
+        )
+    return heads.CharLSTM(size=256)
+
+
+def _by_adam(rate, experiment, words):
+    """Trains heads of letters by Adam, as ptb_cnn_softmax and ptb_char_lstm do."""
+    if isinstance(experiment.training.optimizer, Adam):
+        return {}
+    optimizer = Adam(learning_rate=rate, schedule=Cosine(warmup=100))
+    return {"training.optimizer": optimizer, "training.clip": 1.0, "training.row_sparse": None}
+
+
+class Trial(NamedTuple):
+    """How a head is tried: the head, and the changes of a recipe with a softmax."""
+
+    head: Callable[[Experiment, Words], heads.Head]
+    changes: Callable[[Experiment, Words], dict[str, Any]] = lambda experiment, words: {}
+
+
+def _of(head: Callable[[], heads.Head]) -> Trial:
+    return Trial(lambda experiment, words: head())
+
+
+HEADS: dict[str, Trial] = {
+    SOFTMAX: _of(heads.Softmax),
+    "tied": Trial(lambda experiment, words: heads.Softmax(tied=True), _tied),
+    "self_normalised": _of(heads.SelfNormalisedSoftmax),
+    "log_linear": Trial(_log_linear, _features),
+    "sampled_log_linear": Trial(lambda experiment, words: heads.SampledLogLinear(), _features),
+    "nce": Trial(_nce, _by_rows),
+    "importance": Trial(_importance, _by_rows),
+    "blackout": Trial(
+        lambda experiment, words: heads.BlackOut(samples=_samples(words, 1024)), _by_rows
+    ),
+    "adaptive": Trial(_adaptive),
+    "hierarchical": _of(heads.HierarchicalSoftmax),
+    "huffman": _of(heads.HuffmanSoftmax),
+    "mixture": Trial(functools.partial(_mixed, heads.MixtureOfSoftmaxes)),
+    "contexts": Trial(functools.partial(_mixed, heads.MixtureOfContexts)),
+    "cnn": Trial(_cnn, functools.partial(_by_adam, 0.002)),
+    "char_lstm": Trial(_char_lstm, functools.partial(_by_adam, 0.003)),
+    "recent": _of(lambda: heads.WithExpert(priors.RecentWords(), heads.Softmax())),
+}
+_OF_LETTERS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
+
+
+def short_name(name: str) -> str:
+    """Returns a head's name for folders, tables and pictures: the class of "module:Class"."""
+    return name.rpartition(":")[2]
+
+
+def check_names(names: Sequence[str]):
+    short = [short_name(name) for name in names]
+    for name in short:
+        if short.count(name) > 1:
+            raise UserError(f"--heads names {name} twice: name each head once.")
+
+
+def with_rate(experiment: Experiment, factor: float) -> Experiment:
+    rate = experiment.training.optimizer.learning_rate * factor
+    optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
+    return changed(experiment, {"training.optimizer": optimizer})
+
+
+# ----- the recipe of whatever is given to be tried: a text, pairs, a treebank, or a config
+
+# The fraction of a treebank in one file that is held out for validation, and again for the test.
+_HELD_OUT = 10
+_FEWEST = 20  # sentences of such a treebank
+
+
+def given_recipe(
+    given: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
+) -> tuple[Experiment, tuple[str, ...]]:
+    """Returns (the recipe that all heads share, sentences on the text for people)."""
+    if len(given) > 2:
+        raise UserError(f"{len(given)} texts are given: give one, or two for pairs.")
+    path = given[0]
+    if len(given) == 1:
+        bank, folder = path.endswith(".conllu"), _is_there(f"{path}/train.conllu")
+        is_path = any(mark in path for mark in "./*") or _is_there(path)
+        config = path.endswith(".py") or not is_path
+        options = {"--letters": letters, "--language": languages, "--lines": lines}
+        option = next((name for name, value in options.items() if value), None)
+        if option and (bank or folder or config):
+            kind = "config" if config else "treebank"
+            raise UserError(f"{option} is for a text, and {path} is a {kind}: leave it out.")
+        if bank:
+            return _treebank(path)
+        if folder:
+            return _of_treebank(path), ()
+        if config:
+            return user_modules.configs().load(path), ()
+    own = own_text.of_text(given, letters, languages, lines)
+    return own.experiment(), own.told
+
+
+def _is_there(path):
+    return any(candidate.exists() for candidate in files.candidates(path))
+
+
+def _of_treebank(folder):
+    user_modules.configs()
+    return importlib.import_module("configs.ud_treebank").get_config(folder)
+
+
+def _treebank(path):
+    """Cuts a treebank in one file into parts: the last tenth is the test, before it validation."""
+    count = len(Conllu(train=path, validation=path).read("train").sentences)
+    if count < _FEWEST:
+        raise UserError(f"{path} has {count} sentences: give at least {_FEWEST}.")
+    second = count - max(1, count // _HELD_OUT)
+    first = second - max(1, count // _HELD_OUT)
+    parts = own_text.parts([path], first, second)
+    told = f"{path}: {count:,} sentences.", own_text.held_out(first, second, count, "sentences")
+    return changed(_of_treebank(str(pathlib.Path(path).parent)), parts), told

@@ -1,0 +1,450 @@
+"""The comparison of trials: a table, a sentence, JSON and a picture.
+
+Differences are tested as `zoo compare` tests them (`zoo.lab.comparison.paired`): a head is a
+tie with the head of the lowest perplexity unless exchanged sentences tell the two apart, and
+undecided where sentences do and several seeds do not.
+"""
+
+import math
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.base import lazy, strict_json
+from zoo.errors import UserError
+from zoo.lab.comparison import learning_curves, paired, plot_style
+from zoo.lab.comparison.comparison import Group, figures_of
+from zoo.lab.comparison.paired import Runs
+from zoo.lab.comparison.seeds import numbers_of
+from zoo.lab.comparison.trial_plan import Plan
+from zoo.lab.evaluation import leakage
+from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
+from zoo.lab.runs import location
+from zoo.lab.runs.output_files import aligned
+from zoo.lab.runs.workdir import METRICS
+
+with lazy.extra():
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
+
+NAME = "comparison"
+# Heads count as unequally trained if one took more than this many times the minutes asked for, or
+# the minutes of another.
+UNEQUAL = 1.5
+# Sentences of the judged text below which a note says that they are few.
+FEW = 50
+# A head whose best validation is above this share of the loss of a uniform guess learned nothing.
+AT_START = 0.95
+# A curve still falls where the last fifth of its steps lowered it by more nats.
+FALLING = 0.01
+# {how a head stands beside the lowest: how one and several such heads are told}
+_VERDICTS = {
+    "a tie": ("is a tie with it", "are ties with it"),
+    "undecided": (
+        "is undecided, for seeds differ as much",
+        "are undecided, for seeds differ as much",
+    ),
+    "worse": ("is worse", "are worse"),
+}
+_VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
+
+
+class Point(NamedTuple):
+    """The validations of a head's runs at one step."""
+
+    step: int
+    minutes: float
+    losses: tuple[float, ...]  # validation log-perplexity of each run, nats per token
+
+
+class Row(NamedTuple):
+    runs: Runs  # the seeds on the judged text
+    parameters: int
+    minutes: float
+    steps: int
+    bytes: int | None  # memory of a step; None if not known
+    rate: float
+    # the validations; () for a head whose validations are over spellings
+    curve: tuple[Point, ...] = ()
+    # from the lowest, None for the lowest itself or without finite figures
+    difference: paired.Difference | None = None
+    epochs: float | None = None  # of training, a part of one below 1; None if not known
+    head: str = ""  # its class
+
+    @property
+    def fall(self) -> float:
+        """Nats by which the last fifth of the steps lowered the validation; 0 without a curve."""
+        means = {point.step: float(np.mean(point.losses)) for point in self.curve}
+        before = [step for step in means if step <= 0.8 * max(means)]
+        return means[max(before)] - means[max(means)] if before else 0.0
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the mean log-perplexity."""
+        return perplexity_of(self.runs.loss)
+
+    @property
+    def step_seconds(self) -> float:
+        return 60 * self.minutes / self.steps
+
+    @property
+    def verdict(self) -> str:
+        """How the head stands beside the lowest, a key of `_VERDICTS`."""
+        if self.difference is not None and self.difference.tie:
+            return "a tie"
+        undecided = self.difference is not None and self.difference.undecided
+        return "undecided" if undecided else "worse"
+
+
+class Summary(NamedTuple):
+    rows: tuple[Row, ...]
+    split: str
+    tokens: int
+    notes: tuple[str, ...]
+    failed: Mapping[str, str]
+    start: float | None = None  # log V, the loss of a uniform guess, nats
+
+    def text(self) -> str:
+        lines = [*_table(self), *self.notes]
+        lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
+        return "\n".join([*lines, "", sentence(self)])
+
+
+def of_runs(
+    folders: Mapping[str, Sequence[pathlib.Path]],
+    split: str,
+    plan: Plan,
+    failed: Mapping[str, str],
+    start: float | None = None,
+) -> Summary:
+    results = read_results(folder for of_head in folders.values() for folder in of_head)
+    passports: dict = {
+        folder: next(one for column, one in of_run.items() if column.split == split)
+        for folder, of_run in results.items()
+    }
+    if not passports:
+        raise UserError("no head could be trained: see the lines above.")
+    (first, passport), *others = passports.items()
+    for folder, other in others:
+        check_comparable(passport, other, (first, folder))
+    groups: list[Runs] = [
+        group
+        for name, of_head in folders.items()
+        if (group := figures_of(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
+    ]
+    groups.sort(key=lambda group: group.loss)
+    lowest, *higher = groups
+    difference = {group: paired.difference(lowest, group) for group in higher}
+    rows = [
+        _row(group, folders[group.name], passports, plan, difference.get(group)) for group in groups
+    ]
+    notes = (*_notes(rows, passports), *_unequal(rows, plan.budget.minutes), *_ends(rows, plan))
+    return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
+
+
+def _row(group, of_head, passports, plan, difference) -> Row:
+    curves = [
+        {line["step"]: line for line in learning_curves.read(folder / METRICS, _VALIDATION)}
+        for folder in of_head
+    ]
+    of_plan, last = plan.heads[group.name], [max(curve) for curve in curves]
+    passport = passports[of_head[0]]
+    recipe = recipe_of(of_head[0])
+    seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
+    points = [
+        Point(
+            step,
+            float(np.mean([curve[step]["seconds"] for curve in curves])) / 60,
+            tuple(float(curve[step]["validation_log_perplexity"]) for curve in curves),
+        )
+        for step in sorted(set(curves[0]).intersection(*curves[1:]))
+    ]
+    return Row(
+        group,
+        passport["parameters"],
+        float(np.mean(seconds)) / 60,
+        last[0],
+        of_plan.bytes,
+        recipe["training"]["optimizer"]["learning_rate"],
+        () if passport["renormalised"] else tuple(points),
+        difference,
+        epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
+        head=recipe["model"]["head"]["component"],
+    )
+
+
+def _notes(rows, passports):
+    fewest = min(len(row.runs.losses) for row in rows)
+    if fewest == 1:
+        yield "one seed does not show the noise of training"
+    for folder, passport in passports.items():
+        if why := leakage.reason(passport):
+            yield f"{folder.name} is not judged on unseen text: {why}"
+    if leakage.is_validation(next(iter(passports.values()))["split"]):
+        yield "without a test text, these are figures of the text that chose the checkpoints"
+    statistics = rows[0].runs.statistics
+    if statistics and (sentences := len(statistics[0])) < FEW:
+        yield f"{sentences} sentences are few to judge by: others may rank the heads otherwise"
+
+
+def _ends(rows, plan):
+    """Yields a note where a head took the least or the greatest of the rates that were tried."""
+    tried = plan.budget.rates
+    if len(tried) < 2:
+        return
+    for end, factor, more in (
+        ("lowest", min(tried), (min(tried) / 3, *tried)),
+        ("highest", max(tried), (*tried, max(tried) * 3)),
+    ):
+        names = [row.runs.name for row in rows if plan.heads[row.runs.name].rate == factor]
+        if names:
+            listed = ",".join(f"{one:g}" for one in more)
+            yield (
+                f"{_listed(names)} took the {end} learning rate that was tried: --rates {listed} "
+                "in another --output tries more"
+            )
+
+
+def _unequal(rows, minutes):
+    """Yields a note where heads did not train for the time that was asked for."""
+    if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
+        return
+    yield (
+        f"not equal minutes: {_minutes(rows)}, of {minutes:g}: the machine had other work while "
+        "steps were timed or trained; --steps gives each head as many steps"
+    )
+
+
+def _table(summary):
+    header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
+    header.append("beside the lowest")
+    rows = []
+    for row in summary.rows:
+        ends = min(row.runs.losses), max(row.runs.losses)
+        rows.append(
+            [
+                row.runs.name,
+                f"{row.perplexity:,.2f}",
+                _range(row.runs.interval),
+                _range(ends) if len(row.runs.losses) > 1 else "1",
+                f"{row.parameters:,}",
+                f"{row.minutes:.2f}",
+                f"{1000 * row.step_seconds:.1f}",
+                "-" if row.bytes is None else f"{row.bytes / 1e6:,.0f}",
+                _verdict(row, summary.rows[0]),
+            ]
+        )
+    yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
+    yield from aligned(header, rows, left=1)
+
+
+def _range(losses):
+    low, high = map(perplexity_of, losses)
+    return f"[{low:,.2f}, {high:,.2f}]"
+
+
+def _verdict(row, lowest):
+    if row is lowest:
+        return "the lowest"
+    nats = f"+{row.runs.loss - lowest.runs.loss:.4f} nats"
+    return nats if row.verdict == "worse" else f"{nats}, {row.verdict}"
+
+
+def sentence(summary: Summary) -> str:
+    """Tells in one sentence which head to take, which are ties with it, and which are worse."""
+    lowest, *others = rows = summary.rows
+    budgets = zip(*((row.minutes, row.steps) for row in rows), strict=True)
+    told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    told += _after(lowest)
+    if at_start := _at_start(summary):
+        have = "has" if len(at_start) == 1 else "have"
+        told = (
+            f"No winner yet, for {_listed(at_start)} {have} hardly left the loss of a uniform "
+            f"guess ({summary.start:.2f} nats): {told}"
+        )
+    elif all(max(of) > UNEQUAL * min(of) for of in budgets):
+        told = f"After unequal training, which may decide ({_minutes(rows)} minutes), take {told}"
+    else:
+        told = f"Take {told}"
+    if others:
+        told += ", the lowest"
+    for verdict, ends in _VERDICTS.items():
+        if named := [_named(row, lowest) for row in others if row.verdict == verdict]:
+            told += f"; {_listed(named)} {ends[len(named) > 1]}"
+    return f"{told}.{_falling(summary.rows)}"
+
+
+def _minutes(rows):
+    return ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
+
+
+def _at_start(summary):
+    """Returns the names of heads that predict validation hardly better than a uniform guess."""
+    return [
+        row.runs.name
+        for row in summary.rows
+        if summary.start is not None
+        and row.curve
+        and min(np.mean(point.losses) for point in row.curve) > AT_START * summary.start
+    ]
+
+
+def _falling(rows):
+    """Tells which curves still fell at their end, and after how much training."""
+    told = [
+        f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
+        for row in rows
+        if row.fall > FALLING
+    ]
+    if not told:
+        return ""
+    return (
+        f" Validation still fell in the last fifth of training, of {_listed(told)}: after longer "
+        "training the order may be another."
+    )
+
+
+def _after(row):
+    """Tells how many epochs a head was trained for: " after 0.14 epochs"; "" if not known."""
+    if row.epochs is None:
+        return ""
+    shown = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
+    return f" after {shown} epoch{'s' * (shown != '1')}"
+
+
+def _named(row, lowest):
+    """Names a head, with its share of the lowest's parameters where that may decide for it."""
+    share = row.parameters / lowest.parameters
+    beside = row.verdict != "worse" and abs(share - 1) >= 0.1
+    return (
+        f"{row.runs.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * beside})"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Joins names: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def to_json(summary: Summary) -> dict:
+    return {
+        "sentence": sentence(summary),
+        "split": summary.split,
+        "tokens": summary.tokens,
+        "notes": [*summary.notes],
+        "failed": {**summary.failed},
+        "heads": [
+            {
+                "head": row.runs.name,
+                "log_perplexity": row.runs.loss,
+                "perplexity": row.perplexity,
+                "interval": [*row.runs.interval],
+                "log_perplexity_of_seeds": [*row.runs.losses],
+                "parameters": row.parameters,
+                "steps": row.steps,
+                "epochs": row.epochs,
+                "learning_rate": row.rate,
+                "minutes": row.minutes,
+                "step_seconds": row.step_seconds,
+                "step_bytes": row.bytes,
+                "tie": row.verdict == "a tie",
+                "difference": row.difference and row.difference._asdict(),
+                "validations": [point._asdict() for point in row.curve],
+            }
+            for row in summary.rows
+        ],
+    }
+
+
+def write(folder: pathlib.Path, summary: Summary):
+    """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
+    of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
+    for suffix, text in ((".txt", summary.text()), (".json", of_json)):
+        location.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
+    for suffix in (".png", ".svg"):
+        draw(summary, folder / f"{NAME}{suffix}")
+
+
+# ---- the picture of trials: perplexity against minutes of training, and against parameters
+
+
+def draw(summary: Summary, file: pathlib.Path):
+    """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
+    rows, several = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
+    areas = any(len(row.runs.losses) > 1 and len(row.curve) > 1 for row in rows)
+    longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
+    unit, units = ("seconds", 60) if longest < 1 else ("minutes", 1)
+    numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
+    with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
+        curves, points = figure.subplots(1, 2)
+        for number, row in zip(numbers, rows, strict=True):
+            style = plot_style.style(number)
+            _draw_curve(curves, row, style, units)
+            _draw_point(points, row, style)
+        curves.set(
+            title="While training",
+            xlabel=f"{unit} of training steps",
+            ylabel="perplexity on validation" + "; areas: seeds" * areas,
+        )
+        curves.set_xlim(0, 1.05 * units * longest)
+        points.set(
+            title="Trained",
+            xlabel="parameters",
+            ylabel=f"perplexity on {summary.split}; lines: 95 %" + ", points: seeds" * several,
+        )
+        points.xaxis.set_major_formatter(EngFormatter())
+        points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
+        for axes in (curves, points):
+            if axes.has_data():
+                _scale(axes)
+        handles, labels = points.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def _scale(axes):
+    """Makes the perplexities of a picture logarithmic, in plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_ylim()
+    if high < 4 * low:  # too few of these ticks
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_formatter("{x:,.6g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _draw_curve(axes, row: Row, style: dict[str, Any], units: int):
+    """Draws the validations of a head: the mean of its seeds, and their span."""
+    if not row.curve:
+        return
+    times = [units * point.minutes for point in row.curve]
+    means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
+    axes.plot(times, means, markersize=4, **style)
+    if len(row.runs.losses) > 1:
+        low = [perplexity_of(min(point.losses)) for point in row.curve]
+        high = [perplexity_of(max(point.losses)) for point in row.curve]
+        axes.fill_between(times, low, high, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def _draw_point(axes, row: Row, style: dict[str, Any]):
+    """Draws the final perplexity of a head; an infinite one has its name in the legend alone."""
+    if not math.isfinite(row.perplexity):
+        axes.plot([], [], label=_label(row), **style)
+        return
+    low, high = map(perplexity_of, row.runs.interval)
+    lines = np.abs(np.array([[low], [high]]) - row.perplexity)
+    axes.errorbar(
+        [row.parameters], [row.perplexity], yerr=lines, capsize=4, label=_label(row), **style
+    )
+    if len(row.runs.losses) > 1:
+        seeds = [perplexity_of(loss) for loss in row.runs.losses]
+        axes.plot([row.parameters] * len(seeds), seeds, "wo", markeredgecolor="black", markersize=3)
+
+
+def _label(row: Row) -> str:
+    """Returns a head's name with the time and memory of a step."""
+    memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
+    several = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
+    return f"{row.runs.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

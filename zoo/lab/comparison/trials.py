@@ -1,0 +1,178 @@
+"""Trials from beginning to end: budgets, learning rates, runs of all seeds, and the comparison."""
+
+import contextlib
+import math
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from zoo.configuration import changed
+from zoo.errors import Diverged
+from zoo.experiment import Experiment
+from zoo.lab.comparison import learning_curves, trial_recipes, trial_summary
+from zoo.lab.comparison.learning_curves import Best
+from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
+from zoo.lab.evaluation import scored_texts
+from zoo.lab.evaluation.run import Run, first_test
+from zoo.lab.runs.workdir import METRICS, Workdir
+from zoo.lab.training import costs, tasks
+from zoo.lab.training import train as training
+from zoo.lab.training.loop import Trainer
+from zoo.optimizers import Constant
+
+# Learning rates are tried for this fraction of a run's steps, and for so many steps at least.
+RATE_FRACTION, RATE_STEPS = 10, 20
+# Validations within a run, beside the ends of epochs; fewer where they would read more tokens than
+# training does.
+VALIDATIONS = 10
+# Steps are timed for this fraction of a budget of minutes, within these seconds.
+TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
+
+
+class Trials(NamedTuple):
+    experiment: Experiment
+    names: Sequence[str]
+    folder: pathlib.Path
+    budget: Budget
+    seeds: int
+
+
+def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
+    """Makes trials, or resumes them, and writes the comparison after each run."""
+    Workdir(trials.folder).name(trials.experiment)
+    plan = Plan(trials.folder, trials.experiment, trials.budget)
+    words = trial_recipes.words_of(trials.experiment)
+    names = [*trials.names] or trial_recipes.defaults(trials.experiment, words)
+    trial_recipes.check_names(names)
+    of_heads = {
+        trial_recipes.short_name(name): trial_recipes.recipe(name, trials.experiment, words)
+        for name in names
+    }
+    runs = f"{trials.seeds} run{'s' * (trials.seeds != 1)} each of {trials.budget.told()}"
+    in_all = trials.budget.told_in_all(len(of_heads), trials.seeds, 1 / RATE_FRACTION)
+    log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {runs}{in_all}")
+    failed: dict[str, str] = {}
+    for name, experiment in of_heads.items():
+        with _diverging(name, failed, log):
+            _plan_head(name, experiment, plan, trials, log)
+    split, start = first_test(trials.experiment), math.log(words.size)
+    rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
+    folders: dict[str, list[pathlib.Path]] = {name: [] for name in of_heads}
+    for number, (seed, name) in enumerate(rounds, 1):
+        if name in failed:
+            continue
+        folder = trials.folder / "runs" / f"{name}_{seed}"
+        new = not any((folder / "results").glob(f"{split}.*.json"))
+        if new:
+            log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
+            recipe = final_recipe(of_heads[name], plan.heads[name], seed, words.validation)
+            with _diverging(name, failed, log):
+                training.train(recipe, folder, log=log)
+                judge(folder, split)
+        if name in failed:
+            folders[name] = []  # its other seeds would be of those that do not diverge
+        else:
+            folders[name].append(folder)
+        if new:
+            trial_summary.write(
+                trials.folder, trial_summary.of_runs(folders, split, plan, failed, start)
+            )
+    found = trial_summary.of_runs(folders, split, plan, failed, start)
+    trial_summary.write(trials.folder, found)
+    return found
+
+
+@contextlib.contextmanager
+def _diverging(name: str, failed: dict[str, str], log) -> Iterator[None]:
+    """Notes and logs a head whose training diverges, so that the others are trained."""
+    try:
+        yield
+    except Diverged as error:
+        failed[name] = str(error)
+        log(f"{name} is left out: {error}")
+
+
+def _plan_head(name, experiment, plan, trials, log):
+    """Fixes the steps of a head's runs and its learning rate, unless the plan has them."""
+    budget = trials.budget
+    if name not in plan.heads:
+        seconds = 0.0
+        if budget.minutes is not None:
+            least, most = TIMED_SECONDS
+            seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
+        log(f"{name}: compiling and timing a step")
+        steady = changed(experiment, {"training.optimizer.schedule": Constant()})
+        folder = Workdir(trials.folder / "runs" / name)  # where nothing is written
+        folder.name(steady)
+        made = Trainer(
+            tasks.prepare(steady),
+            steady.training,
+            folder.path,
+            log=lambda line: None,
+            init_from=steady.init_from,
+            parallel=steady.parallel,
+        )
+        cost = costs.measure(made, seconds)
+        steps = steps_of(budget, cost.seconds, made.task.total_steps)
+        plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=made.task.epoch_steps)
+        plan.write()
+    of_head = plan.heads[name]
+    if of_head.rate is None:
+        if len(budget.rates) > 1:
+            for factor in budget.rates:
+                _try_rate(name, experiment, factor, plan, trials.folder, log)
+        of_head.rate = best_rate(of_head.tried, budget.rates)
+        plan.write()
+    rate = experiment.training.optimizer.learning_rate * of_head.rate
+    log(f"{name}: {of_head.steps:,} steps a run, learning rate {rate:g}")
+
+
+def _try_rate(name, experiment, factor, plan, folder, log):
+    """Trains a head for a part of its steps with a learning rate, and keeps the validation loss."""
+    of_head, key = plan.heads[name], f"{factor:g}"
+    if key in of_head.tried:
+        return
+    steps = min(of_head.steps, max(RATE_STEPS, of_head.steps // RATE_FRACTION))
+    recipe = trial_recipes.with_rate(trial_recipes.with_warmup_within(experiment, steps), factor)
+    recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
+    of_rate = folder / "rates" / f"{name}_{key}"
+    rate = recipe.training.optimizer.learning_rate
+    log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
+    try:
+        training.train(recipe, of_rate, log=lambda line: None)
+        fields = {"step": int, learning_curves.LOSS: float}
+        loss = Best.of([learning_curves.read(of_rate / METRICS, fields)]).loss
+    except Diverged:
+        loss = math.inf
+    of_head.tried[key] = loss
+    plan.write()
+
+
+def final_recipe(
+    experiment: Experiment, of_head: HeadPlan, seed: int, validation: float
+) -> Experiment:
+    """Returns the recipe of a run; `validation`: the validation text's share of an epoch."""
+    assert of_head.rate is not None
+    recipe = trial_recipes.with_warmup_within(experiment, of_head.steps)
+    as_long = math.ceil(validation * (of_head.epoch_steps or 0))  # steps of so many tokens
+    return changed(
+        trial_recipes.with_rate(recipe, of_head.rate),
+        {
+            "training.steps": of_head.steps,
+            "training.validate_every": max(1, of_head.steps // VALIDATIONS, as_long),
+            "training.seed": experiment.training.seed + seed,
+        },
+    )
+
+
+# -------------------- one run of the trials: an ordinary run folder, judged like any other
+
+
+def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
+    """Computes the exact perplexity of a run on a split; keeps it with its passport."""
+    run = Run.load(folder)
+    if run.experiment.head.spells:
+        run = run.renormalised()
+    (scored,) = scored_texts.score(run, [split])
+    (file,) = scored.judgement().keep()
+    return file

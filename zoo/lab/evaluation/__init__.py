@@ -1,0 +1,1 @@
+"""Evaluation: exact figures of a run, each with a passport that tells how it was made."""

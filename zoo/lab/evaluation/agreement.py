@@ -1,0 +1,261 @@
+"""Agreement: how often a model prefers the sentence of a treebank to a copy with a wrong form.
+
+`pairs_of` makes the pairs. The model should find the sentence as it stood more probable (Linzen et
+al. 2016; for pairs from treebanks see Gulordava et al. 2018). Dymetman and Xiao (2016), section
+5.3, leave this evaluation of log-linear models to the future.
+"""
+
+import collections
+import math
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.errors import UserError, named
+from zoo.lab.evaluation import minimal_pairs, passport, significance
+from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.run import Run
+from zoo.sources import conllu
+from zoo.sources.conllu import Conllu
+
+# The distances of cases.
+DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
+
+
+class Row(NamedTuple):
+    """A pair and its scores, a row of the table of pairs."""
+
+    pair: int
+    good: str
+    bad: str
+    log_prob_good: float  # nats
+    log_prob_bad: float  # nats
+    difference: float  # nats
+    right: bool | None  # whether the good sentence is more probable; None where the pair is skipped
+    missing: str
+    sentence: int
+    position: int
+    phenomenon: str
+    distance: int
+    controller: str
+    good_word: str
+    bad_word: str
+    good_count: int
+    bad_count: int
+
+
+# What is told of each pair, and the last columns, which depend on the model's lexicon.
+COLUMNS = Row._fields
+FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
+
+
+def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judgement]:
+    """Judges a run on the agreement pairs of its splits, and of a treebank that is none of them."""
+    for split in splits:
+        source = run.experiment.data.within()
+        if not isinstance(source, Conllu):
+            raise UserError(
+                "agreement pairs are made from a treebank: give a run whose data are data.Conllu "
+                "(runs of the micro language: python -m zoo compare --micro DIR)."
+            )
+        every = (sentence for name in source.splits() for sentence in source.tokens(name))
+        yield _judged(run, split, source, split, paradigms(every))
+    if file is not None:
+        fused = run.experiment.data.form.fused or "surface"  # as in the run's own data
+        bank = Conllu(file, file, fused=fused)
+        forms = paradigms(bank.tokens("train"))
+        name = pathlib.PurePath(file).name
+        alone = f"\n  other forms are looked up in {name} alone, and for the run's splits in all"
+        yield _judged(run, name, bank, "train", forms, alone)
+
+
+def _judged(run, name, bank, split, forms, note=""):
+    """Judges a run on the pairs of a treebank's sentences."""
+    sentences = bank.tokens(split)
+    pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
+    scores = minimal_pairs.score_pairs(run, pairs)
+    if not any(token["deprel"] not in (None, "_") for sentence in sentences for token in sentence):
+        raise UserError(
+            f"{name} has no dependencies, from which agreement pairs are made: give a treebank "
+            "with the columns HEAD and DEPREL."
+        )
+    if not pairs:
+        raise UserError(
+            f"{name} has no agreement pairs: give a treebank in which a lemma has forms that "
+            "differ in number or gender alone."
+        )
+    if not scores.pairs:
+        raise UserError(
+            f"none of the {len(pairs):,} agreement pairs of {name} has its words in the lexicon, "
+            f"such as {named([word for word, _ in scores.commonest_missing])}: give a treebank of "
+            "the run's language, or a run with more words."
+        )
+    record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)
+    record |= passport.of_priors(run, name, run.experiment.vocabulary.read(bank, split))
+    facts = [about for _, _, about in pairs]
+    for name in COUNTS:
+        words = tuple(about[name.replace("count", "word")] for about in facts)
+        for about, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
+            about[name] = count
+    seen = np.array([all(about[name] for name in COUNTS) for about in facts], bool)
+    figures = {"cases": by_case(scores, facts), "both_seen": scores.chosen(seen).figures()}
+    record["figures"] |= figures
+    every = [*rows(pairs, scores)]
+    return Judgement(run, record, describe(record) + note, scores.answers(), every, COLUMNS)
+
+
+def rows(
+    pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.PairScores
+) -> Iterator[Row]:
+    """Yields a row for each pair."""
+    plain = [
+        minimal_pairs.Pair(good, bad, (" ".join(good), " ".join(bad))) for good, bad, _ in pairs
+    ]
+    for row, (*_, facts) in zip(minimal_pairs.rows(plain, scores), pairs, strict=True):
+        values = row[: len(minimal_pairs.COLUMNS)]
+        yield Row._make((*values, *(facts[name] for name in (*FACTS, *COUNTS))))
+
+
+def by_case(scores, facts: list[dict]) -> dict[str, dict]:
+    """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for all and by `DISTANCES`."""
+    cases = {}
+    for name in map(str.lower, PHENOMENA):
+        for label, (least, most) in {**DISTANCES, "all": (1, math.inf)}.items():
+            chosen = [
+                about["phenomenon"] == name and least <= about["distance"] <= most
+                for about in facts
+            ]
+            cases[f"{name}, {label}"] = scores.chosen(np.array(chosen, bool)).figures()
+    return cases
+
+
+def describe(record: dict) -> str:
+    """Formats the figures of a passport as a table, a case a line."""
+    figures = record["figures"]
+    lines = [
+        f"{record['split']}: accuracy {figures['accuracy']:.2%} "
+        f"{significance.percent(figures['interval'])} of {figures['pairs']:,} pairs; of "
+        f"{figures['pairs'] + figures['skipped']:,} in the text, {figures['skipped']:,} have words "
+        "outside the lexicon",
+        f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
+    ]
+    lines += [_case_line(name, case) for name, case in figures["cases"].items()]
+    seen = figures["both_seen"]
+    if seen["pairs"] < figures["pairs"]:
+        lines.append(_case_line("training saw both", seen))
+    if record["priors_saw_this_text"]:
+        lines.append(f"  {passport.priors_that_saw(record)}")
+    return "\n".join([*lines, *passport.warnings(record)])
+
+
+def _case_line(name, case):
+    accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
+    interval = significance.percent(case["interval"]) if case["pairs"] else "-"
+    return f"  {name:22}{accuracy:>10}{interval:>15}{case['pairs']:>9,}"
+
+
+# -------- agreement pairs made from a treebank: a form against the other form of its lemma
+# In a sentence of the treebank, a word that agrees in number or gender with a word to its left is
+# swapped for the form of the same lemma that differs in that feature alone:
+#
+#     la maison que les voisins ont achetée   ->   la maison que les voisins ont acheté
+
+PHENOMENA = ("Number", "Gender")
+# Universal Dependencies, versions 1 and 2. A subject's predicate and the predicate's auxiliaries
+# agree with it; a modifier with its noun.
+SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass"}
+AUXILIARIES = {"aux", "auxpass", "aux:pass", "aux:tense", "cop"}
+MODIFIERS = {"amod", "acl"}
+PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
+# A form has features by annotation errors if it has them at most this often beside others.
+ERRORS = 0.05
+Features = frozenset[tuple[str, str]]
+Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
+
+
+def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
+    """Returns {(lemma, part of speech): {features: counts of forms}}, in lower case."""
+    forms_of: collections.defaultdict = collections.defaultdict(
+        lambda: collections.defaultdict(collections.Counter)
+    )
+    for sentence in sentences:
+        for token in sentence:
+            if isinstance(token["id"], int):
+                lemma = token["lemma"], token["upos"]
+                forms_of[lemma][_features(token)][token["form"].lower()] += 1
+    return forms_of
+
+
+def twin(token: dict, name: str, forms: Paradigms) -> str | None:
+    """Returns the most frequent form of the token's lemma that differs in `name`'s value alone."""
+    features = _features(token)
+    analyses = forms.get((token["lemma"], token["upos"]), {})
+    rest = {pair for pair in features if pair[0] != name}
+    counts: collections.Counter = collections.Counter()
+    for others, of_form in analyses.items():
+        changed = others - rest
+        if others != features and others >= rest and {pair[0] for pair in changed} == {name}:
+            counts.update(of_form)
+    if not counts:
+        return None
+    form = min(counts, key=lambda form: (-counts[form], form))
+    own = analyses.get(features, collections.Counter())[form]
+    return None if form == token["form"].lower() or own > ERRORS * counts[form] else form
+
+
+def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
+    """Returns positions (controller, controlled) of words that may agree, the controller first."""
+    position = {token["id"]: number for number, token in enumerate(sentence)}
+    pairs = set()
+    for number, token in enumerate(sentence):
+        head = position.get(token["head"])
+        if head is None:
+            continue
+        if token["deprel"] in SUBJECTS:
+            pairs.add((number, head))
+            pairs.update(
+                (number, other)
+                for other, candidate in enumerate(sentence)
+                if candidate["head"] == token["head"] and candidate["deprel"] in AUXILIARIES
+            )
+        elif token["deprel"] in MODIFIERS:
+            pairs.add((head, number))
+    return sorted(pair for pair in pairs if pair[0] < pair[1])
+
+
+def pairs_of(
+    sentences: Iterable[list[dict]], forms: Paradigms, lower_case: bool
+) -> list[tuple[list[str], list[str], dict]]:
+    """Returns (good words, bad words, facts: one for each of `FACTS`) of each agreement that shows.
+
+    An agreement shows if the controlled word is a verb or an adjective, and if gender and number,
+    as far as both words have them, each have a single value, the same in both: a participle that
+    does not agree often differs in one of them. The distance is between the words' positions.
+    Sentences and positions are counted from 1.
+    """
+    pairs = []
+    for number, sentence in enumerate(sentences, 1):
+        words = [token["form"].lower() if lower_case else token["form"] for token in sentence]
+        for controller, controlled in agreements(sentence):
+            controls, token = (dict(_features(sentence[p])) for p in (controller, controlled))
+            shared = [name for name in PHENOMENA if name in controls and name in token]
+            if sentence[controlled]["upos"] not in PARTS_OF_SPEECH or any(
+                controls[name] != token[name] or "," in token[name] for name in shared
+            ):
+                continue
+            for name in shared:
+                form = twin(sentence[controlled], name, forms)
+                if form is None:
+                    continue
+                wrong = [*words[:controlled], form, *words[controlled + 1 :]]
+                distance, place = controlled - controller, controlled + 1
+                forms_of_pair = words[controller], words[controlled], form
+                facts = (number, place, name.lower(), distance, *forms_of_pair)
+                pairs.append((words, wrong, dict(zip(FACTS, facts, strict=True))))
+    return pairs
+
+
+def _features(token) -> Features:
+    return frozenset(conllu.pairs(token["feats"]).items())

@@ -1,0 +1,244 @@
+"""The most probable words at each position of a text, and the hidden states that they come from."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.base.arrays.types import Context, Params, Tables
+from zoo.data import Corpus
+from zoo.data.batches import Batches, BucketedPairs
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
+from zoo.heads import LogLinear
+from zoo.lab.evaluation import item_scores, passport, perplexity
+from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.evaluation.run import Run
+from zoo.lexicon import Lexicon
+from zoo.models import SequenceToSequence
+
+# Positions of a batch, and pairs side by side: texts are of some sentences.
+_LENGTH, _PAIRS = 64, 8
+# Share of padding that is accepted in batches of pairs; see `perplexity`.
+_PADDING = 0.3
+
+
+class States(NamedTuple):
+    """The head's inputs at the positions of a text of n words."""
+
+    hidden: np.ndarray  # h, float32 [n, D], after the words before each position
+    context: Any  # the context of the head's background or expert, leaves [n, ...]; or None
+    predicted: np.ndarray  # bool [n], False where no word was predicted, and the other arrays are 0
+
+
+class BestWords(NamedTuple):
+    """Log-probabilities at the positions of a text of n words, nats."""
+
+    log_prob: np.ndarray  # float32 [n], of the word of the text; NaN where no word was predicted
+    # int32 [n, k], the k most probable words, or [n, 0] for a head without a list of words
+    words: np.ndarray
+    log_probs: np.ndarray  # float32 [n, k], of these words, falling
+
+
+def states(run: Run, corpus: Corpus) -> tuple[EncodedText, States]:
+    """Runs a model over a text, in one batch row under the run's state policy."""
+    with jax.default_matmul_precision(PRECISION):
+        if isinstance(run.experiment.model, SequenceToSequence):
+            pairs = perplexity.read(run.experiment, run.lexicon, run.others[0], corpus)
+            return pairs.target, _gathered(_of_pairs(run, pairs), len(pairs.target.words))
+        text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+        return text, _gathered(_of_text(run, text), len(text.words))
+
+
+def _of_text(run, text):
+    """Yields (positions, hidden, context), [1, T, ...], of the batches of a text."""
+    policy, boundary = run.experiment.evaluation.state, run.lexicon.boundary_id
+    model = run.experiment.language_model
+    step, carry = _compiled_states(model), model.initial_carry(1)
+    for batch in Batches(text, 1, _LENGTH, policy, boundary):
+        hidden, context, carry = step(run.params, run.tables, batch.words, carry, reset=batch.reset)
+        yield batch.positions, hidden, context
+
+
+def _of_pairs(run, pairs):
+    """Yields (positions, hidden, context), [B, T, ...], of the batches of pairs."""
+    step = _compiled_pair_states(run.experiment.model)
+    for batch in BucketedPairs(pairs, _PAIRS, _PADDING).epoch():
+        arrays = batch.source, batch.lengths, batch.words
+        yield batch.positions, *step(run.params, run.tables, *arrays)
+
+
+@functools.cache
+def _compiled_states(model):
+    return jax.jit(model.states)
+
+
+@functools.cache
+def _compiled_pair_states(model):
+    def of_batch(params, tables, source, lengths, words):
+        encoded = model.encode(params, tables, source, lengths)
+        return model.states(params, tables, encoded, words)
+
+    return jax.jit(of_batch)
+
+
+def _gathered(batches, count):
+    """Puts the states of batches in the order of the text."""
+    every = [
+        jax.tree.map(lambda x, p=batch[0]: np.asarray(x)[p >= 0], [*batch]) for batch in batches
+    ]
+    order = np.concatenate([positions for positions, *_ in every])
+
+    def in_order(*parts):
+        whole = np.zeros((count, *parts[0].shape[1:]), parts[0].dtype)
+        whole[order] = np.concatenate(parts)
+        return whole
+
+    hidden, context = jax.tree.map(in_order, *(states for _, *states in every))
+    return States(hidden, context, np.isin(np.arange(count), order))
+
+
+def best_words(run: Run, text: EncodedText, states: States, k: int = 5) -> BestWords:
+    """Finds the k most probable words at each position, and log p of the words of the text."""
+    model: Any = run.experiment.model
+    head, tables = model.head, run.tables["head"]
+    with jax.default_matmul_precision(PRECISION):
+        params = model.head_params(run.params)
+        arguments = {"context": states.context, "prepared": model.prepared(run.params, run.tables)}
+        log_prob = head.log_prob(params, tables, states.hidden, text.words, **arguments)
+        log_prob = np.where(states.predicted, np.asarray(log_prob), np.nan).astype(np.float32)
+        if text.strings is not None:  # a class has been judged; its string is a part of it
+            log_prob += text.strings.log_within.astype(np.float32)
+        if head.spells and not head.renormalised:
+            none = np.zeros((len(text.words), 0))
+            return BestWords(log_prob, none.astype(np.int32), none.astype(np.float32))
+        k = min(k, len(run.lexicon))
+        log_probs, words = head.top_k(params, tables, states.hidden, k, **arguments)
+    return BestWords(log_prob, np.asarray(words), np.asarray(log_probs))
+
+
+def first_sentences(corpus: Corpus, sentences: int) -> Corpus:
+    """Returns the first sentences of a corpus, with the sources of translations."""
+    source = corpus.source_text
+    cut: dict[str, Any] = {
+        "sentences": corpus.sentences[:sentences],
+        "features": corpus.features and corpus.features[:sentences],
+        "prefixes": corpus.prefixes and corpus.prefixes[:sentences],
+        "mixture": None,
+        "source_text": source and first_sentences(source, sentences),
+    }
+    return dataclasses.replace(corpus, **cut)
+
+
+# ------ contributions of features to the log-probability of a word under a log-linear head
+# Dymetman and Xiao, "Log-linear RNNs" (2016), equation 12: with the adaptor a = W h + c,
+#
+#     log p(x | h) = log b(x) + sum_f a_f phi_f(x) - log Z,
+#
+# so each feature f of the word adds a_f phi_f(x) nats to its score, and the background adds log
+# b(x).
+
+
+class Contributions(NamedTuple):
+    """The parts of the log-probability of a word, nats."""
+
+    log_background: float
+    features: tuple[tuple[str, float], ...]
+    log_z: float
+
+    @property
+    def log_prob(self) -> float:
+        """log p(x | h), the sum of the parts."""
+        return self.log_background + sum(nats for _, nats in self.features) - self.log_z
+
+
+def of_words(
+    head: LogLinear,
+    params: Params,
+    tables: Tables,
+    lexicon: Lexicon,
+    hidden: np.ndarray,
+    words: Sequence[int] | np.ndarray,
+    context: Context = None,
+) -> list[Contributions]:
+    """Splits log p of words into the parts of the background, the features and the normaliser."""
+    words = np.asarray(words, np.int32)
+    log_background, log_z = _background_and_log_z(head, params, tables, hidden, words, context)
+    known = lexicon.of_kinds(head.kinds)
+    row_of = {name: row for row, name in enumerate(known.feature_names)}
+    weights, bias = (np.asarray(params[name], np.float64) for name in ("weights", "bias"))
+    found = []
+    for word, state, background, normaliser in zip(
+        words.tolist(), np.asarray(hidden, np.float64), log_background, log_z, strict=True
+    ):
+        features = known.features_of(word)
+        rows = [row_of[name] for name in features]
+        nats = (weights[rows] @ state + bias[rows]) * np.array([*features.values()])
+        parts = sorted(zip(features, nats.tolist(), strict=True), key=lambda one: -abs(one[1]))
+        found.append(Contributions(float(background), tuple(parts), float(normaliser)))
+    return found
+
+
+def _background_and_log_z(head, params, tables, hidden, words, context):
+    """Computes (log b(x), log Z), float64 [n] each."""
+    targets: Any = jnp.asarray(words)
+    with jax.default_matmul_precision(PRECISION):
+        _, log_z = head.log_prob_and_log_z(
+            params, tables, jnp.asarray(hidden), targets, context=context
+        )
+        if head.background is None:
+            mass = tables["log_mass"][tables["signature"][targets]]
+            background = tables["log_within"][targets] + mass
+        else:
+            background = head.background.log_prob(tables["background"], context, targets)
+    return np.asarray(background, np.float64), np.asarray(log_z, np.float64)
+
+
+# ---------- the words to which kept scores belong, read from a run's data; no model is run
+# Scores of a result (`zoo.lab.evaluation.item_scores`) are numbers in the order of the text. The
+# text is read again, and is refused unless its hash is the passport's.
+
+
+class KeptWords(NamedTuple):
+    """The words of a text with the scores that were kept of them."""
+
+    text: EncodedText  # as word ids
+    positions: np.ndarray  # int64 [n], positions in the text of the counted words
+    log_prob: np.ndarray  # float32 [n], nats, of these words
+
+
+def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords:
+    """Reads the words of a result."""
+    name = record["split"]
+    if arrays is None:
+        raise UserError(
+            f"no scores of the words of {name} are kept: python -m zoo evaluate {run.path} keeps "
+            "them."
+        )
+    if record["lexicon"]["words"] != run.lexicon.words_set_digest():
+        raise UserError(f"{name} was judged over other words than the run's own.")
+    data = run.experiment.data
+    splits = [part for split in data.splits() for part in (split, *data.parts(split))]
+    if name not in splits:
+        raise UserError(f"{name} is a text given by its path, not a split of the run.")
+    corpus = run.read(name)
+    if passport.data_of(corpus.name, corpus.sentences)["sha256"] != record["data"]["sha256"]:
+        raise UserError(
+            f"{corpus.name} has changed since {name} was judged: evaluate the run again."
+        )
+    own = run.experiment.vocabulary, run.lexicon
+    text = own[0].encode(corpus, run.lexicon)
+    text, _ = perplexity.in_words(text, perplexity.Scores(text.words, text.counted), *own)
+    positions = np.flatnonzero(text.counted)
+    if run.lexicon.boundary is None:  # the first word of the text is context only
+        positions = positions[positions > 0]
+    if len(positions) != len(arrays["log_prob"]):
+        raise UserError(
+            f"{len(arrays['log_prob']):,} scores are kept of {name}, and it has "
+            f"{len(positions):,} counted words: evaluate the run again."
+        )
+    return KeptWords(text, positions, arrays["log_prob"])

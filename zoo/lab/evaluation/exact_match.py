@@ -1,0 +1,179 @@
+"""Exact match: answers that equal the given ones word for word, decoded greedily."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.decoding import BeamSearch, steps
+from zoo.decoding.sampling import sample
+from zoo.errors import UserError
+from zoo.lab.evaluation import item_scores, passport, significance
+from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.translators import Translator
+from zoo.models import SequenceToSequence
+from zoo.priors import Grammar
+from zoo.sources.source import Corpus
+
+# Questions answered side by side; matters for speed only.
+ROWS = 64
+# Words of an answer at most, where no grammar sets a limit.
+LONGEST = 128
+# Parses of an ambiguous beginning that are kept, more than is affordable in training.
+STACKS = 16
+
+
+def answer(
+    run, corpus: Corpus, length: int | None = None, temperature: float = 0, seed: int = 0
+) -> list[tuple[list[str], bool]]:
+    """Decodes the answer to each sentence's prefix, or the translation of each source."""
+    if length is None:
+        own = run.experiment.head.background
+        length = own.longest if isinstance(own, Grammar) else LONGEST
+    if isinstance(run.experiment.model, SequenceToSequence):
+        if temperature:
+            raise UserError(
+                f"{run.path} is an encoder-decoder, whose answers are searched for and not drawn: "
+                "give a temperature of 0."
+            )
+        return _translate(run, corpus, length)
+    model, lexicon = run.experiment.language_model, run.lexicon
+    boundary = lexicon.ids.get(lexicon.boundary)
+    if corpus.prefixes is None or boundary is None:
+        raise UserError(
+            f"--exact-match needs questions with answers, and a boundary: {corpus.name} is not "
+            "of a data.Prefixed source, or vocabulary.boundary is none."
+        )
+    text = run.experiment.vocabulary.encode(corpus, lexicon)
+    width = 1 + max(corpus.prefixes)
+    prompts = np.full((len(text.starts), width), boundary, np.int32)
+    real = np.zeros(prompts.shape, bool)
+    for row, (start, prefix) in enumerate(zip(text.starts, corpus.prefixes, strict=True)):
+        prompts[row, width - prefix :] = text.words[start : start + prefix]
+        real[row, width - prefix - 1 :] = True
+    step = steps.of_language_model(model, run.params, run.tables)
+    answers = []
+    for first in range(0, len(prompts), ROWS):
+        rows = np.minimum(np.arange(first, first + ROWS), len(prompts) - 1)
+        words = prompts[rows]
+        with jax.default_matmul_precision(PRECISION):
+            carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
+            drawn, _ = sample(
+                step,
+                words[:, -1],
+                carry,
+                jax.random.fold_in(jax.random.key(seed), first),
+                length + 1,
+                temperature=temperature,
+                boundary=boundary,
+            )
+        for row in np.asarray(drawn)[: len(prompts) - first]:
+            ends = np.flatnonzero(row == boundary)
+            ids = row[: ends[0]] if len(ends) else row[:length]
+            answers.append(([lexicon.words[word] for word in ids], bool(len(ends))))
+    return answers
+
+
+def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
+    """Returns (words, whether they ended) of each greedy translation, of `length` words at most."""
+    translator = Translator((run,))
+    translations = translator.translate(
+        run.experiment.source_of(corpus).sentences,
+        BeamSearch(beam=1, longest=length + 1),
+        ROWS,
+        ratio=length + 1,
+    )
+    return [
+        (translator.words(best[0]._replace(words=best[0].words[:length])), best[0].complete)
+        if best
+        else ([], False)
+        for best in translations
+    ]
+
+
+@jax.jit
+def _read(step, words, real, carry):
+    """Returns the carry of each row after its real words [B, T], which end the row."""
+
+    def read(carry, column):
+        word, there = column
+        new = step(word, carry)[1]
+
+        def choose(new, old):
+            return jnp.where(there.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
+
+        return jax.tree.map(choose, new, carry), None
+
+    return jax.lax.scan(read, carry, (words.T, real.T))[0]
+
+
+def questions(corpus: Corpus) -> Corpus:
+    """Returns the sentences of a mixture that have a prefix; raises UserError if there are none."""
+    if corpus.prefixes is None:
+        return corpus  # pairs; for other corpora `answer` raises the error
+    kept = np.flatnonzero(corpus.prefixes).tolist()
+    if not kept:
+        raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
+    return dataclasses.replace(
+        corpus,
+        sentences=[corpus.sentences[number] for number in kept],
+        features=None if corpus.features is None else [corpus.features[number] for number in kept],
+        prefixes=[corpus.prefixes[number] for number in kept],
+    )
+
+
+def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Judgement:
+    """Judges a run's answers to a text's questions, right if they are the text's word for word."""
+    corpus = questions(asked)
+    answers = answer(run, corpus)
+    prefixes = corpus.prefixes or [0] * len(corpus.sentences)
+    given = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
+    correct = [decoded == words for (decoded, _), words in zip(answers, given, strict=True)]
+    right, count = sum(correct), len(correct)
+    figures = {
+        "accuracy": right / count,
+        "interval": significance.binomial_interval(right, count),
+        "answers": count,
+        "right": right,
+        "complete": sum(complete for _, complete in answers),
+        "well_formed": None if grammar is None else _well_formed(run, answers, grammar),
+    }
+    record = {
+        "kind": "exact match",
+        "split": f"answers:{name}",
+        "figures": figures,
+        "tokens": count,
+        "counts": "answers that agree with the given one in every word, decoded greedily",
+        "data": passport.data_of(asked.name, asked.sentences),
+        **passport.of_sentences(run, asked.sentences),
+    }
+    return Judgement(run, record, _told(name, figures), item_scores.of_answers(np.array(correct)))
+
+
+def _well_formed(run, answers, grammar):
+    """Counts the complete answers that a grammar parses."""
+    own = run.experiment.head.background
+    limits: dict[str, Any] = {}
+    if isinstance(own, Grammar):
+        limits = {"longest": own.longest, "depth": own.depth}
+    background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
+    tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
+    ids, boundary = run.lexicon.ids, run.lexicon.boundary
+    forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
+    parsed = background.violations(tables, run.lexicon, forms) < 0
+    return int((parsed & np.array([complete for _, complete in answers])).sum())
+
+
+def _told(name, figures):
+    """Formats the figures as one line of text."""
+    well_formed = figures["well_formed"]
+    parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"
+    return (
+        f"{name}: exact match {figures['accuracy']:.2%} "
+        f"{significance.percent(figures['interval'])} ({figures['right']:,} of "
+        f"{figures['answers']:,} answers; {figures['complete']:,} complete{parsed})"
+    )

@@ -1,0 +1,206 @@
+"""Priors that were estimated on a text before it was judged.
+
+A lexicon of all types, or a unigram background over all splits (as in Dymetman and Xiao 2016), is
+estimated on the test text too. That is a choice, not a mistake, but a figure must report it.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.data import Mixed, Source, Vocabulary
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.lab.runs import seen_texts
+from zoo.lab.runs.seen_texts import ROLES, SeenTexts, Texts, WordSource, hashes_of, letters
+from zoo.lexicon import Lexicon
+from zoo.priors import Background, TopWords
+from zoo.sources import files
+
+# The splits of a run with more training words are not read to look for a text in them.
+MOST_WORDS = 20_000_000
+
+
+def priors_that_saw(
+    experiment: Experiment,
+    lexicon: Lexicon,
+    split: str,
+    path: str,
+    sentences: Sequence[list[str]] = (),
+    knowledge: Iterable[dict] | None = (),  # with digests of texts whose files may be missing here
+) -> list[str]:
+    """Returns the names of the priors that were estimated on the judged text."""
+    source = experiment.data
+    of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
+    of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
+
+    def saw(part: WordSource) -> bool:
+        of_treebanks = [_splits_from(source, treebank) for treebank in part.treebanks]
+        # Where no split is named, all of them are read.
+        read = [splits or source.splits() for splits in part.splits] + of_treebanks
+        others = [
+            treebank
+            for treebank, splits in zip(part.treebanks, of_treebanks, strict=True)
+            if not splits
+        ]
+        return any(of_text & {*splits} for splits in read) or any(
+            _has(treebank, experiment.vocabulary, sentences) for treebank in others
+        )
+
+    parts = [part for part in seen_texts.of_experiment(experiment) if _estimated(part, lexicon)]
+    digest = seen_texts.digest_of(sentences)[0] if sentences and knowledge else None
+    same = {gave for text in knowledge or () if text["digest"] == digest for gave in text["gave"]}
+    return [*dict.fromkeys(part.gave for part in parts if part.gave in same or saw(part))]
+
+
+def _estimated(part: WordSource, lexicon: Lexicon) -> bool:
+    """Whether a part of a recipe is used by the model and depends on the texts it is made from."""
+    prior = part.prior
+    if isinstance(prior, TopWords):  # if all words are on top, whatever the counts are
+        return prior.count < len(lexicon)
+    return not (isinstance(prior, Background) and lexicon.log_background is None)
+
+
+def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:
+    """Whether a treebank contains a text's sentences; False if it cannot be read."""
+    try:
+        texts = _texts_of(treebank, vocabulary)
+    except UserError:
+        return False
+    return bool(sentences) and is_seen(found_in(sentences, texts))
+
+
+@functools.lru_cache(maxsize=8)
+def _texts_of(treebank: str, vocabulary: Vocabulary) -> Texts:
+    return Texts.of(treebank, seen_texts.sentences_of(treebank, vocabulary))
+
+
+def _splits_from(source: Source, path: str) -> set[str]:
+    """Returns the splits of a source that are read from the file at `path` or from a part of it."""
+    source = source.within()
+    if isinstance(source, Mixed):
+        parts = {
+            f"{name}.{split}"
+            for name, corpus in zip(source.names, source.corpora, strict=True)
+            for split in _splits_from(corpus, path)
+        }
+        return {whole for whole in source.splits() if parts & {whole, *source.parts(whole)}}
+    fields = {field.name for field in dataclasses.fields(source)}
+    if not {"train", "validation", "tests"} <= fields:
+        return set()  # the source does not read files
+    given: Any = source
+    paths = zip(source.splits(), (given.train, given.validation, *given.tests), strict=True)
+    # Pairs are read from two files.
+    several = ((split, other if isinstance(other, tuple) else (other,)) for split, other in paths)
+    return {split for split, others in several if _file(path) in map(_file, others)}
+
+
+def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
+    """Returns the splits of a source that contain a text's sentences, whatever their files are."""
+    splits: set = set()
+    if not sentences or lexicon.counts.sum() > MOST_WORDS:
+        return splits
+    for split in source.splits():
+        try:
+            texts = Texts.of(split, source.read(split).sentences)
+        except UserError:  # its file is missing
+            continue
+        if is_seen(found_in(sentences, texts)):
+            splits.add(split)
+    return splits
+
+
+def _file(path: str):
+    """Resolves a path without its range to its file; keeps the path if the file is missing."""
+    path = files.Part.parse(path).path
+    try:
+        return files.locate(path).resolve()
+    except UserError:
+        return path
+
+
+# ---- overlap of a judged text with the texts that a model has seen, by the content of sentences
+# A model that was trained on a text, or whose checkpoint was chosen on it, has a figure of another
+# kind than one that never saw it. Some sentences recur by nature, short ones above all. Measured as
+# the share of a text's tokens that stand in sentences of the training text, in percent: of all
+# sentences / of those with at least `LETTERS` letters.
+#
+#     Penn Treebank: validation 1.44 / 1.28, test 0.75 / 0.63      micro: test 0.13 / 0
+#     Czech news: validation 1.44 / 0.80, test 1.17 / 0.47         GeoQuery: test 0.30 / 0.30
+#     UD French: validation 0.38 / 0.39, tests 0.02 / 0 and 0 / 0  Overnight: test 0 / 0
+#     Multi30k, English, French, Czech: tests 0 / 0                1 Billion Word: test 0 / 0
+#     Tiny Shakespeare, a line a sentence: validation 6.72 / 0, test 2.69 / 0
+#
+# So a text counts as seen where more than `OF_LONG` of the tokens of its long sentences, or more
+# than `OF_ALL` of all its tokens, are found. Below that the share is reported and nothing more.
+
+LETTERS = 30
+OF_LONG = 0.05
+OF_ALL = 0.25
+
+
+def of_text(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
+    """Counts how much of a text is among the texts seen in each role."""
+    counts_of = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
+    return {"letters": LETTERS, **counts_of}
+
+
+def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
+    """Counts a text's sentences among others, {"all": counts, "long": counts}; see `of_text`."""
+    spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
+    long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
+    tokens = np.array([count for _, count in spelled], np.int64)
+    there = texts.has(hashes_of(text for text, _ in spelled))
+    return {
+        "all": _counts(there, np.ones_like(there), tokens),
+        "long": _counts(there, long, tokens),
+    }
+
+
+def _counts(there, chosen, tokens):
+    seen = there & chosen
+    return {
+        "sentences": int(seen.sum()),
+        "of_sentences": int(chosen.sum()),
+        "tokens": int(tokens[seen].sum()),
+        "of_tokens": int(tokens[chosen].sum()),
+    }
+
+
+def is_validation(split: str) -> bool:
+    """Whether a split, or a part of one, is the one that checkpoints are chosen on."""
+    return split == "validation" or split.endswith(".validation")
+
+
+def share(counts: dict) -> float:
+    """Returns the share of the tokens that are found; 0 without any."""
+    return counts["tokens"] / counts["of_tokens"] if counts["of_tokens"] else 0.0
+
+
+def is_seen(counts: dict) -> bool:
+    """Whether more of a text is found than recurs by nature."""
+    return share(counts["long"]) > OF_LONG or share(counts["all"]) > OF_ALL
+
+
+def reason(passport: dict) -> str | None:
+    """Explains why a figure is not one of unseen text; None if it is, or nothing was recorded."""
+    recorded = passport.get("overlap")
+    if recorded and is_seen(recorded["trained_on"]):
+        return f"it was trained on this text ({told(recorded['trained_on'])})"
+    if is_validation(passport["split"]):  # to choose the checkpoint is its purpose
+        return None
+    if recorded and is_seen(recorded["selected_on"]):
+        return f"its checkpoint was chosen on this text ({told(recorded['selected_on'])})"
+    return None
+
+
+def told(counts: dict) -> str:
+    """Describes the shares of a text that a model had seen."""
+    if not counts["all"]["tokens"]:
+        return "none of its sentences found"
+    shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
+    long = counts["long"]
+    return f"{shown}, {share(long):.2%} for long sentences" if long["of_tokens"] else shown

@@ -1,0 +1,373 @@
+"""Minimal pairs: does the model prefer the good sentence to its ungrammatical twin?
+
+Linzen et al., "Assessing the ability of LSTMs to learn syntax-sensitive dependencies" (2016). Files
+have the format of CLAMS (Mueller et al. 2020), of BLiMP (Warstadt et al. 2020), of Marvin and
+Linzen (2018), or are tables with a header: docs/scoring.md describes each.
+"""
+
+import collections
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.base import strict_json
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError, named
+from zoo.lab.evaluation import item_scores, passport, sentence_scores, significance
+from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.sentence_scores import PLAIN, words_of
+from zoo.lexicon import Lexicon
+from zoo.sources import files, table_rows
+from zoo.sources.evaluation_texts import Reading, known_names
+
+# Fields of BLiMP's pairs; there is an accuracy for each of their values.
+GROUPS = ("field", "UID")
+# Names of the good and the bad sentence.
+_SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
+_LABELS = ("True", "False")
+
+
+class Pair(NamedTuple):
+    """A good and a bad sentence that differ in a few words."""
+
+    good: list[str]
+    bad: list[str]
+    texts: tuple[str, str]
+    groups: tuple[str, ...] = ()
+
+
+class Row(NamedTuple):
+    """A pair and its scores, a row of the table of pairs."""
+
+    pair: int
+    good: str
+    bad: str
+    # the sum of log p over the words of the good sentence, nats; NaN where the pair is skipped
+    log_prob_good: float
+    log_prob_bad: float
+    difference: float
+    # whether the good sentence is strictly more probable; None where the pair is skipped
+    right: bool | None
+    missing: str
+    field: str = ""
+    UID: str = ""
+
+
+COLUMNS = Row._fields[: -len(GROUPS)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PairScores:
+    """Log-probabilities of the two sentences of n pairs."""
+
+    good: np.ndarray  # float64 [n], log p of the good sentences, nats; NaN where a pair is skipped
+    bad: np.ndarray  # float64 [n], log p of the bad sentences, nats; NaN where a pair is skipped
+    scored: np.ndarray  # bool [n], whether each pair was scored
+    missing: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()  # of each pair, see `Pair`; () if there are none
+    equal: tuple[int, ...] = ()  # positions of the pairs of equal sentences, which are left out
+
+    def __repr__(self):
+        return f"PairScores({self.right:,} of {self.pairs:,} right, {self.skipped:,} skipped)"
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs that were scored."""
+        return int(self.scored.sum())
+
+    @property
+    def skipped(self) -> int:
+        """Number of pairs that were skipped because of an out-of-vocabulary word."""
+        return len(self.scored) - self.pairs - len(self.equal)
+
+    @property
+    def right(self) -> int:
+        """Number of pairs whose good sentence is strictly more probable."""
+        return int((self.good > self.bad).sum())
+
+    @property
+    def accuracy(self) -> float:
+        """right / pairs; NaN without pairs."""
+        return self.right / self.pairs if self.pairs else float("nan")
+
+    @property
+    def mean_difference(self) -> float:
+        """Mean of log p(good) - log p(bad) over the scored pairs, nats; NaN without pairs."""
+        with np.errstate(invalid="ignore"):  # two sentences of probability 0 differ by NaN
+            difference = self.good[self.scored] - self.bad[self.scored]
+        return float(difference.mean()) if self.pairs else float("nan")
+
+    @property
+    def commonest_missing(self) -> list[tuple[str, int]]:
+        """(word outside the lexicon, number of pairs skipped because of it), by falling number."""
+        return collections.Counter(word for words in self.missing for word in words).most_common()
+
+    def by_group(self) -> dict[str, dict[str, "PairScores"]]:
+        """Returns {"field": {"syntax": the scores of its pairs, ...}, "UID": ...} for `GROUPS`."""
+        places: dict = {}
+        for place, groups in enumerate(self.groups):
+            for name, value in zip(GROUPS, groups, strict=False):
+                if value:
+                    places.setdefault(name, {}).setdefault(value, []).append(place)
+        return {
+            name: {value: self.chosen(np.array(of)) for value, of in places[name].items()}
+            for name in GROUPS
+            if name in places
+        }
+
+    def chosen(self, chosen: np.ndarray) -> "PairScores":
+        """Returns the scores of some of the pairs, by a mask or their positions."""
+        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        equal = np.flatnonzero(np.isin(places, self.equal)).tolist()
+        scores = self.good[places], self.bad[places], self.scored[places]
+        return PairScores(*scores, equal=tuple(equal))
+
+    def answers(self) -> item_scores.Arrays:
+        """Returns which pairs have the good sentence more probable, to keep beside a passport."""
+        return item_scores.of_answers(self.good > self.bad, self.scored)
+
+    def figures(self) -> dict:
+        """Returns all figures, with those of `by_group` in "groups" if there are any."""
+        names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
+        figures = {name: getattr(self, name) for name in names}
+        if self.equal:
+            figures["equal"] = len(self.equal)
+        figures["interval"] = significance.binomial_interval(self.right, self.pairs)
+        groups = {
+            name: {value: scores.figures() for value, scores in group.items()}
+            for name, group in self.by_group().items()
+        }
+        return {**figures, "groups": groups} if groups else figures
+
+
+def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
+    """Reads the pairs of a file."""
+    file, text = files.read(path)
+    lines = [one for one in enumerate(text.split("\n"), 1) if one[1].strip()]
+    if not lines:
+        raise UserError(f"{file} has no pairs: give a file with sentences.")
+    first = lines[0][1]
+    if first.lstrip().startswith("{"):
+        return _of_rows(_json_rows(lines, file), file, reading)
+    for delimiter in "\t,;":
+        header = known_names(table_rows.header(first, delimiter), *GROUPS, *_SIDES[0])
+        if any({*sides} <= {*header} for sides in _SIDES):
+            rows = table_rows.rows(text, file, delimiter, full=True)[1]
+            named_rows = ((n, zip(header, row.values(), strict=True)) for n, row in rows)
+            return _of_rows([(n, dict(row)) for n, row in named_rows], file, reading)
+        names = {name.lower().partition("_")[0] for name in header}
+        if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
+            raise UserError(
+                f"{file}, line {lines[0][0]}: a table with the columns {named(header)}: write one "
+                "row per pair, in columns good and bad."
+            )
+    cells = table_rows.header(first)
+    if len(cells) > 2 and not {"", *_LABELS} & {*cells}:
+        return _of_rows(_rows_without_header(lines, file), file, reading)
+    return _of_labels(lines, file, reading)
+
+
+def _of_rows(rows, path, reading):
+    """Makes the pairs of (line, {name: value}) of each row."""
+    pairs = []
+    for number, row in rows:
+        sides = next((both for both in _SIDES if {*both} <= {*row}), _SIDES[0])
+        good, bad = texts = tuple(row.get(name) for name in sides)
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise UserError(
+                f"{path}, line {number}: not a pair of sentences: write words for {sides[0]} and "
+                f"for {sides[1]}, as in BLiMP."
+            )
+        groups = tuple(str(row.get(name) or "") for name in GROUPS)
+        words = words_of(good, reading), words_of(bad, reading)
+        pairs.append(Pair(*words, texts, groups if any(groups) else ()))
+    if not pairs:
+        raise UserError(f"{path} has no pairs: give a file with sentences.")
+    return pairs
+
+
+def _json_rows(lines, path):
+    for number, line in lines:
+        try:
+            fields = strict_json.loads(line)
+            strict_json.check(fields, {})
+        except ValueError as error:
+            raise UserError(
+                f"{path}, line {number}: not a pair of sentences ({error}): write JSON with "
+                "sentence_good and sentence_bad a line, as in BLiMP."
+            ) from error
+        yield number, fields
+
+
+def _rows_without_header(lines, path):
+    """Yields rows that end with the sentences, after the phenomenon and perhaps its kind."""
+    rows = [(number, table_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
+    count = len(rows[0][1])
+    for number, values in rows:
+        if len(values) != count:
+            raise UserError(
+                f"{path}, line {number}: {len(values)} cells with tabs between them, where the "
+                f"first line has {count}: correct the line."
+            )
+        groups = values[0], " ".join(values[:2]) if count > 3 else ""
+        yield number, dict(zip((*GROUPS, *_SIDES[0]), (*groups, *values[-2:]), strict=True))
+
+
+def _of_labels(lines, path, reading):
+    pairs, good, good_words, twins = [], None, [], 0
+
+    def fail(number, what):
+        raise UserError(
+            f"{path}, line {number}: {what}; write True or False, a tab and the sentence, each "
+            "True line followed by its False twins."
+        )
+
+    for number, line in lines:
+        label, *cells = table_rows.cells(line, f"{path}, line {number}")
+        sentence = "\t".join(cells)
+        words = words_of(sentence, reading)
+        if not cells or label not in _LABELS:
+            fail(number, "not a labelled sentence")
+        if not words:
+            fail(number, "no words")
+        if label == "True":
+            if good and not twins:
+                fail(number, "the True sentence before this one has no False twin")
+            good, good_words, twins = sentence, words, 0
+        elif good is None:
+            fail(number, "a False sentence before any True one")
+        else:
+            pairs.append(Pair(good_words, words, (good, sentence)))
+            twins += 1
+    if good and not twins:
+        fail(number, "the last True sentence has no False twin")
+    return pairs
+
+
+def differing_words(good: list[str], bad: list[str]) -> set[str]:
+    """Returns the words that one sentence has more often than the other."""
+    first, second = collections.Counter(good), collections.Counter(bad)
+    return {*(first - second), *(second - first)}
+
+
+def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
+    """Scores each sentence of each pair by a run, from an empty state, without the boundary."""
+    equal = tuple(number for number, pair in enumerate(pairs) if [*pair[0]] == [*pair[1]])
+    vocabulary = run.experiment.vocabulary
+    missing = tuple(missing_words(pair, run.lexicon, vocabulary) for pair in pairs)
+    scored = np.array([not words for words in missing], bool)
+    scored[list(equal)] = False
+    values = np.full((len(pairs), 2), np.nan)
+    if scored.any():
+        wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
+        sentences = [sentence for pair in wanted for sentence in pair[:2]]
+        scores = sentence_scores.score(run, sentences, "the minimal pairs")
+        values[scored] = scores.of_words.reshape(-1, 2)
+    return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
+
+
+def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Returns the unknown words because of which a pair is skipped: those in which its sentences
+    differ, or any where the vocabulary refuses unknown words."""
+    if [*pair[0]] == [*pair[1]]:
+        return ()
+    needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
+    words = dict.fromkeys((*pair[0], *pair[1]))
+    return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
+
+
+def describe(path: str, scores: PairScores) -> str:
+    """Formats the figures as a line, with groups and the commonest missing words below it."""
+    interval = significance.binomial_interval(scores.right, scores.pairs)
+    line = (
+        f"{path}: accuracy {scores.accuracy:.2%} {significance.percent(interval)} "
+        f"({scores.right:,} of {scores.pairs:,} pairs; "
+        f"{scores.skipped:,} skipped for want of a word), mean difference "
+        f"{scores.mean_difference:.3f} nats"
+    )
+    lines = [line]
+    for name, groups in scores.by_group().items():
+        lines.append(f"  by {name}:")
+        lines += [
+            f"    {value}: {of_group.accuracy:.2%} ({of_group.right:,} of {of_group.pairs:,}; "
+            f"{of_group.skipped:,} skipped)"
+            for value, of_group in groups.items()
+        ]
+    if scores.equal:
+        lines.append(
+            f"  pairs of equal sentences, left out: {len(scores.equal):,}, the first is pair "
+            f"{scores.equal[0] + 1:,}"
+        )
+    missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
+    if missing:
+        more = ", ..." * (len(scores.commonest_missing) > 10)
+        lines.append(f"  missing words, by pairs: {', '.join(missing)}{more}")
+    return "\n".join(lines)
+
+
+def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
+    """Yields a row for each pair, in the order of the file."""
+    both = scores.good.tolist(), scores.bad.tolist()
+    for number, (pair, good, bad, scored, missing) in enumerate(
+        zip(pairs, *both, scores.scored.tolist(), scores.missing, strict=True), 1
+    ):
+        right = good > bad if scored else None
+        yield Row(
+            number, *pair.texts, good, bad, good - bad, right, " ".join(missing), *pair.groups
+        )
+
+
+def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores) -> dict:
+    """Makes the passport of an accuracy on minimal pairs."""
+    both = [sentence for pair in pairs for sentence in pair[:2]]
+    return {
+        "kind": "minimal pairs",
+        "split": f"pairs:{pathlib.PurePath(path).name}",
+        "figures": scores.figures(),
+        "tokens": scores.pairs,
+        "counts": (
+            "pairs whose differing words are in the lexicon; right if the sum of log p over the "
+            "words, boundary not counted, is higher for the good sentence"
+        ),
+        "data": passport.data_of(path, both),
+        **passport.of_sentences(run, [good for good, *_ in pairs]),
+    }
+
+
+def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
+    """Judges a run on the pairs of files; see `score_pairs`."""
+    for path in paths:
+        pairs = read(path, run.reading)
+        scores = score_pairs(run, pairs)
+        _check(path, scores)
+        scores = dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
+        record = passport_of(run, path, pairs, scores)
+        both = [sentence for pair in pairs for sentence in pair[:2]]
+        yield Judgement(
+            run,
+            record,
+            describe(path, scores),
+            scores.answers(),
+            rows=[*rows(pairs, scores)],
+            columns=Row._fields if any(scores.groups) else COLUMNS,
+            notes=[*run.notes(both), run.share(both, path)],
+            warnings=passport.warnings(record),
+        )
+
+
+def _check(path, scores):
+    """Raises UserError where no pair of a file is scored."""
+    if not scores.pairs and not scores.skipped:
+        raise UserError(
+            f"all pairs of {path} have two equal sentences: give pairs of sentences that differ."
+        )
+    if not scores.pairs:
+        raise UserError(
+            f"no pair of {path} can be scored, for want of words in the lexicon such as "
+            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
+            "that the run was trained with, or --add-words FILE with these."
+        )

@@ -1,0 +1,127 @@
+"""A mixture of a model with a uniform distribution over the words that training never saw.
+
+A lexicon may have words that do not occur in the training text, as the closed lexicon of Dymetman
+and Xiao (2016), which is read off the test too. A head with parameters of words gives them next to
+no probability, and each costs it more than a uniform guess. With U the set of these N words,
+
+    p'(x | h) = (1 - l) p(x | h) + l [x in U] / N.
+
+The weight l is set on validation text, where it maximises the likelihood: one number for a run, for
+any head.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
+from zoo.lab.evaluation.perplexity import Scores
+from zoo.lab.evaluation.run import Run
+from zoo.lexicon import Lexicon
+
+TUNED_ON = "validation"
+
+
+class Mixture(NamedTuple):
+    """The mixture of a run."""
+
+    weight: float
+    words: int
+    # the split on which the weight was set; None for a weight that was given
+    tuned_on: str | None = TUNED_ON
+
+
+def mixed(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -> np.ndarray:
+    """Computes log((1 - l) p + l [unseen] / N), float64 [n], nats."""
+    given = np.asarray(log_prob, np.float64) + np.log1p(-weight)
+    with np.errstate(divide="ignore"):
+        uniform = np.where(unseen, np.log(weight) - np.log(words), -np.inf)
+    return np.logaddexp(given, uniform)
+
+
+def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
+    """Returns the weight l that maximises the likelihood of a text, by bisection.
+
+    The log-likelihood is concave in l. Its derivative is
+
+        sum over unseen words (1/N - p) / ((1 - l) p + l/N)  -  (number of other words) / (1 - l).
+    """
+    p = np.exp(np.asarray(log_prob, np.float64)[unseen])
+    others, share = int(np.sum(~unseen)), 1 / words
+
+    def derivative(weight):
+        with np.errstate(divide="ignore"):
+            terms = (share - p) / ((1 - weight) * p + weight * share)
+        return terms.sum() - others / (1 - weight)
+
+    if not len(p) or derivative(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if derivative(middle) > 0 else (low, middle)
+    return low
+
+
+def unseen_words(lexicon: Lexicon) -> int:
+    """Counts a lexicon's words without training text, but for boundary and unknown word."""
+    marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
+    return int((np.delete(lexicon.counts, marks) == 0).sum())
+
+
+def of_run(run: Run, weight: float | None = None) -> Mixture | None:
+    """Sets the weight of a run on its validation text; None if training saw all of its words."""
+    run.experiment.check_whole_words("--unseen-weight")
+    if run.experiment.vocabulary.open_classes or run.constraint:
+        what = "a grammar that forbids words" if run.constraint else "classes of strings"
+        raise UserError(f"{run.path} has {what}, so no weight is set: leave out --unseen-weight.")
+    words = unseen_words(run.lexicon)
+    if not words:
+        return None
+    if weight is not None:
+        return Mixture(weight, words, None)
+    text, scores = run.score_corpus(run.read(TUNED_ON))
+    log_prob, unseen = _counted(run.lexicon, text, scores)
+    return Mixture(tuned(log_prob, unseen, words), words)
+
+
+def figures(mixture: Mixture, lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
+    """Computes the log-perplexity of a text under the mixture."""
+    log_prob, unseen = _counted(lexicon, text, scores)
+    mean = -float(mixed(log_prob, unseen, mixture.weight, mixture.words).mean())
+    return {**mixture._asdict(), "log_perplexity": mean}
+
+
+def _counted(lexicon, text, scores):
+    """Returns (log p, whether training never saw the word) of the counted words."""
+    unseen = (text.occurrences(lexicon) == 0) & ~text.unknown(lexicon)
+    return scores.log_prob[scores.counted], unseen[scores.counted]
+
+
+# ------------------------------ the flatness and weight of a cache, set on validation text
+
+# Where the search begins, and the least gain in nats per token for which it goes on.
+FLATNESS, WEIGHT, GAIN = 0.2, 0.1, 1e-4
+
+
+def tuned_cache(run: Run, size: int) -> tuple[float, float]:
+    """Returns the (flatness, weight) of a low log-perplexity on validation."""
+    corpus = run.read("validation")
+    losses: dict[tuple[float, float], float] = {}
+
+    def loss(settings):
+        if settings not in losses:
+            _, scores = run.with_cache(size, *settings).score_corpus(corpus)
+            losses[settings] = scores.log_perplexity
+        return losses[settings]
+
+    best = FLATNESS, WEIGHT
+    while True:
+        flatness, weight = best
+        changes = [(flatness * 2, weight), (flatness / 2, weight), (flatness, weight / 2)]
+        if weight * 2 < 1:
+            changes.append((flatness, weight * 2))
+        better = min(changes, key=loss)
+        if not loss(better) < loss(best) - GAIN:  # also of losses that are infinite
+            return best
+        best = better

@@ -1,0 +1,383 @@
+"""Figures with their passports: everything that comparing a number with another one requires.
+
+A passport is a plain dict that is kept as JSON. Figures whose parts in
+`zoo.lab.evaluation.results` differ are not of the same quantity, and are not compared.
+
+Every kind of judgement ends in a `Judgement`: of texts (`scored_texts`), questions (`exact_match`),
+minimal pairs, and agreement.
+"""
+
+import dataclasses
+import datetime
+import errno
+import math
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from zoo import configuration
+from zoo.base import strict_json
+from zoo.data import Corpus
+from zoo.errors import UserError
+from zoo.heads import SpreadUnknown
+from zoo.lab.evaluation import item_scores, leakage
+from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN, Impossible
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.sentence_scores import share
+from zoo.lab.runs import location, output_files, seen_texts
+from zoo.lab.runs.output_files import machine, revision, versions
+from zoo.lab.runs.workdir import Workdir
+from zoo.lexicon import Lexicon
+
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MANY_UNKNOWN = 0.2
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Judgement:
+    """What a run was judged on and how it did; each kind of judgement makes one of its scores."""
+
+    run: Run
+    passport: dict
+    told: str  # the figures as text
+    scores: item_scores.Arrays  # of words or questions, kept beside the passport
+    rows: Sequence[Any] = ()  # named tuples: the figures, or the scores of each pair
+    columns: Sequence[str] = ()  # of the table of rows that is kept; () keeps none
+    notes: Sequence[str | None] = ()  # remarks on the text, and on how the run reads it
+    warnings: Sequence[str | None] = ()  # remarks on the figures that `told` leaves out
+
+    def keep(self) -> list[pathlib.Path]:
+        """Writes the passport with its scores, and the table if there is one; returns the files."""
+        result = write(self.run, self.passport, self.scores)
+        if not self.columns:
+            return [result]
+        table = result.with_suffix(".tsv")
+        rows = (row[: len(self.columns)] for row in self.rows)
+        output_files.write_table(table, self.columns, rows)
+        return [result, table]
+
+
+# ---------------------------------------- the fields of a passport
+
+
+def of_source(run: Run, corpus: Corpus) -> dict:
+    """Returns, for translations, {"source": as "data", with the number of unknown words}."""
+    if corpus.source_text is None or len(run.others) != 1:
+        return {}
+    source = run.experiment.source_of(corpus)
+    missing = run.experiment.reading_of_sources.missing(source.sentences, run.others[0])
+    record = data_of(source.name, source.sentences)
+    return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
+
+
+def of_priors(run: Run, split: str, corpus: Corpus) -> dict:
+    """Returns the names of the priors that were estimated on a text."""
+    text, seen = (corpus.name, corpus.sentences), run.seen_texts
+    known = seen.knowledge if seen else None
+    saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, known)
+    return {"priors_saw_this_text": saw}
+
+
+def of_sentences(run: Run, sentences: Sequence[list[str]]) -> dict:
+    """Returns the fields of passports of sentences that each start from an empty state."""
+    apart = {**policies(run), "state": "sentences", "batch": None}
+    return {"policies": apart, **of_run(run, sentences)}
+
+
+def of_translations(run: Run, corpus: Corpus) -> dict:
+    """Returns the fields of passports of translations, or of texts that were drawn."""
+    return {
+        "data": data_of(corpus.name, corpus.sentences),
+        **of_source(run, corpus),
+        **of_sentences(run, corpus.sentences),
+    }
+
+
+def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
+    """Describes a text by path, size and a hash of its words as read, whatever the path."""
+    digest, words = seen_texts.digest_of(sentences)
+    return {"path": path, "sha256": digest, "sentences": len(sentences), "words": words}
+
+
+def policies(run: Run) -> dict:
+    """Returns the choices that change a figure without changing the model."""
+    vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
+    texts = run.experiment.data.texts()
+    blank_lines = {source.form.blank_lines for source in texts}
+    return {
+        "state": recipe.state,
+        "batch": recipe.batch if recipe.state == "carried" else None,
+        "boundary": vocabulary.boundary,
+        "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
+        "unknown": vocabulary.unknown,
+        "lower_case": vocabulary.lower_case,
+        "fused": run.experiment.data.form.fused,
+        "blank_lines": "kept" if "kept" in blank_lines else None,
+    }
+
+
+def counts_sentence(run: Run) -> str:
+    """Describes the tokens that figures count."""
+    chosen = policies(run)
+    language = run.reading.language
+    tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
+    words = {
+        None: "characters" if run.lexicon.of_characters else tokens,
+        "split": "syntactic words (a fused form counts as the words in it)",
+        "surface": "words as they are written (a fused form is one)",
+        "kept": "syntactic words, and fused forms beside the words in them",
+    }[chosen["fused"]]
+    marks = chosen["boundary_marks"]
+    many = f"the {marks} boundaries" if marks != 1 else "the boundary"
+    boundary = {
+        "counted": f"{many} after each sentence counted",
+        "uncounted": f"{many} after each sentence predicted but not counted",
+        "none": "no boundaries, and the first word of the text not predicted",
+    }[chosen["boundary"]]
+    if chosen["blank_lines"] and chosen["boundary"] != "none":
+        boundary += ", blank lines being sentences without words"
+    unknown = {
+        "counted": "unknown words counted as <unk>",
+        "skipped": "unknown words read as <unk> and not counted",
+        "refused": "no unknown words",
+    }[chosen["unknown"]]
+    sentence = f"{words}; {boundary}; {unknown}"
+    return sentence.replace("word", "character") if run.lexicon.of_characters else sentence
+
+
+def _seen(run: Run, sentences: Sequence[list[str]]) -> dict:
+    """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
+    seen, workdir = run.seen_texts, Workdir(run.path)
+    return {
+        "trained_on": None if seen is None else list(seen.trained_on.about),
+        "selected_on": None if seen is None else list(seen.selected_on.about),
+        "not_known": None if seen is None else list(seen.not_known),
+        "knowledge": None if seen is None or seen.knowledge is None else list(seen.knowledge),
+        "overlap": None if seen is None else leakage.of_text(sentences, seen),
+        "training": {
+            "seed": run.experiment.training.seed,
+            "recipe_sha256": workdir.recipe_digest(),
+            "recipe_but_seed": workdir.recipe_digest_but_seed(),
+            "made_with": None if seen is None else seen.made_with or None,
+            "finished": workdir.finished(),
+        },
+    }
+
+
+def of_run(run: Run, sentences: Sequence[list[str]]) -> dict:
+    """Returns the fields of passports of all kinds; `sentences` is the judged text."""
+    leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
+    head = run.experiment.head
+    letters = isinstance(head, SpreadUnknown) and head.letters  # by whose n-grams new words share
+    trained = run.lexicon if run.of_training is None else run.of_training
+    over = head.normalised_over(lexicon)
+    if run.experiment.vocabulary.subwords is not None:
+        over = "all spellings in letters of the training text"
+    if classes := run.experiment.vocabulary.open_classes:
+        names = ", ".join(kind.name for kind in classes)
+        over += f", among which {names} stand for all their strings"
+    return {
+        "normalised_over": over,
+        "constraint": run.constraint,
+        "renormalised": head.renormalised,
+        "spread_unknown": isinstance(head, SpreadUnknown),
+        **({"spread_letters": letters} if letters else {}),
+        **({"learns_from_text": run.learns_from_text} if run.learns_from_text else {}),
+        "notes": model.warnings(lexicon),
+        "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
+        **{
+            f"{name}_lexicon": {"hash": other.digest(), **_words(other)}
+            for name, other in zip(model.lexicon_names[1:], run.others, strict=True)
+        },
+        **_seen(run, sentences),
+        "head": repr(head),
+        "form": head.form_taken(run.tables["head"]),
+        "model": configuration.to_json(model),
+        "vocabulary": configuration.to_json(run.experiment.vocabulary),
+        "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),
+        "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
+        "matmul_precision": PRECISION,
+        "checkpoint": run.checkpoint,
+        "started_from": Workdir(run.path).start(),
+        "versions": versions(),
+        "revision": revision(),
+        "command": sys.argv,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+    }
+
+
+def _words(lexicon: Lexicon) -> dict:
+    """Returns a digest of the words, which does not depend on their order, and their number."""
+    return {"words": lexicon.words_set_digest(), "size": len(lexicon)}
+
+
+# ---------------------------------------- files of passports
+
+
+def file_of(run: Run, passport: dict) -> pathlib.Path:
+    """Returns results/SPLIT.STATE.json, with part of a hash for texts and pairs given by path."""
+    name = re.sub(r"[^\w.-]+", "_", passport["split"])
+    if ":" in passport["split"]:
+        name += f"-{passport['data']['sha256'][:8]}"
+    variant = f".{run.variant}" if run.variant else ""
+    return run.path / "results" / f"{name}.{passport['policies']['state']}{variant}.json"
+
+
+def check(folder: str | pathlib.Path):
+    """Raises UserError if the folder of a run cannot hold results; makes and changes nothing."""
+    if location.is_bucket(folder):  # only writing shows whether it can be written to
+        return
+    results = pathlib.Path(folder) / "results"
+    # os.path's functions take any name; a name that is too long does not exist.
+    place = results if os.path.exists(results) else results.parent
+    is_file = os.path.exists(results) and not os.path.isdir(results)
+    if is_file or (os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK)):
+        raise UserError(f"{place} is not a folder that can be written to: judge a copy of the run.")
+
+
+def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) -> pathlib.Path:
+    """Keeps a passport in the run's results; one of the same name is replaced when whole."""
+    path = file_of(run, passport)
+    if scores is not None:
+        passport = {**passport, "scores": item_scores.digest(scores)}
+    text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
+    try:
+        with location.reaching(path):
+            path.parent.mkdir(exist_ok=True)
+            if scores is not None:
+                item_scores.write(path, scores)
+            location.write_text(path, text)
+            if scores is None and item_scores.path_of(path).exists():  # of a result replaced here
+                item_scores.path_of(path).unlink()
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}): judge a copy of the run."
+        ) from error
+    return path
+
+
+# ---------------------------------------- conditions of a figure, told
+
+
+def unfinished(passport: dict) -> list[str]:
+    """Returns a line where a run was judged before the end of its training."""
+    step, finished = passport["checkpoint"], (passport.get("training") or {}).get("finished")
+    if step is None or finished is not False:
+        return []
+    return [f"! judged at step {step:,}, before its training was finished"]
+
+
+def _outside(passport):
+    """Describes how many words of a text are outside the lexicon, as far as it is recorded."""
+    if (tokens := passport.get("out_of_vocabulary")) is None:
+        return "words outside the lexicon not recorded"
+    types = passport["out_of_vocabulary_types"]
+    if not tokens:
+        written = passport["unknown_tokens"]
+        return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
+    of_words, of_types = float(passport["out_of_vocabulary_rate"]), types / passport["types"]
+    return f"{tokens:,} outside the lexicon ({of_words:.2%} of words, {of_types:.2%} of types)"
+
+
+def _many_unknown(passport):
+    """Returns a line where much of a figure is of unknown words."""
+    words = passport["data"].get("words")
+    if words is not None and passport.get("out_of_vocabulary") == words:
+        return [f"! {share(words, words, 'the text')}"]
+    bands = passport["figures"].get("bands", ())
+    tokens = sum(row["tokens"] for row in bands if row["band"] == UNKNOWN)
+    rate = tokens / passport["tokens"]
+    if rate < _MANY_UNKNOWN:
+        return []
+    return [
+        f"! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
+        "lower than with the words themselves"
+    ]
+
+
+def _read_on(passport, sentence):
+    """Returns a line where sentences begin with the state that the one before left."""
+    policies = passport["policies"]
+    if policies["state"] != "carried" or "source" in passport:
+        return []
+    choice = "" if policies["boundary"] == "none" else "; --state sentences empties it"
+    return [f"read on: each {sentence} begins with the state of the one before{choice}"]
+
+
+def _of_source(passport):
+    """Returns the line on the sources of translations, if there are any."""
+    if (source := passport.get("source")) is None:
+        return []
+    unknown = source["out_of_vocabulary"]
+    return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
+
+
+def of_seen_texts(passport: dict) -> list[str]:
+    """Returns lines about the texts that the model of a figure has seen, one a role."""
+    recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
+    if not recorded:
+        return ["trained on, selected on: not recorded"]
+    shown = [f"in the training text: {leakage.told(recorded['trained_on'])}"]
+    if leakage.is_validation(passport["split"]):
+        shown.append("selected on this text, as a validation text is for")
+    else:
+        told = leakage.told(recorded["selected_on"])
+        shown.append(f"in the text that chose the checkpoint: {told}")
+    return shown + [f"not known: the texts that {part} had seen" for part in unknown]
+
+
+def warnings(passport: dict) -> list[str]:
+    """Returns the warning of a figure whose text the model saw: one line, or none."""
+    why = leakage.reason(passport)
+    return [f"  not a figure of unseen text: {why}"] if why else []
+
+
+def _knowledge(passport):
+    """Returns a line for each text that gave knowledge of words and was not trained on."""
+    trained = {text["digest"] for text in passport.get("trained_on") or ()}
+    return [
+        f"{', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
+        for text in passport.get("knowledge") or ()
+        if text["digest"] not in trained
+    ]
+
+
+def priors_that_saw(passport: dict) -> str:
+    return f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"
+
+
+def conditions(passport: dict) -> list[str]:
+    """Returns lines on the text, the words that count, and what the model knew of them."""
+    data, character = passport["data"], passport["counts"].startswith("characters")
+    word, sentence = ("character", "line") if character else ("word", "sentence")
+    size = ""
+    if None not in (data.get("sentences"), data.get("words")):
+        size = f", {data['sentences']:,} {sentence}s, {data['words']:,} {word}s"
+    lines = [
+        f"tokens: {passport['counts']}",
+        f"text: {data['path']}{size}, {_outside(passport)}; state: "
+        f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+        *_read_on(passport, sentence),
+        *_many_unknown(passport),
+        *_of_source(passport),
+        *of_seen_texts(passport),
+        *_knowledge(passport),
+        priors_that_saw(passport),
+    ]
+    lines += [*(line.strip() for line in warnings(passport)), *unfinished(passport)]
+    if ways := passport.get("learns_from_text"):
+        lines.append(f"learns from this text by {' and '.join(ways)}")
+    if constraint := passport.get("constraint"):
+        lines.append(f"only as the grammar {constraint['grammar']} allows")
+    if of_words := passport["figures"].get("impossible"):
+        lines.append(Impossible(of_words["tokens"], of_words["first"], of_words["others"]).sentence)
+    return lines

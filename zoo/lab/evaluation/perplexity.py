@@ -1,0 +1,344 @@
+"""Exact log-probabilities of a text, and the figures made from them."""
+
+import collections
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from zoo.base import lazy
+from zoo.base.arrays.types import Params, Tables
+from zoo.data import Corpus
+from zoo.data.batches import Batches, BucketedPairs, PairedText
+from zoo.data.encoded_text import EncodedText, Strings
+from zoo.data.open_words import MARK
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.heads import distributions
+from zoo.lexicon import Lexicon
+
+# Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
+BANDS = (0, 1, 10, 100, 1000, 10000)
+BAND_NAMES = ("unseen", *(f"{low}-{10 * low - 1}" for low in BANDS[1:-1]), f"{BANDS[-1]}+")
+# The axis of a mesh along which batch rows are shared out, and how arrays lie on it.
+DATA = "data"
+WHOLE, BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
+# The band of all words that are read as <unk>: they are one class to the model, whatever its count.
+UNKNOWN = "unknown"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """Log-probabilities of the words of a text."""
+
+    # float32 [n], nats, of each word of the text; NaN where none was predicted
+    log_prob: np.ndarray
+    counted: np.ndarray  # bool [n], whether figures count it
+    # float32 [n], nats, the log normaliser of the head's scores; None if not known
+    log_z: np.ndarray | None = None
+
+    def __repr__(self):
+        return f"Scores({self.tokens:,} tokens, perplexity {self.perplexity:,.2f})"
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens that the figures count."""
+        return int(self.counted.sum())
+
+    @property
+    def log_perplexity(self) -> float:
+        """-sum log p / tokens over the counted tokens, nats per token; NaN without any."""
+        if not self.tokens:
+            return math.nan
+        return -float(self.log_prob[self.counted].sum(dtype=np.float64)) / self.tokens
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the log-perplexity; inf where that is too large for a float."""
+        return perplexity_of(self.log_perplexity)
+
+    def log_z_figures(self) -> dict[str, float]:
+        """Computes mean and standard deviation of log Z, nats; near 0, scores serve as log p."""
+        if self.log_z is None:
+            raise ValueError("these scores have no log Z")
+        log_z = self.log_z[self.counted].astype(np.float64)
+        return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
+
+    def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> list[dict]:
+        """Returns figures by how often words occurred in training, `UNKNOWN` and "unseen" first."""
+        unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
+        masks = {UNKNOWN: unknown}
+        for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
+            masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
+        rows = []
+        for name, mask in masks.items():
+            chosen = self.counted & mask
+            if chosen.any():
+                mean = -float(self.log_prob[chosen].mean(dtype=np.float64))
+                rows.append(
+                    {
+                        "band": name,
+                        "tokens": int(chosen.sum()),
+                        "log_perplexity": mean,
+                        "perplexity": perplexity_of(mean),
+                    }
+                )
+        return rows
+
+
+def in_words(
+    text: EncodedText, scores: Scores, vocabulary: Vocabulary, lexicon: Lexicon
+) -> tuple[EncodedText, Scores]:
+    """Returns a text with one token for each word, its first subword, and log p of each word: the
+    sum over its subwords, a lower bound, since other subwords may spell the same word."""
+    if vocabulary.subwords is None:
+        return text, scores
+    spelled = vocabulary.words_of((lexicon.words[token] for token in text.words), lexicon)
+    words, pieces = zip(*spelled, strict=True)
+    at = np.cumsum([0, *map(len, pieces[:-1])])
+    marks = lexicon.unknown, lexicon.boundary  # they have counts of their own
+    seen: collections.Counter = collections.Counter()
+    for word, count in lexicon.left_out.items():
+        seen[word.replace(MARK, "_")] += count  # as its pieces spell it
+    counts = np.array([-1 if word in marks else seen[word] for word in words])
+    log_prob = np.add.reduceat(scores.log_prob.astype(np.float64), at).astype(np.float32)
+    arrays = text.words[at], text.known[at], text.counted[at], np.searchsorted(at, text.starts)
+    whole = EncodedText(*arrays, text.trained[at], Strings(np.zeros(len(at)), counts), pieces)
+    return whole, Scores(log_prob, scores.counted[at])
+
+
+@dataclasses.dataclass(frozen=True)
+class Impossible:
+    """Counted tokens of probability 0; one of them makes every mean over it infinite."""
+
+    tokens: int
+    first: str
+    others: float  # the log-perplexity of the other counted tokens, nats per token
+
+    @property
+    def sentence(self) -> str:
+        """The impossible tokens as one sentence."""
+        return (
+            f"{self.tokens:,} of the counted tokens have probability 0, the first of them "
+            f"{self.first}; log-perplexity of the others {float(self.others):.4f}"
+        )
+
+
+def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Impossible | None:
+    """Returns the counted tokens to which the model gives probability 0; None if there are none."""
+    impossible = scores.counted & np.isneginf(scores.log_prob)
+    if not impossible.any():
+        return None
+    position = int(np.argmax(impossible))
+    sentence, number = text.position(position)
+    others = dataclasses.replace(scores, counted=scores.counted & ~impossible)
+    word = text.read_as(lexicon, position, position + 1)
+    first = f"{word!r}, word {number} of sentence {sentence}"
+    return Impossible(int(impossible.sum()), first, others.log_perplexity)
+
+
+def perplexity_of(log_perplexity: float) -> float:
+    """Computes exp(log_perplexity), inf instead of an overflow; NaN of NaN."""
+    return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
+
+
+# Accelerators multiply float32 in fewer bits by default; figures must be the same on all.
+PRECISION = "highest"
+
+
+@functools.cache
+def compiled_score_step(model, mesh: Mesh | None = None, pairs: bool = False):
+    """Compiles the scoring step of a model; one program serves all texts of the same batch rows.
+
+    Of texts (params, tables, prepared, words, targets, reset, carry) -> ((log p of each target,
+    log Z), [B, T] each in nats, exact; carry), of pairs (..., source, lengths, words, targets) ->
+    (log p, log Z).
+    """
+
+    def score_step(params, tables, prepared, *arrays):
+        if pairs:
+            return model.log_prob_and_log_z(params, tables, *arrays, prepared=prepared)
+        words, targets, reset, carry = arrays
+        return model.log_prob_and_log_z(
+            params, tables, words, targets, carry, reset=reset, prepared=prepared
+        )
+
+    donated = () if pairs else (6,)
+    if mesh is None:
+        return jax.jit(score_step, donate_argnums=donated)
+    whole, rows = NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_ROWS)
+    outputs = whole if pairs else (whole, rows)
+    return jax.jit(
+        over_rows(score_step, mesh, whole=3), out_shardings=outputs, donate_argnums=donated
+    )
+
+
+def over_rows(step, mesh: Mesh, whole: int):
+    """Shares a scoring step's batch rows over the data axis's devices, without communication."""
+
+    def shared_out(*arguments):
+        batch_rows = (BY_ROWS,) * (len(arguments) - whole)
+        specs = (*(WHOLE,) * whole, *batch_rows)
+        return jax.shard_map(
+            step,
+            mesh=mesh,
+            in_specs=specs,
+            out_specs=BY_ROWS,
+            axis_names={DATA},
+            check_vma=False,  # a carry that begins as zeros does not vary over batch rows yet
+        )(*arguments)
+
+    return shared_out
+
+
+def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
+    """Returns the mesh if its data axis divides the batch rows; else None: nothing is shared."""
+    return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
+
+
+def of_all_devices(batch_rows: int) -> Mesh | None:
+    """Makes a mesh of this process's devices; None of a single one, or if rows do not divide."""
+    devices = np.array(jax.local_devices())
+    if len(devices) == 1:
+        return None
+    return sharing(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
+
+
+def on_all(tree, mesh: Mesh | None):
+    """Copies arrays to each device of a mesh; keeps them as they are without one."""
+    return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
+
+
+def placed(tree, mesh: Mesh | None):
+    """Shards host arrays [batch rows, ...] along the data axis; keeps them without a mesh."""
+    if mesh is None:
+        return tree
+    layout = NamedSharding(mesh, BY_ROWS)
+    return jax.tree.map(
+        lambda x: jax.make_array_from_callback(x.shape, layout, lambda index: x[index]), tree
+    )
+
+
+def score(
+    model, params, tables, text: EncodedText, batches: Batches, mesh: Mesh | None = None
+) -> Scores:
+    """Runs the model over a text, its products in full float32 wherever it runs."""
+    mesh = sharing(mesh, batches.batch)
+    # With parameters committed to a device, as in training, a step returns a committed carry: an
+    # uncommitted first carry would compile it twice.
+    bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
+    carry = model.initial_carry(batches.batch)
+    if mesh is not None:
+        carry = placed(jax.tree.map(np.asarray, carry), mesh)
+    else:
+        carry = jax.device_put(carry, bound[0] if bound else None)
+
+    def scored(step, batch):
+        nonlocal carry
+        arrays = placed((batch.words, batch.targets, batch.reset), mesh)
+        found, carry = step(*arrays, carry)
+        return found
+
+    return _score(model, params, tables, text, batches, scored, (mesh, False))
+
+
+def _score(model, params, tables, text, batches, scored, kind) -> Scores:
+    """Scores all batches of a text; `scored`: (step, batch) -> (log p, log Z) of its positions."""
+    with jax.default_matmul_precision(PRECISION):
+        head = model.head_params(params), tables["head"]
+        distributions.check(model.head, *head, model.hidden_size)
+        prepared, compiled = model.prepared(params, tables), compiled_score_step(model, *kind)
+        step = functools.partial(compiled, params, tables, prepared)
+        return gathered(text, ((batch, scored(step, batch)) for batch in batches))
+
+
+def gathered(text: EncodedText, found: Iterable[tuple[Any, tuple]]) -> Scores:
+    """Puts (log p, log Z) of the positions of batches in the order of a text, with a bar."""
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z = log_prob.copy()
+    predicted = np.zeros(len(text.words), bool)
+    with bar(len(text.words), "tokens") as advance:
+        for batch, scores in found:
+            there = batch.positions >= 0
+            at = batch.positions[there]
+            log_prob[at], log_z[at] = (np.asarray(one)[there] for one in scores)
+            predicted[at] = True
+            advance(int(there.sum()))
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
+    # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
+    return Scores(log_prob, text.counted & predicted, log_z)
+
+
+# ---------------------------- exact log-probabilities of translations, given their sources
+
+# Share of padding that is accepted: it costs less than compiling another shape.
+_PADDING = 0.3
+
+
+def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corpus) -> PairedText:
+    """Reads pairs as word ids, in the orders in which the model reads and writes them."""
+    model: Any = experiment.model
+    boundary = lexicon.boundary_id
+    if boundary is None:
+        raise UserError(
+            "a decoder starts from the boundary word and ends with it, and this vocabulary has "
+            "none: set vocabulary.boundary to counted or uncounted."
+        )
+    reading = experiment.reading_of_sources
+    sources = reading.encode(experiment.source_of(corpus), source)
+    targets = experiment.vocabulary.encode(corpus, lexicon)
+    marks = experiment.vocabulary.boundary_marks
+    return PairedText(sources, targets, boundary, marks, model.order)
+
+
+def score_pairs(
+    model, params: Params, tables: Tables, pairs: PairedText, batch: int, mesh: Mesh | None = None
+) -> Scores:
+    """Computes the log-probabilities of all translations of a text, in its order."""
+    mesh = sharing(mesh, batch)
+
+    def scored(step, one):
+        return step(*placed((one.source, one.lengths, one.words, one.targets), mesh))
+
+    every = BucketedPairs(pairs, batch, _PADDING).epoch()
+    return _score(model, params, tables, pairs.target, every, scored, (mesh, True))
+
+
+# -------------- bars of long computations, on a terminal and where a command asks for them
+
+# Seconds before a bar appears.
+DELAY = 1.0
+_asked = contextvars.ContextVar("asked", default=False)
+
+
+@contextlib.contextmanager
+def on_terminal() -> Iterator[None]:
+    """Shows bars of the computations inside, if standard error is a terminal."""
+    token = _asked.set(True)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+@contextlib.contextmanager
+def bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
+    """Yields a function that advances a bar, shown after `DELAY` and within `on_terminal` alone."""
+    if not _asked.get():
+        yield lambda done: None
+        return
+    with lazy.extra():
+        from tqdm import tqdm
+    with tqdm(
+        total=total, unit=f" {unit}", disable=None, delay=DELAY, leave=False, dynamic_ncols=True
+    ) as shown:
+        yield shown.update

@@ -1,0 +1,133 @@
+"""Records of runs: the recipes and results of many runs in one file, a run a line.
+
+    {"run": "micro_softmax_0", "experiment": {...}, "results": {"test.sentences": {...}, ...}}
+
+Results are passports (`zoo.lab.evaluation.passport`) by the names of their files in a run's folder.
+Kept scores (`zoo.lab.evaluation.item_scores`) stand beside NAME.jsonl in NAME.npz, as arrays
+RUN/RESULT/ARRAY. A command that reads the results of runs takes NAME.jsonl for all the runs of a
+record, and NAME.jsonl:RUN for one of them, in the place of a run's folder.
+"""
+
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from zoo.base import regular_files, strict_json
+from zoo.base.arrays import array_files
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.lab.evaluation import item_scores
+from zoo.lab.runs import location, workdir
+
+_NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
+_LINE = {"run": str, "experiment": dict, "results": dict}
+_FIELDS = (*_LINE, "validations")
+
+
+class Record(NamedTuple):
+    """A run of a record."""
+
+    run: str
+    experiment: dict
+    results: dict[str, dict]
+    # lines of its metrics.jsonl, its learning curve; () if they were not kept
+    validations: Sequence[dict] = ()
+
+
+def is_record(path: str | pathlib.Path) -> bool:
+    """Whether a path names a record, or a run of one, rather than a run's folder."""
+    return _NAME.fullmatch(str(path)) is not None and not os.path.isdir(path)
+
+
+def expanded(paths: Iterable[str]) -> list[str]:
+    """Replaces each NAME.jsonl by the names of its runs, NAME.jsonl:RUN."""
+    names = []
+    for path in paths:
+        if is_record(path) and str(path).endswith(".jsonl"):
+            names += [f"{path}:{record.run}" for record in read(pathlib.Path(path))]
+        else:
+            names.append(path)
+    return names
+
+
+def file_and_run(path: str | pathlib.Path) -> tuple[pathlib.Path, str]:
+    """Splits NAME.jsonl:RUN into the file and the run's name."""
+    match = _NAME.fullmatch(str(path))
+    if match is None or match[2] is None:
+        raise UserError(f"{path} has several runs: name one of them, as in {path}:RUN.")
+    return pathlib.Path(match[1]), match[2]
+
+
+def record_of(path: str | pathlib.Path) -> Record:
+    """Reads the run NAME.jsonl:RUN."""
+    file, run = file_and_run(path)
+    records = {record.run: record for record in read(file)}
+    if run not in records:
+        raise UserError(f"{file} has no run {run}: name one of {', '.join(records)}.")
+    return records[run]
+
+
+def experiment_of(path: str | pathlib.Path) -> Experiment:
+    """Reads the recipe of the run NAME.jsonl:RUN, to train it again."""
+    return workdir.experiment_of(record_of(path).experiment, path, path)
+
+
+def read(file: pathlib.Path) -> list[Record]:
+    """Reads all runs of a record."""
+    try:
+        # Only line feeds end a line: JSON may hold U+2028 and its like as they are.
+        lines = regular_files.read_text(file).removesuffix("\n").split("\n")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read ({error}): give a record of runs.") from error
+    records: dict[str, Record] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            value = strict_json.loads(line)
+            strict_json.check(value, _LINE)
+            strict_json.check(value.get("validations", []), [dict], "validations")
+        except ValueError as error:
+            raise UserError(
+                f"{file}, line {number} is not a run of a record ({error}): put back a copy of it."
+            ) from error
+        if value["run"] in records:
+            raise UserError(f"{file}, line {number}: {value['run']} stands there twice: remove it.")
+        records[value["run"]] = Record(**{name: value[name] for name in _FIELDS if name in value})
+    return [*records.values()]
+
+
+def scores_file(file: pathlib.Path) -> pathlib.Path:
+    """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl."""
+    return file.with_suffix(".npz")
+
+
+def write(
+    file: pathlib.Path,
+    records: Sequence[Record],
+    scores: Mapping[str, Mapping[str, item_scores.Arrays]],
+):
+    """Adds runs to a record, made if it does not exist; replaces runs of the same names."""
+    new = {record.run for record in records}
+    others = [record for record in read(file) if record.run not in new] if file.exists() else []
+    every = sorted([*others, *records], key=lambda record: record.run)
+    text = ""
+    for record in every:  # without a learning curve that was not kept
+        names = Record._fields if record.validations else _LINE
+        line = {name: getattr(record, name) for name in names}
+        text += strict_json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+    arrays = {}
+    if scores_file(file).exists():
+        try:
+            arrays = array_files.unpacked(scores_file(file), lambda name: "/" in name)
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{scores_file(file)} cannot be read ({error}): put back a copy of it."
+            ) from error
+        arrays = {name: array for name, array in arrays.items() if name.split("/")[0] not in new}
+    for run, of_results in scores.items():
+        for result, of_result in of_results.items():
+            arrays |= {f"{run}/{result}/{name}": array for name, array in of_result.items()}
+    if arrays:
+        location.write_whole(scores_file(file), lambda path: array_files.write(path, arrays))
+    location.write_text(file, text)

@@ -1,0 +1,253 @@
+"""Perplexities of texts: of the splits of a run, and of files."""
+
+import dataclasses
+import itertools
+import math
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.data import Corpus
+from zoo.data.encoded_text import EncodedText
+from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
+from zoo.lab.evaluation.mixtures import Mixture
+from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.perplexity import Scores, impossible_words
+from zoo.lab.evaluation.run import Run
+from zoo.lexicon import Lexicon
+from zoo.sources.evaluation_texts import GivenText
+
+
+class Row(NamedTuple):
+    """The perplexity of a text."""
+
+    text: str
+    state: str
+    sentences: int
+    tokens: int
+    unknown: int
+    log_perplexity: float  # nats per token
+    bits: float  # the same in bits
+    perplexity: float
+    passport: str
+
+
+class ScoredText(NamedTuple):
+    """A text scored by a run."""
+
+    run: Run  # under the state policy of the text
+    name: str
+    corpus: Corpus
+    text: EncodedText  # the text as word ids
+    scores: Scores
+    file: GivenText | None = None  # the text as its file gives it; None for a split
+
+    @property
+    def given(self) -> GivenText:
+        """The text as its file gives it."""
+        return self.file or self.run.given_split(self.name, self.corpus)
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on the text, and on a state that leaves little to learn from it."""
+        little = []
+        if self.run.learns_from_text and self.run.experiment.evaluation.state == "sentences":
+            little = [
+                "each sentence starts from an empty state, so that little of the text is left "
+                "to learn from: see --state carried"
+            ]
+        if items := self.corpus.items:
+            state, count = self.run.experiment.evaluation.state, len(self.corpus.sentences)
+            little += [
+                f"{len(items):,} items are divided into {count:,} sentences at . ! ? and …; "
+                f"--state items carries the state in an item, sentences empties it: {state} here"
+            ]
+        return little + self.run.notes(self.corpus.sentences)
+
+    def judgement(self, mixture: Mixture | None = None) -> Judgement:
+        """Returns the perplexity of the text, perhaps of a mixture too."""
+        run, record = self.run, passport_of(self, mixture)
+        figures, unknown = record["figures"], record["unknown_tokens"]
+        row = Row(
+            self.name,
+            record["policies"]["state"],
+            record["data"]["sentences"],
+            record["tokens"],
+            unknown,
+            figures["log_perplexity"],
+            figures["bits"],
+            figures["perplexity"],
+            str(passport.file_of(run, record)),
+        )
+        return Judgement(
+            run,
+            record,
+            describe(record),
+            item_scores.of_text(self.text, self.scores, run.lexicon),
+            rows=[row],
+            notes=self.notes,
+            warnings=[sentence_scores.warning(run.lexicon, unknown)],
+        )
+
+
+def unseen_splits(run: Run) -> list[str]:
+    """Returns the splits of a run but the training text, each followed by its parts."""
+    data = run.experiment.data
+    return [
+        part for split in data.splits() if split != "train" for part in (split, *data.parts(split))
+    ]
+
+
+def score(
+    run: Run,
+    splits: Iterable[str],
+    file: str | None = None,
+    state: str | None = None,
+    lines: bool = False,
+) -> Iterator[ScoredText]:
+    """Scores splits of a run, then a file; words of `lines` in one row (`Run.score_corpus`)."""
+    # The words of a split are known.
+    split_run = dataclasses.replace(run, tokenizer="") if run.tokenizer else run
+    for split in splits:
+        of_split, corpus = split_run.with_state(state), run.read(split)
+        yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus, lines))
+    if file is not None:
+        given = run.given(file)
+        of_file, name = run.for_text(given, state, lines), f"data:{pathlib.PurePath(file).name}"
+        scores = of_file.score_corpus(given.corpus, lines)
+        yield ScoredText(of_file, name, given.corpus, *scores, given)
+
+
+def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
+    """Makes the passport of a perplexity."""
+    run, name, corpus, text, scores, _ = scored
+    vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
+    words = sum(map(len, corpus.sentences))
+    types = {word for sentence in corpus.sentences for word in sentence}
+    figures = {
+        "log_perplexity": scores.log_perplexity,
+        "perplexity": scores.perplexity,
+        "bits": scores.log_perplexity / math.log(2),
+        **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
+        "bands": scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
+        "seen": _part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),
+        "unseen": unseen(lexicon, text, scores),
+    }
+    if mixture is not None:
+        figures["mixture"] = mixtures.figures(mixture, lexicon, text, scores)
+    if impossible := impossible_words(scores, text, lexicon):
+        figures["impossible"] = dataclasses.asdict(impossible)
+    if text.pieces is not None:
+        counted = itertools.compress(map(len, text.pieces), scores.counted)
+        total, subwords = scores.log_perplexity * scores.tokens, sum(counted)
+        figures["per_subword"] = {"tokens": subwords, "log_perplexity": total / subwords}
+    elif text.strings is not None:
+        figures["strings"] = _part(scores, text.strings.counts >= 0)
+    if run.experiment.head.renormalised:
+        spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
+        figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
+    if vocabulary.boundary == "uncounted":
+        boundaries = text.words == lexicon.boundary_id
+        wider = dataclasses.replace(scores, counted=scores.counted | boundaries)
+        figures["log_perplexity_with_boundaries"] = wider.log_perplexity
+        figures["tokens_with_boundaries"] = wider.tokens
+    return {
+        "kind": "perplexity",
+        "split": name,
+        "figures": figures,
+        "tokens": scores.tokens,
+        "counts": passport.counts_sentence(run),
+        "out_of_vocabulary": int((~text.known).sum()),
+        "unknown_tokens": int(text.unknown(lexicon).sum()),
+        **passport.of_priors(run, name, corpus),
+        "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
+        "types": len(types),
+        "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
+        "data": passport.data_of(corpus.name, corpus.sentences),
+        **passport.of_source(run, corpus),
+        "policies": passport.policies(run),
+        **passport.of_run(run, corpus.sentences),
+    }
+
+
+def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
+    """Computes the figures of the lexicon's words that did not occur in the training text."""
+    marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
+    never = text.occurrences(lexicon) == 0
+    return _part(scores, text.known & never & ~np.isin(text.words, marks))
+
+
+def _part(scores: Scores, chosen: np.ndarray) -> dict:
+    """Computes the figures of some of the counted tokens."""
+    part = dataclasses.replace(scores, counted=scores.counted & chosen)
+    return {
+        "tokens": part.tokens,
+        "rate": part.tokens / scores.tokens,
+        "log_perplexity": part.log_perplexity if part.tokens else None,
+        "perplexity": part.perplexity if part.tokens else None,
+    }
+
+
+def describe(record: dict) -> str:
+    """Formats the figures of a perplexity as text."""
+    figures = record["figures"]
+    of_characters = record["counts"].startswith("characters")
+    token, word = ("character", "character") if of_characters else ("token", "word")
+    lines = [
+        f"{record['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per {token}, "
+        f"{figures['bits']:.4f} bits{' per character' * of_characters}, perplexity "
+        f"{figures['perplexity']:,.2f}, {record['tokens']:,} {token}s",
+        *(f"  {line}" for line in passport.conditions(record)),
+    ]
+    if subwords := figures.get("per_subword"):
+        lines.append(
+            f"  per subword: log-perplexity {subwords['log_perplexity']:.4f} over "
+            f"{subwords['tokens']:,}; a word has the product over its subwords"
+        )
+    if start := record.get("started_from"):
+        lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
+    if "log_z" in figures:
+        log_z = figures["log_z"]
+        lines.append(
+            f"  log Z of the unnormalised scores: mean {float(log_z['mean']):.3f}, standard "
+            f"deviation {float(log_z['standard_deviation']):.3f} nats"
+        )
+    if "log_perplexity_over_all_spellings" in figures:
+        lines.append(
+            f"  over all spellings: log-perplexity "
+            f"{figures['log_perplexity_over_all_spellings']:.4f}"
+        )
+    for part, name in (
+        ("seen", f"{word}s seen in training"),
+        ("unseen", "words of the lexicon unseen in training"),
+        ("strings", "strings outside the lexicon, of its classes"),
+    ):
+        of_part = figures.get(part, {"tokens": 0})
+        if of_part["tokens"]:
+            lines.append(
+                f"  {name}: {of_part['tokens']:,} tokens ({of_part['rate']:.2%}), log-perplexity "
+                f"{of_part['log_perplexity']:.4f}, perplexity {float(of_part['perplexity']):,.1f}"
+            )
+    if mixture := figures.get("mixture"):
+        tuned = f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
+        lines.append(
+            f"  with (1 - l) p + l/{mixture['words']:,} over the words unseen in training, "
+            f"l = {float(mixture['weight']):.4g} {tuned}: log-perplexity "
+            f"{float(mixture['log_perplexity']):.4f}"
+        )
+    lines += [f"  {note}: {count:,}" for note, count in record["notes"].items() if count]
+    if "tokens_with_boundaries" in figures:
+        lines.append(
+            f"  with the boundaries counted too: log-perplexity "
+            f"{figures['log_perplexity_with_boundaries']:.4f} over "
+            f"{figures['tokens_with_boundaries']:,} tokens"
+        )
+    lines.append(f"  {'seen in training':>16} {'tokens':>10} {'log-perplexity':>15} perplexity")
+    lines += [
+        f"  {row['band']:>16} {row['tokens']:>10,} {row['log_perplexity']:>15.4f} "
+        f"{row['perplexity']:,.1f}"
+        for row in figures["bands"]
+    ]
+    return "\n".join(lines)

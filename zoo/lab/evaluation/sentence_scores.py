@@ -1,0 +1,499 @@
+"""Log-probabilities of sentences: the lines of a text, or the hypotheses of n-best lists.
+
+    log p(w_1 ... w_n </s>) = sum_t log p(w_t | w_<t) + log p(</s> | w_1 ... w_n),
+
+each sentence from the boundary and an empty state. `zoo.sources.nbest` reads n-best lists.
+"""
+
+import collections
+import dataclasses
+import functools
+import itertools
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.base.arrays.types import Params, Tables
+from zoo.data import Corpus
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
+from zoo.lab.evaluation import perplexity
+from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.runs import output_files
+from zoo.lexicon import Lexicon
+from zoo.lexicon.spelling import PrefixTree, prefix_tree
+from zoo.sources import evaluation_texts, files, table_rows
+from zoo.sources import nbest as nbest_lists
+from zoo.sources.evaluation_texts import GivenText, Reading
+
+PLAIN = Reading()
+LINE_BREAK = "\n"
+COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
+
+
+class Row(NamedTuple):
+    """The score of a sentence."""
+
+    sentence: str
+    words: int
+    unknown: int
+    log_prob: float  # log p(w_1 ... w_n </s>), nats
+    log_prob_known: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class SentenceScores:
+    """Arrays [n] of the scores of n sentences."""
+
+    words: np.ndarray
+    unknown: np.ndarray
+    of_known: np.ndarray  # float64, nats, the sum of log p over the words of the lexicon
+    of_unknown: np.ndarray  # float64, nats, the sum of log p over the words read as <unk>
+    of_boundary: np.ndarray  # float64, nats, the sum of log p over the boundaries after the words
+
+    def __repr__(self):
+        return f"SentenceScores({len(self.words):,} sentences, {self.words.sum():,} words)"
+
+    @property
+    def of_words(self) -> np.ndarray:
+        """Sum of log p over the words, without the boundaries, float64 [n], nats."""
+        return self.of_known + self.of_unknown
+
+    @property
+    def log_prob(self) -> np.ndarray:
+        """log p of each sentence, float64 [n], nats."""
+        return self.of_words + self.of_boundary
+
+    def rows(self, sentences: Sequence[str]) -> list[Row]:
+        """Returns a row for each sentence."""
+        arrays = self.words, self.unknown, self.log_prob, self.log_prob_known
+        columns = (array.tolist() for array in arrays)
+        return [Row(*values) for values in zip(sentences, *columns, strict=True)]
+
+    @property
+    def log_prob_known(self) -> np.ndarray:
+        """log p of each sentence without the factors of unknown words, float64 [n], nats."""
+        return self.of_known + self.of_boundary
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sentences:
+    """The sentences of a file."""
+
+    words: list[list[str]]
+    lines: list[int]
+    ids: list[str] | None = None
+    nbest: bool = False
+    columns: tuple[str, ...] = ()
+    extra: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: GivenText) -> "Sentences":
+        """Makes the sentences of a text of any kind."""
+        sentences = text.sentences
+        ids = [sentence.id for sentence in sentences if sentence.id is not None]
+        return cls(
+            [sentence.words for sentence in sentences],
+            [sentence.line for sentence in sentences],
+            ids if len(ids) == len(sentences) else None,
+            columns=text.columns,
+            extra=[sentence.extra for sentence in sentences],
+        )
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
+        """Makes the sentences of the rows of a file."""
+        ids, lines, words = ([*values] for values in zip(*rows, strict=True))
+        return cls(words, lines, ids if nbest else None, nbest)
+
+
+def rows(
+    path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
+) -> Iterator[tuple[str, int, list[str]]]:
+    """Yields (first field or id of the list, line, words) of each line, blank ones too."""
+    field = 1 + nbest if column is None else column
+    form, lines = nbest_lists.form_of(
+        nbest_lists.lines_of(path) if nbest else files.read_lines(path)
+    )
+    if nbest and column is None and form != "fields":
+        _, lists = nbest_lists.lists_of(lines, path, sparse=True)
+        for one in lists:
+            for hypothesis in sorted(one.hypotheses, key=lambda hypothesis: hypothesis.line):
+                yield one.id, hypothesis.line, words_of(hypothesis.text, reading)
+        return
+    for number, line in lines:
+        where = f"{path}, line {number}"
+        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, where)
+        if len(fields) < max(field, 1 + nbest):
+            form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
+            raise UserError(
+                f"{where}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
+                "another --column."
+            )
+        text = fields[field - 1]
+        text = nbest_lists.without_alignments(text) if nbest else text
+        yield fields[0].strip(), number, words_of(text, reading)
+
+
+def words_of(text: str, reading: Reading, marks: bool = False) -> list[str]:
+    """Splits a line into the words that a model reads; see `evaluation_texts.tokens_of`."""
+    tokens = evaluation_texts.tokens_of(text, reading, marks)
+    return [word for token in tokens for word in token.words]
+
+
+def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
+    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable, the earlier of two."""
+    lists = collections.defaultdict(list)
+    for row, name in enumerate(ids):
+        lists[name].append(row)
+    rank_of = np.empty(len(ids), np.int64)
+    for rows in lists.values():
+        order = np.argsort(-log_prob[rows], kind="stable")
+        rank_of[np.array(rows)[order]] = np.arange(1, len(rows) + 1)
+    return rank_of
+
+
+def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple, list[tuple]]:
+    """Returns (the names of the columns, a row for each sentence), in units of so many nats."""
+    values = (scores.words, scores.unknown, scores.log_prob / unit, scores.log_prob_known / unit)
+    columns: dict[str, Any] = {} if sentences.ids is None else {"id": sentences.ids}
+    columns |= dict(zip(COLUMNS, (sentences.lines, *values), strict=True))
+    if sentences.nbest and sentences.ids is not None:
+        columns["rank"] = ranks(sentences.ids, scores.log_prob)
+    rows = [*zip(*columns.values(), strict=True)]
+    if sentences.columns:
+        rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
+    return (*columns, *output_files.beside((*columns,), sentences.columns)), rows
+
+
+def warning(lexicon: Lexicon, unknown: int) -> str | None:
+    """Returns a warning if unknown words were scored as an <unk> that training never had."""
+    if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
+        return None
+    return (
+        f"{unknown:,} unknown word{'s were' if unknown > 1 else ' was'} scored as "
+        f"{lexicon.unknown}, which the training text never had, so that its probability means "
+        "nothing: use the words that are known alone (log_prob_known, or known in a table of "
+        "surprisal), give --add-words FILE, or train where some words of the training text are "
+        f"{lexicon.unknown}, by vocabulary.minimum_count or maximum_size"
+    )
+
+
+def share(words: int, unknown: int, of: str, to: str = "the run") -> str | None:
+    """Returns a note on the share of unknown words in a text or lists; None without any."""
+    if not unknown:
+        return None
+    if unknown == words:
+        return (
+            f"all {words:,} words of {of} are unknown to {to}, and nothing is measured but "
+            "<unk>: give words in the language, tokenisation and case of its training text"
+        )
+    return f"{unknown:,} of the {words:,} words of {of} are unknown to {to} ({unknown / words:.2%})"
+
+
+def score(
+    run, sentences: Sequence[Sequence[str]], name: str, prefixes: Sequence | None = None
+) -> SentenceScores:
+    """Scores sentences of words or characters under a run, each from an empty state, or their words
+    after prefixes, without the boundary."""
+    before = prefixes or [()] * len(sentences)
+    pairs = [(tuple(first), tuple(rest)) for first, rest in zip(before, sentences, strict=True)]
+    distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    text, log_prob = _scored(run, [[*first, *rest] for first, rest in distinct], name)
+    count = len(text.starts)
+    sentence = np.repeat(np.arange(count), text.lengths)
+    begins, lengths = np.zeros((2, count), np.int64)
+    begins[: len(distinct)] = [len(first) for first, _ in distinct]
+    lengths[: len(distinct)] = [len(rest) for _, rest in distinct]
+    place = np.arange(len(text.words)) - text.starts[sentence] - begins[sentence]
+    is_word = (place >= 0) & (place < lengths[sentence])
+    unread = text.unknown(run.lexicon) & is_word
+    ends = (place >= lengths[sentence]) & (prefixes is None)
+
+    def part(chosen):
+        return np.bincount(sentence, np.where(chosen, log_prob, 0).astype(np.float64), count)
+
+    unknown = np.bincount(sentence, unread, count).astype(np.int64)
+    parts = (part(is_word & ~unread), part(unread), part(ends))
+    back = np.array([distinct[pair] for pair in pairs], np.int64)
+    return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
+
+
+def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Computes log p of each word and boundary of sentences, and where each sentence starts."""
+    text, log_prob = _scored(run, [*sentences], name)
+    ends = [*text.starts, len(log_prob)]
+    return log_prob[: ends[len(sentences)]].astype(np.float64), text.starts[: len(sentences)]
+
+
+def _scored(run, sentences, name):
+    """Returns (sentences as word ids, log p of each word), a word beside them where all are empty:
+    a text must have words."""
+    lexicon, experiment = run.lexicon, run.experiment
+    breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
+    first = lexicon.boundary or (LINE_BREAK if breaks else None)
+    if first is None:
+        raise UserError(
+            f"a sentence is scored from the boundary on, and {run.path} has none: train with "
+            "vocabulary.boundary=counted or uncounted."
+        )
+    beside = [] if any(sentences) else [[lexicon.words[0]]]
+    text = experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), lexicon)
+    given = experiment.language_model, run.params, run.tables
+    return text, score_tree(*given, text, lexicon.ids[first])
+
+
+def words_by(run, text: str) -> list[str]:
+    """Splits a hypothesis into the words that a run reads, or into characters if it reads these."""
+    if not run.lexicon.of_characters:
+        return words_of(text, run.reading)
+    text = files.bare(text)
+    text = text.lower() if run.experiment.vocabulary.lower_case else text
+    ids = run.lexicon.ids
+    # Not every lexicon has blanks, as in Chinese, or line breaks, which end a line.
+    characters = [letter for letter in text if letter != " " or letter in ids]
+    return [*characters, *([LINE_BREAK] if LINE_BREAK in ids else [])]
+
+
+def check_hypotheses(run):
+    """Raises UserError unless a run scores hypotheses: sentences, or lines of characters."""
+    if not run.lexicon.of_characters:
+        check_run(run)
+
+
+def check_lines(sentences: Iterable[str | Sequence[str]]):
+    """Raises UserError for sentences that are the content, or the lines, of a file."""
+    lines = [one if isinstance(one, str) else "" for one in sentences]
+    kind = evaluation_texts.form_of(pathlib.Path("-"), "\n".join(lines[:1000]))
+    for number, line in enumerate(lines, 1):
+        if "\n" in line.strip() or kind != "plain":
+            what = "has several lines" if "\n" in line.strip() else f"is of a {kind}"
+            raise UserError(
+                f"sentence {number} {what}: give sentences, such as the lines of a plain text; "
+                "surprisal reads the content of a treebank or table, and zoo score such a file."
+            )
+
+
+def check_run(run):
+    """Raises UserError unless a run's texts are plain sentences of words."""
+    if run.lexicon.of_characters:
+        raise UserError(
+            f"the words of {run.path} are characters, blanks among them, and words between blanks "
+            "are scored: score its words with python -m zoo score DIR FILE --words."
+        )
+    if any(source.form.separator for source in run.experiment.data.texts()):
+        raise UserError(
+            f"{run.path} was trained on what follows a question or a condition, not on sentences: "
+            "score its words with python -m zoo score DIR FILE --words."
+        )
+
+
+# ------- exact log-probabilities of many sentences; each common beginning is computed once
+# The hypotheses of an n-best list begin alike. Their prefixes are a tree; its nodes are computed
+# depth by depth, in blocks of two shapes, whichever sentences they belong to:
+#
+#     h(w_1 ... w_t) = core(h(w_1 ... w_(t-1)), w_t),    log p(w_(t+1) | h(w_1 ... w_t)).
+#
+# For a softmax and the like log Z is computed once for each prefix, however many words follow it.
+#
+# Only the states of two depths are held. A sentence's figures do not depend on the sentences beside
+# it, except for the rounding of sums in products of other shapes.
+
+# Nodes of a level are filled up to a multiple of BLOCK. While they last, LARGE blocks are computed
+# together, for efficient products.
+BLOCK, LARGE = 32, 4
+# Sentences of a tree and their words with padding at most, which bounds the memory.
+TOGETHER, WORDS = 4096, 1 << 22
+
+
+def score_tree(
+    model, params: Params, tables: Tables, text: EncodedText, boundary: int
+) -> np.ndarray:
+    """Computes log p of each word of a text, each sentence from the boundary and an empty state."""
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    sentences = perplexity.bar(len(text.starts), "sentences")
+    with jax.default_matmul_precision(PRECISION), sentences as scored:
+        prepared = model.prepared(params, tables)
+        for group in _groups(text):
+            lengths = text.lengths[group]
+            inside = np.arange(lengths.max())[None] < lengths[:, None]
+            words = np.zeros(inside.shape, np.int64)
+            words[inside] = text.words[text.positions(group)]
+            tree = prefix_tree(words, lengths, boundary, BLOCK)
+            word_log_probs = _of_words(
+                tree, lengths, _tree_scores(model, params, tables, prepared, tree, scored)
+            )
+            log_prob[text.positions(group)] = word_log_probs[inside]
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
+    return log_prob
+
+
+def _groups(text: EncodedText) -> Iterator[np.ndarray]:
+    """Yields the numbers of the sentences in each tree; sentences that begin alike are in one."""
+    ends = text.starts + text.lengths
+    spelled = text.words.astype(">i4")  # big-endian bytes sort like the numbers
+    keys = [spelled[start:end].tobytes() for start, end in zip(text.starts, ends, strict=True)]
+    group: list[int] = []
+    longest = 0
+    for sentence in sorted(range(len(keys)), key=keys.__getitem__):
+        longest = max(longest, len(keys[sentence]) // 4)
+        if group and (len(group) == TOGETHER or longest * (len(group) + 1) > WORDS):
+            yield np.array(group)
+            group, longest = [], len(keys[sentence]) // 4
+        group.append(sentence)
+    if group:
+        yield np.array(group)
+
+
+def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
+    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree."""
+    log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
+    rows = np.arange(len(lengths))
+    parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])
+    log_probs[rows, lengths - 1] = scores[len(parents) + rows]
+    node = tree.node.copy()
+    for position in range(lengths.max() - 2, -1, -1):
+        there = position < lengths - 1
+        log_probs[there, position] = scores[node[there]]
+        node[there] = parents[node[there]]
+    return log_probs
+
+
+def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> np.ndarray:
+    """Computes the scores of a tree's slots: log p of each prefix's last word, then sentences'."""
+    advance, log_prob = compiled(model)
+    depths = _depths(tree)
+    starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
+    room = LARGE * BLOCK * _capacity(-(-int(np.diff(starts).max()) // LARGE))
+    level, before = levels(model)(params, tables, prepared, room)
+    order = np.argsort(tree.node, kind="stable")
+    scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
+    asked = []
+    for depth, (first, end) in enumerate(itertools.pairwise(starts)):
+        above = BLOCK * (1 + starts[depth - 1]) if depth else 0
+        parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # padding has the parent 0
+        letters = tree.letter[first:end].ravel()
+        for some in chunks(len(parents)):
+            rows, words = (filled(x[some], some.stop - some.start) for x in (parents, letters))
+            start = np.int32(some.start)
+            level = advance(params, tables, prepared, before[2], level, rows, words, start)
+        nodes, targets, slots = _next_words(tree, order, first, end, starts[depth + 1 : depth + 3])
+        for some in chunks(len(nodes)):
+            rows, words = (filled(x[some], some.stop - some.start) for x in (nodes, targets))
+            log_probs = log_prob(params, tables, prepared, outputs(level), rows, words)
+            asked.append((slots[some], log_probs))
+        level, before = before, level
+    for slots, log_probs in asked:
+        scores[slots] = np.asarray(log_probs)[: len(slots)]
+        # The last words of sentences have the last slots.
+        scored(int((slots >= BLOCK * (1 + len(tree.parent))).sum()))
+    return scores
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Yields slices of rows computed together, of two sizes; the last may end behind them."""
+    start = 0
+    while start < rows:
+        # A large chunk that is half padding costs less than as many small chunks.
+        size = LARGE * BLOCK if 2 * (rows - start) > LARGE * BLOCK else BLOCK
+        yield slice(start, start + size)
+        start += size
+
+
+def filled(values: np.ndarray, size: int) -> np.ndarray:
+    """Pads values with zeros to int32 [size]."""
+    return np.pad(values, (0, size - len(values))).astype(np.int32)
+
+
+def outputs(states):
+    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z."""
+    hidden, context, _, log_z = states
+    return hidden, context, log_z
+
+
+@functools.cache
+def levels(model):
+    """Compiles a function, so that shapes are found once, that allocates the states of nodes of two
+    depths; the second holds those before any word."""
+
+    def allocate(params, tables, prepared, rows):
+        carry = model.initial_carry(rows)
+        words = jnp.zeros(rows, jnp.int32)
+        after = functools.partial(states_after, model)
+        shapes = jax.eval_shape(after, params, tables, prepared, words, carry)
+        first, second = (
+            jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2)
+        )
+        return first, (*second[:2], carry, second[3])
+
+    return jax.jit(allocate, static_argnames="rows")
+
+
+def _next_words(tree, order, first, end, below):
+    """Returns (nodes of blocks `first` to `end`, words after them, slots of their scores)."""
+    low, high = BLOCK * (1 + first), BLOCK * (1 + end)
+    blocks = slice(*below) if len(below) == 2 else slice(0)
+    parents = tree.parent[blocks].ravel()
+    real = parents >= low
+    last = order[slice(*np.searchsorted(tree.node[order], (low, high)))]
+    nodes = np.concatenate([parents[real], tree.node[last]]) - low
+    targets = np.concatenate([tree.letter[blocks].ravel()[real], tree.final[last]])
+    prefix_slots = BLOCK * (1 + end) + np.flatnonzero(real)
+    return nodes, targets, np.concatenate([prefix_slots, BLOCK * (1 + len(tree.parent)) + last])
+
+
+def _depths(tree):
+    """Computes the number of words of the prefixes in each block."""
+    depths = np.zeros(len(tree.parent), np.int64)
+    for number in range(1, len(depths)):
+        depths[number] = depths[tree.parent[number, 0] // BLOCK - 1] + 1
+    return depths
+
+
+def _capacity(blocks):
+    """Rounds a number of blocks up to a power of 4, so that few programs are compiled."""
+    capacity = 1
+    while capacity < blocks:
+        capacity *= 4
+    return capacity
+
+
+def states_after(model, params, tables, prepared, words, carry):
+    """Computes (hidden [rows, D], context, carry, log Z [rows], 0 where the head needs none) after
+    a word in each row."""
+    hidden, context, carry = model.states(params, tables, words[:, None], carry)
+    hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
+    given = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)
+    if model.head.target_scores(*given, context, prepared) is None:
+        return hidden, context, carry, jnp.zeros(len(words))
+    arguments = {"context": context, "prepared": prepared}
+    return hidden, context, carry, model.head.log_prob_and_log_z(*given, **arguments)[1]
+
+
+@functools.cache
+def compiled(model):
+    """Compiles (the step from a depth's carries to the next states, log p of words after nodes)."""
+
+    def advance(params, tables, prepared, above, level, rows, words, start):
+        carry = jax.tree.map(lambda leaf: leaf[rows], above)
+        states = states_after(model, params, tables, prepared, words, carry)
+        return jax.tree.map(
+            lambda room, new: jax.lax.dynamic_update_slice_in_dim(room, new, start, 0),
+            level,
+            states,
+        )
+
+    def log_prob(params, tables, prepared, states, rows, targets):
+        hidden, context, log_z = jax.tree.map(lambda leaf: leaf[rows], states)
+        given = model.head_params(params), tables["head"], hidden, targets
+        scores = model.head.target_scores(*given, context, prepared)
+        if scores is not None:
+            return scores - log_z
+        return model.head.log_prob(*given, context=context, prepared=prepared)
+
+    return jax.jit(advance, donate_argnames="level"), jax.jit(log_prob)

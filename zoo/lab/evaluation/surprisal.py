@@ -1,0 +1,98 @@
+"""Surprisal word by word, as a table for psycholinguistics and error analysis."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import named
+from zoo.lab.evaluation.perplexity import Scores
+from zoo.lab.runs import output_files
+from zoo.lexicon import Lexicon
+from zoo.sources.evaluation_texts import GivenText
+
+
+class Row(NamedTuple):
+    """A token as it was given, or a boundary; see `rows`."""
+
+    sentence: int
+    id: str
+    position: int
+    start: int
+    end: int
+    word: str
+    read_as: str
+    words: int
+    known: bool
+    training_count: int
+    surprisal_nats: float
+    surprisal_bits: float
+    counted: bool
+    token: str = ""  # the ID of a treebank's token
+
+    @classmethod
+    def of(cls, values: tuple, given: GivenText) -> "Row":
+        """Makes a row of values of `columns`, without the own columns of a table."""
+        return cls(*values[: len(COLUMNS)], *values[len(COLUMNS) + len(given.columns) :])
+
+
+COLUMNS = Row._fields[:-1]
+
+
+def columns(given: GivenText) -> tuple[str, ...]:
+    """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
+    return (*COLUMNS, *output_files.beside(COLUMNS, (*given.columns, *given.token_columns)))
+
+
+def critical_note(run, given: GivenText) -> str | None:
+    """Returns a note on critical regions with unknown words; None without any."""
+    if "critical" not in given.columns:
+        return None
+    place = given.columns.index("critical")
+    tokens = (token for sentence in given.judged for token in sentence.tokens)
+    regions = [[*t.words] for t in tokens if t.words and t.text == t.extra[place]]
+    missing = run.experiment.vocabulary.missing(regions, run.lexicon)
+    unknown = sum(not missing.keys().isdisjoint(region) for region in regions)
+    if not unknown:
+        return None
+    return (
+        f"critical regions with unknown words: {unknown:,} of {len(regions):,} "
+        f"({named([*missing], 3)}): leave them out (known is FALSE), or give --add-words FILE"
+    )
+
+
+def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
+    """Yields a tuple of `columns`, told in docs/scoring.md, for each given token and boundary."""
+    occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
+    ends = [*text.starts[1:].tolist(), len(text.words)]
+    spans = zip(text.starts.tolist(), ends, given.judged, strict=True)
+    nats = -scores.log_prob.astype(np.float64)
+
+    def row(begin, end):
+        """Returns the columns of the words from `begin` to `end`."""
+        chosen = slice(begin, end)
+        total = float(nats[chosen].sum())
+        return (
+            text.read_as(lexicon, begin, end),
+            end - begin,
+            not unknown[chosen].any(),
+            int(min(occurrences[chosen], default=0)),
+            total,
+            total / math.log(2),
+            bool(scores.counted[chosen].all()),
+        )
+
+    for number, (begin, end, sentence) in enumerate(spans, 1):
+        name = str(sentence.line) if sentence.id is None else sentence.id
+        for position, token in enumerate(sentence.tokens, 1):
+            after = begin + len(token.words)
+            span = (token.start, token.end)
+            yield (number, name, position, *span, token.text, *row(begin, after), *token.extra)
+            begin = after
+        position, length = len(sentence.tokens), sentence.length
+        for boundary in range(begin, end):
+            position += 1
+            about = (number, name, position, length, length, lexicon.boundary)
+            of_tokens = [""] * len(given.token_columns)
+            yield (*about, *row(boundary, boundary + 1), *sentence.extra, *of_tokens)

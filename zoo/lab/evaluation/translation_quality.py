@@ -1,0 +1,269 @@
+"""BLEU and chrF of translations, by sacrebleu alone, and their passports."""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.base import lazy, regular_files, strict_json
+from zoo.data import Corpus
+from zoo.decoding import BeamSearch
+from zoo.decoding.batched_search import LONGEST_RATIO
+from zoo.errors import UserError
+from zoo.lab.evaluation import passport, significance
+from zoo.lab.evaluation.results import OF_TRANSLATIONS, check_comparable, read_passport
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.translators import Translator
+from zoo.lab.runs import location
+from zoo.lab.runs.output_files import aligned
+from zoo.lab.runs.workdir import Workdir
+
+TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+EXACT_MATCH = "exact match"
+
+
+def metrics(tokenizer: str) -> dict[str, Any]:
+    """Returns sacrebleu's metrics, {"BLEU", "chrF2"}."""
+    with lazy.extra():
+        from sacrebleu.metrics import BLEU, CHRF
+
+    # With "none" the text is tokenised on purpose, of which sacrebleu would warn.
+    return {"BLEU": BLEU(tokenize=tokenizer, force=tokenizer == "none"), "chrF2": CHRF()}
+
+
+def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> dict:
+    """Scores a corpus with one reference a sentence: {name: {"score" (percent), "signature"}}."""
+    scores = {}
+    for name, metric in metrics(tokenizer).items():
+        score = metric.corpus_score(hypotheses, [references]).score
+        scores[name] = {"score": score, "signature": str(metric.get_signature())}
+    same = sum(one == other for one, other in zip(hypotheses, references, strict=True))
+    share = 100 * same / max(1, len(references))
+    scores[EXACT_MATCH] = {"score": share, "signature": "translations that are the reference"}
+    return scores
+
+
+def describe(name: str, figures: dict) -> str:
+    """Formats the figures as lines of text."""
+    lines = [
+        f"{metric} {one['score']:.2f}  {one['signature']}"
+        for metric, one in figures["figures"].items()
+    ]
+    return "\n  ".join([f"{name}: {figures['tokens']:,} sentences, {figures['counts']}", *lines])
+
+
+def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict) -> dict:
+    """Makes the passport of the scores of a run's translations of a split."""
+    text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
+    return {
+        "kind": "translation",
+        "split": f"translation-{split}",
+        "figures": scores,
+        "tokenizer": tokenizer,
+        "tokens": len(corpus.sentences),
+        "counts": f"n-grams of text that is {text}",
+        "decoding": how,
+        **passport.of_translations(run, corpus),
+    }
+
+
+def decoding(
+    translator: Translator,
+    search: BeamSearch,
+    unknowns: dict | None = None,
+    ratio: float = LONGEST_RATIO,
+) -> dict:
+    """Describes how hypotheses are found, for a passport."""
+    other = translator.language_model
+    settings: dict[str, Any] = {
+        "search": dataclasses.asdict(search),
+        "runs": [_run(run) for run in translator.runs],
+        "average": translator.of if len(translator.runs) > 1 else None,
+        "language_model": None if other is None else {**_run(other), "weight": translator.weight},
+    }
+    if unknowns is not None:
+        settings["unknowns"] = unknowns
+    if ratio != LONGEST_RATIO:
+        settings["longest_ratio"] = ratio
+    return settings
+
+
+def _run(run):
+    digest = Workdir(run.path).recipe_digest()
+    return {"path": str(run.path), "recipe_sha256": digest, "checkpoint": run.checkpoint}
+
+
+def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.Path, pathlib.Path]:
+    """Keeps a passport among the results of a run, and the hypotheses beside it, a line each."""
+    how = figures["decoding"]
+    plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
+    variant = f"beam-{plain['beam']}"
+    if figures["tokenizer"] != "none":
+        variant += f"-{figures['tokenizer']}"
+    others = (
+        len(how["runs"]) > 1 or how["language_model"] or how.keys() & {"unknowns", "longest_ratio"}
+    )
+    if how["search"] != plain or others:
+        text = json.dumps(how, sort_keys=True)
+        variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    variant = "-".join(filter(None, (run.variant, variant)))
+    result = passport.write(dataclasses.replace(run, variant=variant), figures)
+    path = result.with_suffix(".txt")
+    text = "".join(f"{line}\n" for line in hypotheses)
+    with location.reaching(path):
+        location.write_text(path, text)
+    return result, path
+
+
+def read(file: Any) -> tuple[dict, list[str]]:
+    """Reads (passport, hypotheses) of a result of translations."""
+    try:
+        figures = read_passport(file)
+        lines = regular_files.read_text(file.with_suffix(".txt"))
+        hypotheses = lines.removesuffix("\n").split("\n")
+        if figures["kind"] != "translation":
+            raise ValueError(f"it is of the kind {figures['kind']!r}")
+        if len(hypotheses) != figures["tokens"]:
+            raise ValueError(f"{len(hypotheses)} hypotheses, not {figures['tokens']}")
+        if figures["tokenizer"] not in TOKENIZERS:
+            raise ValueError(f"its tokenizer is {figures['tokenizer']!r}")
+        one = {"score": float, "signature": str}
+        strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
+    except (OSError, ValueError, UserError) as error:
+        why = error.__cause__ or error  # the cause names the field that the passport lacks
+        raise UserError(
+            f"{file} cannot be read as a result of translations ({why}): give a result of "
+            "python -m zoo translate --bleu."
+        ) from error
+    return figures, hypotheses
+
+
+def check_results(
+    names: Sequence[str], results: Sequence[tuple[dict, list[str]]], references: list[list[str]]
+):
+    """Raises UserError unless figures are of the same quantity and of these references."""
+    first = results[0][0]
+    for name, (other, _) in zip(names[1:], results[1:], strict=True):
+        check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
+    if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
+        raise UserError(
+            f"the text of {first['split']} has changed since {names[0]} was judged: translate it "
+            "again."
+        )
+
+
+class OfLength(NamedTuple):
+    """BLEU of the sentences of about one length."""
+
+    least: int
+    greatest: int
+    sentences: int
+    scores: list[float]
+    intervals: list[tuple[float, float]]
+
+
+def by_length(
+    results: Sequence[tuple[dict, list[str]]],
+    references: list[list[str]],
+    lengths: Sequence[int],
+    step: int,
+) -> list[OfLength]:
+    """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
+    metric = metrics(results[0][0]["tokenizer"])["BLEU"]
+    figure = figure_of(metric)
+    groups: dict[int, list[int]] = {}
+    for number, length in enumerate(lengths):
+        groups.setdefault((length - 1) // step, []).append(number)
+    rows = []
+    for group, numbers in sorted(groups.items()):
+        truth = [" ".join(references[number]) for number in numbers]
+        counts = [
+            statistics(metric, [found[number] for number in numbers], truth) for _, found in results
+        ]
+        scores = [float(figure(of_run.sum(0))) for of_run in counts]
+        intervals = [significance.bootstrap_interval(of_run, figure) for of_run in counts]
+        least, greatest = group * step + 1, (group + 1) * step
+        rows.append(OfLength(least, greatest, len(numbers), scores, intervals))
+    return rows
+
+
+def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
+    """Formats the rows of `by_length` as text, with the interval of each score."""
+    cells = [
+        [
+            f"{row.least}-{row.greatest}",
+            f"{row.sentences:,}",
+            *(
+                f"{score:.2f}{significance.bounds(*interval)}"
+                for score, interval in zip(row.scores, row.intervals, strict=True)
+            ),
+        ]
+        for row in rows
+    ]
+    return "\n".join(aligned(["source words", "sentences", *names], cells, left=0))
+
+
+def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """Counts [L, S] of each sentence, whose sums a metric of sacrebleu is computed from."""
+    # sacrebleu's own tests are made of these two functions; there are no public ones.
+    return np.array(metric._extract_corpus_statistics(hypotheses, [references]), np.float64)
+
+
+def figure_of(metric) -> significance.Figure:
+    """Returns the function from sums of `statistics` to the score (percent) of a metric."""
+
+    def score(sums):
+        return metric._compute_score_from_stats(sums.tolist()).score
+
+    return lambda sums: np.apply_along_axis(score, -1, sums)
+
+
+def compare(
+    names: Sequence[str],
+    results: Sequence[tuple[dict, list[str]]],
+    references: list[list[str]],
+    samples: int = significance.SAMPLES,
+) -> list[dict[str, Any]]:
+    """Returns the scores of runs with their intervals, and tests against the first run."""
+    check_results(names, results, references)
+    reference_lines = [" ".join(words) for words in references]
+    rows: list[dict[str, Any]] = [{"run": name} for name in names]
+    for name, metric in metrics(results[0][0]["tokenizer"]).items():
+        figure = figure_of(metric)
+        counts = [statistics(metric, lines, reference_lines) for _, lines in results]
+        for number, (row, of_run) in enumerate(zip(rows, counts, strict=True)):
+            p = None
+            if number:
+                p = significance.paired_test(counts[0], of_run, figure, samples=samples)
+            row[name] = {
+                "score": float(figure(of_run.sum(0))),
+                "interval": significance.bootstrap_interval(of_run, figure, samples=samples),
+                "p": p,
+            }
+    return rows
+
+
+def table(rows: list[dict[str, Any]], figures: dict) -> str:
+    """Formats the rows of `compare` as text, with a line on the text and its counted tokens."""
+    width = max(len(row["run"]) for row in rows)
+    lines = []
+    for row in rows:
+        cells = []
+        for metric, one in row.items():
+            if metric != "run":
+                interval = significance.bounds(*one["interval"])
+                p = " " * 13 if one["p"] is None else f" (p = {one['p']:.4f})"
+                cells.append(f"{metric} {one['score']:.2f}{interval}{p}")
+        lines.append(f"{row['run']:{width}}  {'  '.join(cells)}".rstrip())
+    how = "in brackets 95 % by sentences drawn anew"
+    if len(rows) > 1:
+        how += f"; p of the difference from {rows[0]['run']}, by sentences exchanged"
+    lines.append(
+        f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; {how}"
+    )
+    lines += [one["signature"] for name, one in figures["figures"].items() if name in rows[0]]
+    return "\n".join(lines)

@@ -1,0 +1,364 @@
+"""Translations by trained encoder-decoders, one or an ensemble, perhaps with a language model."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import jax
+import numpy as np
+
+from zoo.alignment import UnknownWords, in_sentence_order, most_attended, restore_by_attention
+from zoo.data import Corpus
+from zoo.data.batches import source_batch
+from zoo.decoding import BeamSearch, Sampling, average, fuse, steps
+from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, size_of, translate
+from zoo.errors import UserError, named
+from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import checksums
+from zoo.models import SequenceToSequence
+from zoo.sources import files, moses
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translator:
+    """Runs that translate together."""
+
+    runs: tuple[Run, ...]
+    of: str = "probabilities"
+    language_model: Run | None = None
+    weight: float = 0.0
+
+    def __post_init__(self):
+        for run in self.runs:
+            if not isinstance(run.experiment.model, SequenceToSequence):
+                raise UserError(
+                    f"{run.path} is a run of a {type(run.experiment.model).__name__}, which does "
+                    "not translate: give runs of models.SequenceToSequence."
+                )
+        names = [run.path for run in self.runs]
+        steps.check_same_words([run.lexicon for run in self.runs], names)
+        steps.check_same_words([run.others[0] for run in self.runs], names)
+        turned = {self._turned(run) for run in self.runs}
+        if len(turned) > 1:
+            raise UserError(
+                f"{', '.join(map(str, names))} write their translations in different orders, some "
+                "from the last word to the first (model.order=target_reversed): combine runs of "
+                "one order."
+            )
+        if self.language_model is not None:
+            other = self.language_model
+            steps.check_weight(self.weight)
+            _ = other.experiment.language_model  # raises UserError if it is another model
+            if turned == {True}:
+                raise UserError(
+                    f"{names[0]} writes translations from the last word to the first "
+                    f"(model.order=target_reversed), and {other.path} reads from the first: "
+                    "leave --language-model out."
+                )
+            steps.check_same_words([self.runs[0].lexicon, other.lexicon], [names[0], other.path])
+
+    @staticmethod
+    def _turned(run):
+        """Whether a run writes translations from the last word to the first."""
+        return run.experiment.model.order == "target_reversed"
+
+    @property
+    def boundary(self) -> int:
+        """The id of the word that begins and ends translations."""
+        word_id = self.runs[0].lexicon.boundary_id
+        assert word_id is not None, "a run of pairs is not trained without"
+        return word_id
+
+    def read(self, line: str) -> list[str]:
+        """Splits a source into words, in the case in which the runs read it."""
+        experiment = self.runs[0].experiment
+        words = moses.words(files.bare(line), experiment.data.form.source_language)
+        lower_case = experiment.reading_of_sources.lower_case
+        return [word.lower() for word in words] if lower_case else words
+
+    def written(self, words: list[str]) -> str:
+        """Joins the words of a translation, untokenised if the run was trained on such pairs."""
+        return moses.text(words, self.runs[0].experiment.data.form.language)
+
+    def pairs(self, split: str) -> Corpus:
+        """Reads the pairs of a split of the first run's data, unknown words as they are written."""
+        experiment = self.runs[0].experiment
+        return experiment.vocabulary.read(experiment.data.as_written(), split)
+
+    def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
+        """Counts the source words outside the lexicon, {word: count}, most frequent first."""
+        run = self.runs[0]
+        return run.experiment.reading_of_sources.missing(sentences, run.others[0])
+
+    def translate(
+        self,
+        sentences: Sequence[list[str]],
+        search: BeamSearch | Sampling,
+        batch: int = 32,
+        done: Callable[[int], Any] = lambda sentences: None,
+        name: str = "the text",
+        ratio: float = LONGEST_RATIO,
+        first_number: int = 0,
+    ) -> list[list[Hypothesis]]:
+        """Returns the best or the drawn hypotheses of each source, none for an empty source."""
+        numbers = [number for number, words in enumerate(sentences) if words]
+        sources = self._encoded([sentences[number] for number in numbers], name)
+        hypotheses_of: list[list[Hypothesis]] = [[] for _ in sentences]
+        try:
+            with jax.default_matmul_precision(PRECISION):
+                translations = translate(
+                    self._start(),
+                    sources,
+                    search,
+                    boundary=self.boundary,
+                    batch=batch,
+                    ratio=ratio,
+                    done=done,
+                    numbers=[first_number + number for number in numbers],
+                )
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            if isinstance(search, Sampling):
+                kept, needs, fewer = f"{search.nbest} samples", "need", "fewer samples"
+            else:
+                kept, needs, fewer = f"a beam of {search.beam}", "needs", "a narrower beam"
+            raise UserError(
+                f"{kept} over {batch} sentences side by side {needs} more memory than there is: "
+                f"give {fewer}, or a smaller batch."
+            ) from error
+        for number, hypotheses in zip(numbers, translations, strict=True):
+            hypotheses_of[number] = hypotheses
+        return hypotheses_of
+
+    def words(self, hypothesis: Hypothesis) -> list[str]:
+        """Returns the words of a hypothesis, from the first to the last."""
+        return [word for word, _ in self.words_and_tokens(hypothesis)]
+
+    def words_and_tokens(self, hypothesis: Hypothesis) -> list[tuple[str, list[str]]]:
+        """Returns the words of a hypothesis, each with its tokens: itself, or its subwords."""
+        run = self.runs[0]
+        tokens = [run.lexicon.words[word] for word in hypothesis.words]
+        tokens = tokens[::-1] if self._turned(run) else tokens
+        return run.experiment.vocabulary.words_of(tokens, run.lexicon)
+
+    def _encoded(self, sentences, name):
+        if not sentences:
+            return []
+        run = self.runs[0]
+        text = run.experiment.reading_of_sources.encode(Corpus(name, sentences), run.others[0])
+        return np.split(text.words, text.starts[1:])
+
+    def _start(self):
+        """Returns the start function of a batched search, for sources in text order."""
+        members = [_member(run) for run in self.runs]
+        other = self.language_model
+        language = None if other is None else _language_member(other)
+
+        def start(sources, lengths):
+            started = [member(sources, lengths) for member in members]
+            step, carry = started[0]
+            if len(started) > 1:
+                step = average([step for step, _ in started], of=self.of)
+                carry = tuple(carry for _, carry in started)
+            if language is not None:
+                language_step, language_carry = language(len(sources))
+                step, carry = fuse(step, language_step, self.weight), (carry, language_carry)
+            return step, carry
+
+        return start
+
+
+def _member(run):
+    """Returns start(sources, lengths) of a run, which reverses sources if the run reads them so."""
+    model = run.experiment.model
+    prepared = model.prepared(run.params, run.tables)
+
+    def start(sources, lengths):
+        if model.order == "source_reversed":
+            sources = sources.copy()
+            for row, length in zip(sources, lengths, strict=True):
+                row[len(row) - length :] = row[len(row) - length :][::-1].copy()
+        return steps.of_sequence_to_sequence(
+            model, run.params, run.tables, sources, lengths, prepared
+        )
+
+    return start
+
+
+def _language_member(run):
+    model = run.experiment.language_model
+    step = steps.of_language_model(model, run.params, run.tables)
+    return lambda rows: (step, model.initial_carry(rows))
+
+
+# ------------------ source words that each word of a translation attends to, or depends on
+
+
+def check(translator: Translator, option: str):
+    """Raises UserError, naming an option of the command, unless a run has attention."""
+    if not attentive(translator):
+        paths = [str(run.path) for run in translator.runs]
+        raise UserError(
+            f"{option} needs attention, which {named(paths)} does not have: train with "
+            "--set model.attention=Luong, for example, or leave it out."
+        )
+
+
+def attention_weights(
+    translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
+) -> np.ndarray:
+    """Computes the attention of each word of a translation to each word of its source, [T, S]."""
+    check(translator, "this")
+    return _mean(translator, attentive(translator), "attention_weights", hypothesis, source)
+
+
+def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
+    """Computes how much each word of a translation depends on each word of its source, [T, S]: the
+    norms of `SequenceToSequence.gradients`, which needs no attention."""
+    return _mean(translator, translator.runs, "gradients", hypothesis, source)
+
+
+def _mean(translator, runs, method, hypothesis, source):
+    """Averages the matrices of a method of the runs' models, in the order of the sentences."""
+    size = size_of(len(hypothesis.words))
+    words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
+    words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
+    targets[0, : len(hypothesis.words)] = hypothesis.words
+    of_runs, decoded = [], (words, targets) if method == "gradients" else (words,)
+    for run in runs:
+        model, reading, lexicon = _model(run), run.experiment.reading_of_sources, run.others[0]
+        ids = reading.encode(Corpus("the source", [[*source]]), lexicon).words
+        tokens = [lexicon.words[word] for word in ids]
+        batch = source_batch(
+            [ids[::-1] if model.order == "source_reversed" else ids], size_of(len(ids))
+        )
+        matrix = _compiled(model, method)(run.params, run.tables, *batch, *decoded)[0]
+        matrix = in_sentence_order(np.asarray(matrix), len(ids), len(hypothesis.words), model.order)
+        of_runs.append(matrix @ _tokens(reading.words_of(tokens, lexicon)).T)
+    # A word of subwords has their sum as a source, above, and their mean in a translation.
+    rows = _tokens(translator.words_and_tokens(hypothesis))
+    return rows @ np.mean(of_runs, axis=0) / rows.sum(1, keepdims=True)
+
+
+def _tokens(words):
+    """Returns which tokens spell each word, 0 or 1, [words, tokens]."""
+    return np.repeat(np.eye(len(words)), np.array([len(of) for _, of in words], int), axis=1)
+
+
+def links(
+    translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Returns (source position, target position) of each word and the word it attends to most."""
+    return most_attended(attention_weights(translator, hypothesis, source))
+
+
+def attentive(translator: Translator) -> list[Run]:
+    """Returns the runs that have attention."""
+    return [run for run in translator.runs if _model(run).attention is not None]
+
+
+def _model(run: Run) -> SequenceToSequence:
+    return cast(SequenceToSequence, run.experiment.model)
+
+
+@functools.cache
+def _compiled(model, method: str):
+    """Compiles a method, one program for all pairs of a shape and all runs of a model."""
+    return jax.jit(getattr(model, method))
+
+
+# --------- replacement of unknown words in translations; see `zoo.alignment.unknown_words`
+
+# The dictionary that `zoo text` writes into the folder of a run.
+DICTIONARY = "dictionary.tsv"
+
+
+class Translation(NamedTuple):
+    """A translation of a sentence, its unknown words replaced."""
+
+    hypothesis: Hypothesis
+    words: list[str]
+    source: list[str]  # as it is written
+    read: list[str]  # as the runs read it, with marks of unknown words
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Restoring:
+    """Replacement of the unknown words in a translator's output."""
+
+    translator: Translator
+    dictionary: Mapping[str, str]
+    # "marks", as the first run was trained to write them; "attention", of each unknown word; "keep"
+    # leaves them; None for marks where the run has them, else for attention
+    by: str | None = None
+
+    def __post_init__(self):
+        run = self.translator.runs[0]
+        if self.by == "marks" and self.strategy is None:
+            raise UserError(
+                f"{run.path} marks no unknown words: train with data.unknowns, or put them in by "
+                "--unknowns attention."
+            )
+        if self.way != "attention":
+            return
+        if self.by is None and not attentive(self.translator):
+            raise UserError(
+                f"{run.path} does not tell which source word an unknown word translates: train "
+                "with data.unknowns, or with attention, or leave --dictionary out."
+            )
+        check(self.translator, "--unknowns attention")
+
+    @property
+    def strategy(self) -> UnknownWords | None:
+        """The way in which the first run was trained to mark unknown words; None if it was not."""
+        return self.translator.runs[0].experiment.data.unknowns
+
+    @property
+    def way(self) -> str:
+        """The way in which unknown words are replaced; see `by`."""
+        return self.by or ("attention" if self.strategy is None else "marks")
+
+    @property
+    def _known(self):
+        return self.translator.runs[0].others[0].ids
+
+    def annotate(self, sentences: Sequence[list[str]]) -> list[list[str]]:
+        """Returns the sources as the run was trained to read them."""
+        if self.strategy is None:
+            return [*sentences]
+        return [self.strategy.annotate_source(words, self._known) for words in sentences]
+
+    def words(self, hypothesis: Hypothesis, source: Sequence[str]) -> list[str]:
+        """Returns the words of a hypothesis with its unknown words replaced."""
+        words = self.translator.words(hypothesis)
+        if self.way == "keep":
+            return words
+        if self.way == "marks" and self.strategy is not None:
+            return self.strategy.restore(words, source, self.dictionary, self._known)
+        unknown = self.translator.runs[0].lexicon.unknown
+        if unknown is None or unknown not in words:
+            return words
+        (read,) = self.annotate([[*source]])
+        weights = attention_weights(self.translator, hypothesis, read)
+        return restore_by_attention(words, source, weights, self.dictionary, unknown)
+
+    def translate(
+        self, sources: Sequence[list[str]], *options, **others
+    ) -> list[list[Translation]]:
+        """Translates sources; see `Translator.translate`."""
+        read = self.annotate(sources)
+        found = self.translator.translate(read, *options, **others)
+        return [
+            [Translation(one, self.words(one, given), given, seen) for one in best]
+            for given, seen, best in zip(sources, read, found, strict=True)
+        ]
+
+    def described(self) -> dict[str, Any] | None:
+        """Describes how unknown words were replaced, for a passport; None if they were kept."""
+        if self.way == "keep":
+            return None
+        dictionary = checksums.of_json(dict(self.dictionary)) if self.dictionary else None
+        return {"by": self.way, "dictionary_sha256": dictionary}

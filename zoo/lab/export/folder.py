@@ -1,0 +1,266 @@
+"""The folder of an exported run.
+
+    experiment.json, lexicon.npz, texts.npz, results/   as in the run; of pairs source.npz too
+    params.safetensors     the parameters by name        README.md    the model card
+    tables.safetensors     the programs' other inputs    load.py      reads it without Zoo
+    programs/*.jax         jax.export's                  export.json  contents and digests
+
+Every command that reads a run takes it as one; it cannot be trained further. The model card,
+load.py and results, which may be added, do not have digests.
+"""
+
+import dataclasses
+import hashlib
+import pathlib
+import shutil
+from typing import Any
+
+import numpy as np
+
+from zoo import configuration
+from zoo.base import lazy, strict_json, temporary_files
+from zoo.errors import UserError
+from zoo.lab.evaluation import leakage
+from zoo.lab.evaluation.results import read_passport
+from zoo.lab.evaluation.run import Run
+from zoo.lab.export import stablehlo
+from zoo.lab.runs import checksums, output_files
+from zoo.lab.runs.workdir import PARAMS, RECORD, Workdir, safetensors
+from zoo.models import LanguageModel, SequenceToSequence
+
+COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
+_PROGRAMS: dict[type, Any] = {
+    LanguageModel: stablehlo.of_language_model,
+    SequenceToSequence: stablehlo.of_sequence_to_sequence,
+}
+TABLES = "tables.safetensors"
+_PARAMS = "params/"
+
+
+def write(
+    path: str | pathlib.Path,
+    out: str | pathlib.Path,
+    licence: str | None = None,
+    platforms: tuple[str, ...] = stablehlo.PLATFORMS,
+) -> pathlib.Path:
+    """Exports the best parameters of a run; the folder exists whole or not at all."""
+    safetensors()  # before any work begins, if it is missing
+    with lazy.extra():
+        import flatbuffers  # noqa: F401 (jax.export serialises with it)
+    with temporary_files.folder(out) as folder:
+        run = Run.load(path)
+        if type(run.experiment.model) not in _PROGRAMS:
+            raise UserError(
+                f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
+                "exported of a LanguageModel or a SequenceToSequence: give a run of one."
+            )
+        run.experiment.check_whole_words("an exported program")
+        _write(run, folder, pathlib.Path(out).name, licence, platforms)
+    return pathlib.Path(out)
+
+
+def _write(run, folder, name, licence, platforms):
+    model = run.experiment.model
+    made = _PROGRAMS[type(model)](model, run.params, run.tables, platforms)
+    params = {
+        key.removeprefix(_PARAMS): array
+        for key, array in made.arrays.items()
+        if key.startswith(_PARAMS)
+    }
+    tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
+    # Not by save_file: only the user can read its file, and its errors hide that a disk is full.
+    save = safetensors().save
+    (folder / PARAMS).write_bytes(save(params))
+    (folder / TABLES).write_bytes(save(tables))
+    (folder / "programs").mkdir()
+    files = {key: f"programs/{key}.jax" for key in made.programs}
+    for key, file in files.items():
+        (folder / file).write_bytes(made.programs[key])
+    workdir = Workdir(run.path)
+    for file in COPIED:
+        if (path := workdir.file(file)).exists():
+            shutil.copyfile(path, folder / file)
+    passports = _keep_passports(run.path, folder)
+    size = sum(int(np.prod(array.shape)) for array in params.values())
+    text = card(run, name, licence, passports, size)
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    shutil.copyfile(standalone_file(), folder / "load.py")
+    record = {
+        "checkpoint": run.checkpoint,
+        "data": workdir.data_digest(),
+        "platforms": list(platforms),
+        "programs": files,
+        "carry": sum(key.startswith("carry/") for key in tables),
+        "boundary_marks": run.experiment.vocabulary.boundary_marks,
+        "open_classes": len(run.experiment.vocabulary.open_classes),
+        "order": getattr(model, "order", None),
+        "sha256": {
+            file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
+            for file in (PARAMS, TABLES, *files.values(), *COPIED)
+            if (folder / file).exists()
+        },
+        "versions": output_files.versions(),
+    }
+    _write_json(folder / RECORD, {**record, "digest": checksums.of_json(record)})
+
+
+def standalone_file() -> pathlib.Path:
+    """Returns the path of the file that is `load.py` of every export; it is not imported here."""
+    return pathlib.Path(__file__).parent / "standalone.py"
+
+
+def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
+    """Copies the passports without machine and command line, and the translations that they are of;
+    returns the passports by the run's files."""
+    found = {}
+    for file in sorted((run / "results").glob("*.json")):
+        if not file.is_file():
+            continue
+        passport = read_passport(file)
+        for name in ("command", "machine"):
+            passport.pop(name, None)
+        found[file] = passport
+        (folder / "results").mkdir(exist_ok=True)
+        _write_json(folder / "results" / file.name, passport)
+        translations = file.with_suffix(".txt")
+        if translations.is_file():
+            shutil.copyfile(translations, folder / "results" / translations.name)
+    return found
+
+
+def _write_json(path, value):
+    text = strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+# ----- the model card of an export: the model, the texts that it has seen, and its figures
+
+_HEADER = """---
+library_name: zoo
+pipeline_tag: {pipeline}
+tags: [{tag}, recurrent, jax]
+---
+"""
+_OF_TEXT = {"pipeline": "text-generation", "tag": "language-model"}
+_OF_PAIRS = {"pipeline": "translation", "tag": "encoder-decoder"}
+_USE_OF_TEXT = (
+    "    python -m zoo generate DIR          # with Zoo",
+    "    python -m zoo score DIR sentences.txt",
+    '    python load.py "SENTENCE"           # pip install jax flatbuffers safetensors',
+)
+_OF_WORDS = (
+    "",
+    "`load.py` takes words as they were in training, between blanks: in its case, tokenised, and "
+    "with fused forms split if they were. `zoo score` reads a text so.",
+)
+_USE_OF_PAIRS = (
+    "    python -m zoo translate DIR sentences.txt      # with Zoo",
+    '    python load.py "SOURCE" "TRANSLATION"          # pip install jax flatbuffers safetensors',
+)
+
+
+def card(
+    run: Run, name: str, licence: str | None, passports: dict[pathlib.Path, dict], size: int
+) -> str:
+    """Writes the card, as Markdown."""
+    model, lexicon = run.experiment.model, run.lexicon
+    head = getattr(model, "head", None)
+    pairs = isinstance(model, SequenceToSequence)
+    fields = (getattr(model, field.name) for field in dataclasses.fields(model))
+    parts = ", ".join(type(part).__name__ for part in fields if dataclasses.is_dataclass(part))
+    units = "characters" if lexicon.of_characters else "words"
+    return "\n".join(
+        [
+            _HEADER.format(**(_OF_PAIRS if pairs else _OF_TEXT)),
+            f"# {name}",
+            "",
+            f"A {type(model).__name__} of {size:,} parameters ({parts}) over "
+            f"{len(lexicon):,} {units}; probabilities are normalised over "
+            f"{head.normalised_over(lexicon) if head is not None else 'them'}.",
+            "",
+            "## Data",
+            "",
+            *_data(run),
+            f"- Licence of the data: {licence or known_licence(run)}",
+            "",
+            "## Figures",
+            "",
+            *_figures(passports),
+            "",
+            "Passports of the figures are in `results/`, hashes of the sentences that the model "
+            "has seen in `texts.npz`.",
+            "",
+            "## Use",
+            "",
+            *(_USE_OF_PAIRS if pairs else _USE_OF_TEXT),
+            *(() if pairs or lexicon.of_characters else _OF_WORDS),
+            "",
+            "## Recipe",
+            "",
+            *("    " + line for line in configuration.describe(run.experiment).splitlines()),
+            "",
+        ]
+    )
+
+
+def known_licence(run: Run) -> str:
+    """Returns the licence of a run's data as far as Zoo knows it: for texts that it generates."""
+    if run.experiment.data.within().generated:
+        return "none is needed: Zoo generates the text"
+    return "not known to the exporter; ask whoever made the text"
+
+
+def _data(run: Run) -> list[str]:
+    """Returns a line for each text that the model has seen."""
+    seen = run.seen_texts
+    if seen is None:
+        return ["- What the model was trained on is not recorded."]
+    roles = {"trained on": seen.trained_on, "selected on": seen.selected_on}
+    return [
+        f"- {role.capitalize()} `{text['text']}` ({text['by']}): {text['sentences']:,} sentences, "
+        f"{text['tokens']:,} tokens, sha256 {text['digest'][:16]}"
+        for role, texts in roles.items()
+        for text in texts.about
+    ] + [
+        *(
+            f"- `{text['text']}` ({text['by']}) gave {', '.join(text['gave'])}, sha256 "
+            f"{text['digest'][:16]}"
+            for text in seen.knowledge or ()
+        ),
+        *(f"- Not known: the texts that {part} had seen" for part in seen.not_known),
+    ]
+
+
+def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
+    """Returns a table of the perplexities, and lines on the tokens that they count."""
+    chosen = {file: one for file, one in passports.items() if one.get("kind") == "perplexity"}
+    if not chosen:
+        return ["The run was not judged before it was exported."]
+    lines = [
+        "| text | state | tokens | nats a token | bits | perplexity |",
+        "|---|---|---|---|---|---|",
+    ]
+    counts: dict[str, Any] = {}
+    seen = []
+    for file, one in chosen.items():
+        try:
+            lines.append(_row(one))
+            if why := leakage.reason(one):
+                seen.append(f"! Not a figure of unseen text: {one['split']}; {why}.")
+            counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
+        except (LookupError, TypeError, ValueError) as error:
+            raise UserError(
+                f"{file} is not a result of this zoo ({error!r}): remove it, and evaluate again."
+            ) from error
+    return [*lines, "", *(f"Counted: {text}." for text in counts), *seen]
+
+
+def _row(passport: dict) -> str:
+    figures = passport["figures"]
+    mark = " !" if leakage.reason(passport) else ""
+    # Infinite ones are kept as text.
+    values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
+    return (
+        f"| {passport['split']} | {passport['policies']['state']} | {passport['tokens']:,} "
+        f"| {values[0]:.4f} | {values[1]:.4f} | {values[2]:.2f}{mark} |"
+    )

@@ -1,0 +1,241 @@
+"""Corpus metrics computed from sums of sentence statistics: BLEU, chrF, word error rate.
+
+A metric gives integers for each hypothesis, its statistics. A formula of their sums over the
+sentences is the figure, so that choosing another hypothesis only changes a sum.
+"""
+
+import abc
+import dataclasses
+import shlex
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from zoo.base import lazy
+from zoo.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric(abc.ABC):
+    """The interface of metrics.
+
+    Attributes:
+      name: as people write it.
+      unit: of the figure.
+      sign: 1 if larger is better, -1 if smaller.
+      many: whether a sentence may have several references.
+    """
+
+    name: ClassVar[str] = ""
+    unit: ClassVar[str] = ""
+    sign: ClassVar[int] = 1
+    many: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Counts the statistics of texts against their references, float64 [hypotheses, S].
+
+        Args:
+          hypotheses: texts of one sentence.
+          references: of the sentence.
+        """
+
+    @abc.abstractmethod
+    def figure(self, statistics: np.ndarray) -> np.ndarray:
+        """Computes figures from sums of statistics, [..., S] -> [...]."""
+
+    @abc.abstractmethod
+    def size(self, statistics: np.ndarray) -> np.ndarray:
+        """Returns the length of the references in words, [..., S] -> [...]."""
+
+    def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
+        """Computes the worth of each hypothesis in words, larger is better (Chiang et al. 2008).
+
+            gain(e) = size(b + s(e)) figure(b + s(e)) / 100
+
+        Args:
+          statistics: s, [..., S].
+          background: b, the statistics of other sentences, [S].
+        """
+        together = statistics + background
+        return self.sign * self.size(together) * self.figure(together) / 100
+
+    @abc.abstractmethod
+    def signature(self) -> str:
+        """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
+
+
+def _sacrebleu():
+    with lazy.extra():
+        import sacrebleu.metrics
+    return sacrebleu.metrics
+
+
+def align(hypothesis: str, reference: str):
+    """Aligns two texts word by word by the fewest edits, as a `jiwer.WordOutput`."""
+    with lazy.extra():
+        import jiwer
+    return jiwer.process_words(" ".join(reference.split()), " ".join(hypothesis.split()))
+
+
+def _counted(official, hypotheses, references) -> np.ndarray:
+    # sacrebleu's own tests are made of these counts; there is no public function.
+    columns = [[text] * len(hypotheses) for text in references]
+    return np.array(official._extract_corpus_statistics(hypotheses, columns), np.float64)
+
+
+def _signature(official) -> str:
+    official.corpus_score(["a"], [["a"]])
+    return str(official.get_signature())
+
+
+@dataclasses.dataclass(frozen=True)
+class Bleu(Metric):
+    """BLEU with n-grams to 4 (Papineni et al. 2002), as `sacrebleu` computes it.
+
+    statistics: length, length of the nearest reference, matches of order 1 to 4, n-grams of each.
+
+    Attributes:
+      tokenize: one of `sacrebleu`'s tokenizers; "none" for texts that are tokenised.
+
+    Example:
+      >>> metric = rescoring.Bleu()
+      >>> statistics = metric.statistics(["a b c d e", "a b c d"], ["a b c d e f"])
+      >>> metric.figure(statistics).round(2).tolist()
+      [81.87, 60.65]
+    """
+
+    tokenize: str = "none"
+    name: ClassVar[str] = "BLEU"
+
+    def __post_init__(self):
+        known = _sacrebleu().BLEU.TOKENIZERS
+        if self.tokenize not in known:
+            raise UserError(f"--tokenize {self.tokenize}: give one of {', '.join(sorted(known))}.")
+        try:
+            self._official()
+        except (ImportError, RuntimeError, OSError) as error:  # no package, or no download
+            _, command, package = str(error).partition("pip install ")
+            remedy = command + shlex.quote(package.strip()) if command else str(error)
+            raise UserError(f"--tokenize {self.tokenize} is not installed: {remedy}.") from error
+
+    def _official(self):
+        return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
+
+    def statistics(self, hypotheses, references):
+        return _counted(self._official(), hypotheses, references)
+
+    def figure(self, statistics):
+        """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
+        statistics = np.asarray(statistics, np.float64)
+        length, reference = statistics[..., 0], statistics[..., 1]
+        matches, totals = statistics[..., 2:6], statistics[..., 6:10]
+        missed = matches == 0
+        smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.log(smoothed / totals).mean(-1)
+            brevity = np.minimum(0, 1 - reference / length)
+            figure = 100 * np.exp(mean + brevity)
+        return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
+
+    def size(self, statistics):
+        return statistics[..., 1]
+
+    def signature(self):
+        return _signature(self._official())
+
+
+@dataclasses.dataclass(frozen=True)
+class ChrF(Metric):
+    """chrF2 with n-grams of characters to 6 (Popović 2015), as `sacrebleu` computes it.
+
+    statistics: for each order n-grams of the hypothesis, of the reference, and matches.
+
+    Example:
+      >>> metric = rescoring.ChrF()
+      >>> statistics = metric.statistics(["the cat", "the dog"], ["the cats"])
+      >>> metric.figure(statistics).round(2).tolist()
+      [77.57, 16.57]
+    """
+
+    name: ClassVar[str] = "chrF2"
+    order: ClassVar[int] = 6
+
+    def statistics(self, hypotheses, references):
+        """Counts the statistics of hypotheses, each against its best reference."""
+        return _counted(_sacrebleu().CHRF(), hypotheses, references)
+
+    def figure(self, statistics):
+        """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
+        statistics = np.asarray(statistics, np.float64)
+        counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
+        *totals, matches = np.moveaxis(counts, -1, 0)  # of hypothesis and reference
+        there = (totals[0] > 0) & (totals[1] > 0)
+        orders = np.maximum(there.sum(-1), 1)
+        precision, recall = (
+            np.where(there, matches / np.maximum(one, 1e-9), 0).sum(-1) / orders for one in totals
+        )
+        below = 4 * precision + recall
+        return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
+
+    def size(self, statistics):
+        """Returns the number of characters of the references, five to a word."""
+        return statistics[..., 1] / 5
+
+    def signature(self):
+        return _signature(_sacrebleu().CHRF())
+
+
+@dataclasses.dataclass(frozen=True)
+class WordErrorRate(Metric):
+    """Word error rate, 100 (substitutions + insertions + deletions) / words of the references.
+
+    statistics: these three numbers, and the words of the reference.
+
+    Example:
+      >>> metric = rescoring.WordErrorRate()
+      >>> statistics = metric.statistics(["a x c", "a c"], ["a b c"])  # one error each
+      >>> metric.figure(statistics.sum(0)).round(1).item()
+      33.3
+    """
+
+    name: ClassVar[str] = "WER"
+    unit: ClassVar[str] = " %"
+    sign: ClassVar[int] = -1
+    many: ClassVar[bool] = False
+
+    def statistics(self, hypotheses, references):
+        (reference,) = references
+        aligned = [align(text, reference) for text in hypotheses]
+        rows = [(one.substitutions, one.insertions, one.deletions) for one in aligned]
+        words = np.full((len(rows), 1), len(reference.split()))
+        return np.hstack([np.reshape(rows, (-1, 3)), words]).astype(np.float64)
+
+    def figure(self, statistics):
+        """Computes the word error rate in per cent; infinite for errors without a reference."""
+        statistics = np.asarray(statistics, np.float64)
+        errors, words = statistics[..., :3].sum(-1), statistics[..., 3]
+        rate = errors / np.where(words > 0, words, 1)
+        return 100 * np.where(words > 0, rate, np.where(errors > 0, np.inf, 0.0))
+
+    def gain(self, statistics, background):
+        # Word errors are sums, and need no background.
+        return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
+
+    def size(self, statistics):
+        return statistics[..., 3]
+
+    def signature(self):
+        return "WER, words between blanks as they are written"
+
+
+# {value of --metric: the metric}. A metric is a class above, or a file, and a line here.
+METRICS: dict[str, type[Metric]] = {"bleu": Bleu, "chrf": ChrF, "wer": WordErrorRate}
+
+
+def metric_of(name: str, tokenize: str = "none") -> Metric:
+    """Returns the metric of a name in `METRICS`, with `tokenize` if it has this field."""
+    metric = METRICS[name]
+    fields = {field.name for field in dataclasses.fields(metric)}
+    return metric(**({"tokenize": tokenize} if "tokenize" in fields else {}))

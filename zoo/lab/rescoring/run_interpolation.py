@@ -1,0 +1,127 @@
+"""Language models interpolated word by word, with weights by expectation maximisation.
+
+    log p(w_t | w_<t) = log sum_k a_k p_k(w_t | w_<t),    a_k >= 0, sum_k a_k = 1.
+
+On a text of N words, boundaries among them, the weights are found by repeating
+
+    a_k <- 1/N sum_t a_k p_k(w_t) / sum_j a_j p_j(w_t),
+
+which never lowers its probability (Jelinek and Mercer 1980).
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.base import strict_json
+from zoo.errors import UserError, named, shortened
+from zoo.lab.evaluation import sentence_scores
+from zoo.sources import files
+
+NAME = "interpolated"
+
+
+def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Computes log sum_k a_k p_k."""
+    used = weights > 0
+    logits = np.log(weights[used])[:, None] + log_probs[used].astype(np.float64)
+    return np.logaddexp.reduce(logits, axis=0)
+
+
+def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
+    """Finds the weights that make a text most probable, from equal weights at the start."""
+    weights = np.full(len(log_probs), 1 / len(log_probs))
+    for _ in range(rounds):
+        with np.errstate(divide="ignore"):
+            shares = np.exp(np.log(weights)[:, None] + log_probs - mix(log_probs, weights))
+        after = shares.mean(axis=1)
+        after /= after.sum()
+        if np.abs(after - weights).max() <= 1e-7:
+            return after
+        weights = after
+    return weights
+
+
+def text_of(value: dict) -> str:
+    """Returns the text of a file of weights: the same weights give the same bytes."""
+    return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_weights(
+    path: str, field: str, example: str, shares: bool = False
+) -> tuple[dict, dict[str, float]]:
+    """Reads (the JSON of a file, the weights in its field); shares lie between 0 and 1."""
+    file = files.find(path)
+    try:
+        value = strict_json.loads(files.read_text(file))
+        strict_json.check(value, {field: dict})
+        strict_json.check(value.get("added", []), [str], "added")
+        if not value[field]:
+            raise ValueError("there are none")
+    except ValueError as error:
+        raise UserError(
+            f'{file} has no weights ({error}): write {{"{field}": {{{example}}}}}.'
+        ) from error
+    for name, weight in value[field].items():
+        if not strict_json.is_number(weight) or (shares and not 0 <= weight <= 1):
+            number = "number from 0 to 1" if shares else "finite number"
+            raise UserError(
+                f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}: "
+                f"give a {number}."
+            )
+    return value, {name: float(weight) for name, weight in value[field].items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Interpolation:
+    """Interpolation weights of runs, by the runs' names."""
+
+    weights: dict[str, float]
+
+    def text(self) -> str:
+        return text_of({"interpolation": self.weights})
+
+    @classmethod
+    def read(cls, path: str) -> "Interpolation":
+        _, weights = read_weights(path, "interpolation", '"run": 1', shares=True)
+        total = math.fsum(weights.values())
+        if abs(total - 1) > 1e-6:
+            raise UserError(f"{files.find(path)}: the weights sum to {total:g}, not to 1.")
+        return cls(weights)
+
+    def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
+        """Computes log p of sentences and their boundaries, float64 [sentences], nats."""
+        chosen = {one: runs[one] for one in self.weights}
+        log_probs, starts = word_log_probs(chosen, sentences, name)
+        weights = np.array([*self.weights.values()])
+        return np.add.reduceat(mix(log_probs, weights), starts) if len(starts) else np.zeros(0)
+
+    def check(self, runs: dict[str, Any]):
+        """Raises UserError unless every name has a run, and the runs have the same words."""
+        missing = [name for name in self.weights if name not in runs]
+        if missing:
+            raise UserError(f"no --run is called {named(missing)}, which has a weight: give it.")
+        check_same_words({name: runs[name] for name in self.weights})
+
+
+def check_same_words(runs: dict[str, Any]):
+    """Raises UserError unless runs have the same words, over which a mean is normalised."""
+    (first, one), *others = runs.items()
+    for name, run in others:
+        if {*run.lexicon.words} != {*one.lexicon.words}:
+            raise UserError(
+                f"{first} and {name} have different words, so that a mean of their probabilities "
+                "is not normalised: train them with one vocabulary."
+            )
+
+
+def word_log_probs(
+    runs: dict[str, Any], sentences: Sequence[list[str]], name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Computes log p of each word and boundary under each run, and where sentences start."""
+    rows = [sentence_scores.word_log_probs(run, sentences, name) for run in runs.values()]
+    return np.stack([log_prob for log_prob, _ in rows]), rows[0][1]

@@ -1,0 +1,457 @@
+"""Feature weights tuned on lists with references, and figures before and after tuning."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.errors import UserError, named
+from zoo.lab.evaluation import significance
+from zoo.lab.rescoring.bleu_chrf_wer import Metric
+from zoo.lab.rescoring.model_features import RANK, Lists, first_weights, unit
+from zoo.lab.runs import output_files
+from zoo.sources.nbest import NBestList
+
+
+def arrays(
+    lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
+) -> Lists:
+    if not lists:
+        raise UserError("the lists to tune on are empty: give a file with lists.")
+    names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
+    statistics = []
+    for one in lists:
+        wanted = references[one.id]
+        if len(wanted) > 1 and not metric.many:
+            raise UserError(f"{metric.name} takes one reference of each list: give one file.")
+        statistics.append(metric.statistics([h.text for h in one.hypotheses], wanted))
+    hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
+    features = [[h.features.get(name, 0.0) for name in names] for h in hypotheses]
+    scores = [hypothesis.score for hypothesis in hypotheses]
+    return Lists(
+        tuple(one.id for one in lists),
+        tuple(names),
+        np.cumsum([0, *(len(one.hypotheses) for one in lists)]),
+        np.array(features, np.float64).reshape(len(hypotheses), len(names)),
+        np.concatenate(statistics),
+        None if None in scores else np.array(scores, np.float64),
+    )
+
+
+def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
+    """Tunes weights [F] by a method of `METHODS`, from `start` or from `first_start`."""
+    if not lists.names:
+        raise UserError(
+            "the hypotheses have no features to tune weights for: give lists with features, --run "
+            "DIR or --word-count."
+        )
+    begin = first_start(lists, metric) if start is None else start
+    # A feature that is constant within lists changes no choice: its weight stays exactly 0.
+    varies = lists.deviations() > 0
+    weights = np.zeros(len(lists.names))
+    if varies.any():
+        some = lists.with_features(tuple(np.array(lists.names)[varies].tolist()))
+        weights[varies] = METHODS[method]().tune(some, metric, begin[varies], seed)
+    return weights
+
+
+def cross_validate(
+    lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
+) -> tuple[float, float]:
+    """Evaluates tuning on lists that it has not seen: each N-th by weights tuned on the others."""
+    statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
+    numbers = np.arange(len(lists.ids))
+    for fold in range(folds):
+        judged = numbers % folds == fold
+        weights = tune(lists.some(numbers[~judged]), metric, method, seed, start)
+        part = lists.some(numbers[judged])
+        statistics[judged] = part.statistics[part.chosen(weights)]
+    return float(metric.figure(statistics.sum(0))), metric.sign * judge(lists, metric, start)
+
+
+def judge(lists: Lists, metric: Metric, weights: np.ndarray) -> float:
+    """Returns the figure of the choice by weights [F], larger is better."""
+    sums = lists.statistics[lists.chosen(weights)].sum(0)
+    return float(metric.sign * metric.figure(sums))
+
+
+def first_start(lists: Lists, metric: Metric) -> np.ndarray:
+    """Returns the better of `first_weights` and the rank alone, which choose as at first."""
+    starts = [first_weights(lists)]
+    if RANK in lists.names:
+        starts.append(np.array([float(name == RANK) for name in lists.names]))
+    return max(starts, key=lambda weights: judge(lists, metric, weights))
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure of some lists with its bootstrap interval of 95 %."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """Figures of three choices from lists: the first system's, by weights, and the oracle's."""
+
+    lists: int
+    untuned: Figure
+    tuned: Figure
+    oracle: Figure
+    p: float  # of the paired test, untuned against tuned
+
+    @classmethod
+    def of(cls, lists: Lists, metric: Metric, weights: np.ndarray, seed: int = 0) -> "Figures":
+        rows = lists.untuned(), lists.chosen(weights), choose(lists, metric)
+        chosen = [lists.statistics[some] for some in rows]
+        figures = [
+            Figure(
+                float(metric.figure(statistics.sum(0))),
+                *significance.bootstrap_interval(statistics, metric.figure, seed),
+            )
+            for statistics in chosen
+        ]
+        p = significance.paired_test(chosen[0], chosen[1], metric.figure, seed)
+        untuned, tuned, best = figures
+        return cls(len(lists.ids), untuned, tuned, best, p)
+
+
+def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
+    """Returns notes on the lists, and on weights that choose no better than the lists' order."""
+    notes: list[str] = []
+    if lists.first is not None:
+        rows = lists.best(lists.first)
+        if other := np.count_nonzero(rows != lists.untuned()):
+            by_score = metric.figure(lists.statistics[rows].sum(0))
+            notes.append(
+                f"note: in {other:,} of {len(rows):,} lists the first hypothesis does not have the "
+                f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
+            )
+    if constant := [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
+        notes.append(f"note: features constant within lists change no choice: {named(constant)}")
+    if len(lists.ids) == 1:
+        notes.append("note: one list has no interval: give several lists")
+    what = "the lists' first hypotheses are better than any choice by these features that was found"
+    if not weights.any():
+        what = (
+            "no weights were found that choose better than the lists' first hypotheses, and all "
+            "are 0"
+        )
+    elif metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
+        return notes
+    return [*notes, f"note: {what}: --rank adds their order as a feature."]
+
+
+def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
+    """Returns the figures of parts side by side, as lines of text."""
+
+    def cell(figure):
+        return f"{figure.value:.2f}{significance.bounds(figure.low, figure.high)}"
+
+    rows = [(metric.name + metric.unit, "lists", "untuned", "tuned", "oracle", "p")]
+    for name, figures in parts:
+        cells = map(cell, (figures.untuned, figures.tuned, figures.oracle))
+        rows.append((name, str(figures.lists), *cells, f"{figures.p:.3f}"))
+    return [line.rstrip() for line in output_files.aligned(rows[0], rows[1:], len(rows[0]))]
+
+
+def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:
+    """Chooses a row of each list, int64 [L], so that their figure together is best."""
+    # For the word error rate this is the oracle. BLEU and chrF of a corpus are not sums over
+    # sentences: there each list in turn takes the hypothesis that improves the whole most, until no
+    # single exchange improves it. The figure is then a close lower bound of the oracle's.
+    background = lists.statistics[lists.untuned()].sum(0)
+    rows = lists.best(metric.gain(lists.statistics, background))
+    totals = lists.statistics[rows].sum(0)
+    bounds = lists.starts.tolist()
+    for _ in range(passes):
+        changed = False
+        for one, start in enumerate(bounds[:-1]):
+            others = totals - lists.statistics[rows[one]]
+            statistics = lists.statistics[start : bounds[one + 1]]
+            figures = metric.sign * metric.figure(others + statistics)
+            best = start + int(figures.argmax())
+            if figures[best - start] > figures[rows[one] - start] + 1e-12:
+                totals, rows[one], changed = others + lists.statistics[best], best, True
+        if not changed:
+            break
+    return rows
+
+
+# ----------- minimum error rate training: exact line searches over n-best lists (Och 2003)
+# Along a line w + x d every hypothesis has a score that is a line in x, and the best one of a list
+# changes only where the upper envelope of these lines has a corner. Between two corners of all
+# lists' envelopes the figure is constant: each of these intervals is evaluated.
+#
+# F. Och: Minimum Error Rate Training in Statistical Machine Translation, ACL 2003, section 4.
+
+
+@dataclasses.dataclass(frozen=True)
+class Mert:
+    """Minimum error rate training, with its settings.
+
+    Attributes:
+      starts: number of starts: the given weights, then random ones.
+      directions: random directions searched in each round, beside the features' own.
+      rounds: greatest number of rounds along all directions; it stops when none improves.
+      prior: share of the start's weights in the result, from 0 to 1.
+
+    Example:
+      >>> weights = rescoring.Mert(starts=2).tune(lists, metric, np.array([1.0, 0]))
+      >>> lists.chosen(weights).tolist()
+      [1, 3]
+      >>> metric.figure(lists.statistics[lists.chosen(weights)].sum(0)).item()
+      0.0
+    """
+
+    starts: int = 8
+    directions: int = 8
+    rounds: int = 30
+    prior: float = 0.25
+
+    def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
+        """Returns the tuned weights, float64 [F].
+
+        They are the mean of the ends of all starts and of the given weights, which have a share of
+        `prior`, each scaled to length 1: the best end alone fits these lists more and others less.
+        Where this mean has a worse figure than the given weights, the best end is returned, so that
+        the figure of these lists never gets worse.
+
+        Args:
+          lists: to tune on.
+          metric: to tune for.
+          start: weights [F].
+          seed: of the directions and the other starts.
+        """
+        scales = lists.scales()
+        search = Search(dataclasses.replace(lists, features=lists.features / scales), metric)
+        ends = []
+        for number, generator in enumerate(np.random.default_rng(seed).spawn(self.starts)):
+            begin = generator.normal(size=len(start)) if number else start * scales
+            ends.append(self._climb(search, begin, generator))
+        mean = unit(np.mean([unit(weights) for _, weights in ends], axis=0))
+        mixed = (1 - self.prior) * mean + self.prior * unit(start * scales)
+        best = max(ends, key=lambda end: end[0])[1]  # the first of equals
+        carried = search.value(mixed) >= search.value(start * scales)
+        return (mixed if carried else best) / scales
+
+    def _climb(self, search, weights, generator):
+        """Searches lines until none improves; returns (figure, weights)."""
+        value = search.value(weights)
+        for _ in range(self.rounds):
+            size = len(weights)
+            random = generator.normal(size=(self.directions, size))
+            before = value
+            for direction in np.concatenate([np.eye(size), random]):
+                step, figure = search.best_step(weights, direction)
+                if figure > value + 1e-9:
+                    weights, value = weights + step * direction, figure
+                    norm = np.abs(weights).max()
+                    weights = weights / norm if norm else weights
+            if value <= before + 1e-9:
+                break
+        return value, weights
+
+
+class Search:
+    """N-best lists in the arrays of line searches: [L, most, ...], -inf beyond a list's end."""
+
+    def __init__(self, lists: Lists, metric: Metric):
+        self.lists, self.metric = lists, metric
+        self.features = lists.padded(lists.features, 0.0)
+        self.statistics = lists.padded(lists.statistics, 0.0)
+        self.missing = lists.padded(np.ones(len(lists.features), bool), False) == 0
+
+    def value(self, weights: np.ndarray) -> float:
+        return judge(self.lists, self.metric, weights)
+
+    def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
+        """Finds the best interval of w + x d: (x in its middle, figure, larger is better)."""
+        intercepts = np.where(self.missing, -np.inf, self.features @ weights)
+        slopes = np.where(self.missing, -np.inf, self.features @ direction)
+        first, corners, rows, chosen, left = envelopes(slopes, intercepts)
+        lists = np.arange(len(first))
+        order = np.argsort(corners, kind="stable")
+        changes = self.statistics[rows, chosen] - self.statistics[rows, left]
+        sums = self.statistics[lists, first].sum(0) + np.concatenate(
+            [np.zeros((1, changes.shape[1])), np.cumsum(changes[order], axis=0)]
+        )
+        figures = self.metric.sign * self.metric.figure(sums)
+        bounds = np.concatenate([[-np.inf], corners[order], [np.inf]])
+        steps, widths = _middles(bounds)
+        # Corners that coincide leave no interval between them.
+        figures = np.where(widths > 0, figures, -np.inf)
+        among = np.flatnonzero(figures >= max(figures) - 1e-12)
+        # Of intervals equally good the widest, then the one nearest to x = 0.
+        one = min(among, key=lambda n: (-widths[n], abs(steps[n])))
+        return float(steps[one]), float(figures[one])
+
+
+def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
+    """Computes the upper envelopes of the lines a + x b of each row, from x = -inf to inf."""
+    rows = np.arange(len(slopes))
+    there = np.isfinite(slopes)
+    # The least slope is highest far to the left, and of equal ones the highest line everywhere.
+    least = np.where(there, slopes, np.inf).min(1, keepdims=True)
+    first = np.where(there & (slopes == least), intercepts, -np.inf).argmax(1)
+    all_corners: list[tuple[np.ndarray, ...]] = []
+    current = first.copy()
+    while len(rows):
+        slope, height = (x[rows, current[rows], None] for x in (slopes, intercepts))
+        later = there[rows] & (slopes[rows] > slope)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            corners = (height - intercepts[rows]) / (slopes[rows] - slope)
+        corners = np.where(later, corners, np.inf)
+        nearest = corners.min(1, keepdims=True)
+        # Of lines that cross at one corner the steepest is the envelope.
+        following = np.where(corners == nearest, slopes[rows], -np.inf).argmax(1)
+        going = later.any(1)
+        rows = rows[going]
+        all_corners.append((nearest[going, 0], rows, following[going], current[rows]))
+        current[rows] = following[going]
+    return first, *(np.concatenate(part) for part in zip(*all_corners, strict=True))
+
+
+def _middles(bounds):
+    """Returns (a point within each interval, its width) of sorted bounds with infinite ends."""
+    left, right = bounds[:-1], bounds[1:]
+    with np.errstate(invalid="ignore"):
+        middles = (left + right) / 2
+    middles = np.where(np.isinf(left), right - 1, np.where(np.isinf(right), left + 1, middles))
+    middles = np.where(np.isinf(left) & np.isinf(right), 0.0, middles)
+    return middles, np.where(np.isinf(right) | np.isinf(left), 2.0, right - left)
+
+
+# ----------------- batch k-best MIRA (Cherry and Foster 2012, section 2.2 and algorithm 1)
+# Hope, fear and the step of the weights: docs/rescoring.md has the equations. Features are divided
+# by their standard deviation within lists before, so that C means the same for all of them.
+#
+# C. Cherry, G. Foster: Batch Tuning Strategies for Statistical Machine Translation, NAACL 2012.
+
+_SCALES = 2.0 ** np.arange(-15, 16)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mira:
+    """Batch MIRA, with its settings.
+
+    Attributes:
+      epochs: passes over the lists.
+      steps: the largest step, C, of each start; starts differ in the order of the lists, too.
+      decay: factor of the background statistics after each list.
+      prior: share of the start's weights in the result, from 0 to 1.
+
+    Example:
+      >>> weights = rescoring.Mira(epochs=5).tune(lists, metric, np.array([1.0, 0]))
+      >>> lists.chosen(weights).tolist()
+      [1, 3]
+      >>> metric.figure(lists.statistics[lists.chosen(weights)].sum(0)).item()
+      0.0
+    """
+
+    epochs: int = 30
+    steps: tuple[float, ...] = (0.01, 0.001, 0.1)
+    decay: float = 0.999
+    prior: float = 0.25
+
+    def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
+        """Returns the tuned weights, float64 [F].
+
+        Candidates are the start and the mean of the weights over each epoch of each start, unless
+        their objective is above the start's. The weights are the mean of the best third of them by
+        figure, each at its best scale, and of the start, scaled to the same length, which has a
+        share of `prior`: a mean of many fits these lists less than the best candidate alone, and
+        other lists better. Where this mean has a worse figure than the start, the best candidate is
+        returned, the first of equals, so that neither figure nor objective gets worse.
+
+        Args:
+          lists: to tune on.
+          metric: to tune for.
+          start: weights [F].
+          seed: of the orders.
+        """
+        scales = lists.scales()
+        objective = Objective(lists, metric)
+        scaled = dataclasses.replace(lists, features=lists.features / scales)
+        begin = objective.best_scale(start * scales)
+        limit = objective.value(begin)
+        candidates = [begin]
+        generators = np.random.default_rng(seed).spawn(len(self.steps))
+        for generator, step in zip(generators, self.steps, strict=True):
+            candidates += self._epochs(scaled, metric, begin, step, generator)
+        allowed = [w for w in candidates if objective.value(w) <= limit]
+        figures = np.array([judge(scaled, metric, weights) for weights in allowed])
+        order = np.argsort(-figures, kind="stable")
+        best = allowed[order[0]]
+        among = order[: -(-len(order) // 3)]
+        mean = np.mean([objective.best_scale(allowed[number]) for number in among], axis=0)
+        mixed = (1 - self.prior) * unit(mean) + self.prior * unit(begin)
+        carried = objective.value(mixed) <= limit and judge(scaled, metric, mixed) >= figures[0]
+        return (mixed if carried else best) / scales
+
+    def _epochs(self, lists, metric, weights, step, generator):
+        background = np.ones(lists.statistics.shape[1])
+        bounds = lists.starts.tolist()
+        for _ in range(self.epochs):
+            total = np.zeros_like(weights)
+            for one in generator.permutation(len(lists.ids)):
+                rows = slice(bounds[one], bounds[one + 1])
+                features, statistics = lists.features[rows], lists.statistics[rows]
+                gains = metric.gain(statistics, background)
+                scores = features @ weights
+                hope, fear = int((scores + gains).argmax()), int((scores - gains).argmax())
+                difference = features[hope] - features[fear]
+                loss = gains[hope] - gains[fear] - weights @ difference
+                length = difference @ difference
+                if loss > 0 and length > 0:
+                    weights = weights + min(step, loss / length) * difference
+                background = self.decay * background + statistics[hope]
+                total += weights
+            yield total / len(lists.ids)
+
+
+class Objective:
+    """The mean over lists of a structured hinge loss, with one background for all epochs.
+
+        mean_l max_e (w . h(e) - g(e)) - (w . h(o) - g(o)),    o = argmax_e g(e)
+
+    It bounds the gain that is lost by choosing with w. With the hope in place of the best
+    hypothesis o, larger weights would make it 0 for any choice.
+    """
+
+    def __init__(self, lists: Lists, metric: Metric):
+        # Of the first system's hypotheses at most a thousand, as decay by 0.999 leaves.
+        background = lists.statistics[lists.untuned()].mean(0) * min(1000, len(lists.ids))
+        gains = metric.gain(lists.statistics, background + 1)
+        # [L, most, F], in standard deviations, and [L, most], -inf beyond a list's end
+        self.features = lists.padded(lists.features / lists.scales(), 0.0)
+        self.gains = lists.padded(gains, -np.inf)
+
+    def value(self, weights: np.ndarray) -> float:
+        """Returns the loss of weights in words, at their best scale: no choice depends on it."""
+        return float(self._of_scales(weights).min())
+
+    def best_scale(self, weights: np.ndarray) -> np.ndarray:
+        """Returns the weights times the power of 2 that makes the loss least."""
+        return weights * _SCALES[self._of_scales(weights).argmin()]
+
+    def _of_scales(self, weights):
+        """Returns the loss at each of the scales."""
+        scores = self.features @ weights
+        there = np.isfinite(self.gains)
+        gains = np.where(there, self.gains, 0)
+        rows = np.arange(len(gains))
+        best = self.gains.argmax(1)
+
+        def loss(scale):
+            fear = np.where(there, scale * scores - gains, -np.inf).max(1)
+            return (fear - (scale * scores - gains)[rows, best]).mean()
+
+        return np.array([loss(scale) for scale in _SCALES])
+
+
+# {value of --method: how weights are tuned}. A method is a class above, or a file, and a line here.
+METHODS: dict[str, Any] = {"mira": Mira, "mert": Mert}

@@ -1,0 +1,244 @@
+"""Checkpoints through orbax: the last two states of a run, and its two best parameters.
+
+A state is everything that a resumed run needs to continue bit for bit: parameters, optimiser state,
+carry and step as arrays; the position in the data, the best figure so far and sums as JSON.
+Checksums of all of these are kept in the same checkpoint and compared on reading.
+"""
+
+import dataclasses
+import logging
+import os
+import pathlib
+import shutil
+from typing import Any
+
+import jax
+import numpy as np
+
+from zoo.base import lazy, regular_files, temporary_files
+from zoo.errors import UserError
+from zoo.lab.runs import checksums, location
+
+with lazy.extra():
+    import orbax.checkpoint as ocp
+
+logger = logging.getLogger(__name__)
+# The folder to which a checkpoint is moved, by one renaming, before it is deleted.
+DELETED = "deleted"
+
+
+def any_kept(folder: Any, kind: str = "last") -> bool:
+    """Whether a folder has checkpoints of a kind; changes nothing."""
+    of_kind = folder / kind
+    with location.reaching(folder):
+        return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
+
+
+class Checkpoints:
+    """The checkpoints under one folder, `last` and `best`, two of each kind."""
+
+    def __init__(
+        self, folder: Any, kinds: tuple[str, ...] = ("last", "best"), read_only: bool = False
+    ):
+        """Opens or makes the folder, where only this run may write unless it is `read_only`."""
+        self.folder = location.absolute(folder)
+        if not location.is_bucket(folder):
+            _check_regular(self.folder)
+        if not read_only and jax.process_index() == 0:
+            for kind in kinds:
+                _remove_leftovers(self.folder / kind)
+        # orbax's own `read_only` logs two warnings for each folder that is opened. It is not
+        # needed: only `save` writes and deletes.
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=None if read_only else 2,
+            create=not read_only,
+            # In a bucket, where nothing can be renamed, orbax deletes objects one by one; a half
+            # deleted checkpoint is found by its checksums.
+            todelete_subdir=None if read_only or location.is_bucket(folder) else DELETED,
+            enable_async_checkpointing=False,
+        )
+        if read_only and jax.process_count() > 1:
+            # Perhaps only this process reads: orbax must not wait for the others.
+            alone = {jax.process_index()}
+            multiprocessing = ocp.options.MultiprocessingOptions(
+                primary_host=jax.process_index(), active_processes=alone
+            )
+            options = dataclasses.replace(options, multiprocessing_options=multiprocessing)
+        self._managers = {
+            kind: ocp.CheckpointManager(self.folder / kind, options=options) for kind in kinds
+        }
+
+    def save(self, kind: str, step: int, arrays: Any, progress: dict):
+        """Writes a checkpoint atomically, each process its shards; replaces one of its step."""
+        manager = self._managers[kind]
+        if step in manager.all_steps():
+            manager.delete(step)
+            self._empty(kind)
+        parts = jax.tree.map(_parts, arrays)
+        arguments = ocp.args.Composite(
+            arrays=ocp.args.StandardSave(arrays, save_args=parts),
+            progress=ocp.args.JsonSave(progress),
+            digests=ocp.args.JsonSave(_digests(arrays, progress)),
+        )
+        try:
+            manager.save(step, args=arguments, force=True)
+        except Exception as error:
+            # By its text: orbax and tensorstore wrap the system's error.
+            text, full = str(error).lower(), temporary_files.FULL
+            number = next((n for n in full if os.strerror(n).lower() in text), None)
+            if number is None:
+                raise
+            what, remedy = temporary_files.FULL[number]
+            raise UserError(
+                f"{what}: the checkpoint of step {step} could not be written to "
+                f"{self.folder / kind}; the earlier ones are whole; {remedy} and start again."
+            ) from error
+        self._empty(kind)
+
+    def _empty(self, kind):
+        """Deletes the checkpoints that orbax has moved to the folder `DELETED`."""
+        if jax.process_index() == 0 and not location.is_bucket(self.folder):
+            shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
+
+    def steps(self, kind: str) -> list[int]:
+        """Returns the steps of the checkpoints of a kind, the newest first."""
+        return sorted(self._managers[kind].all_steps(), reverse=True)
+
+    def shapes(self, kind: str) -> list[tuple[int, ...]] | None:
+        """Returns the shapes of the newest readable checkpoint's arrays, without reading them."""
+        for step in self.steps(kind):
+            try:
+                folder = self.folder / kind / str(step) / "arrays"
+                metadata = ocp.StandardCheckpointHandler().metadata(folder)
+                tree = getattr(metadata, "tree", metadata)
+                leaves = checksums.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+                return [tuple(leaf.shape) for leaf in leaves.values()]
+            except Exception:  # a damaged file may raise any
+                continue
+        return None
+
+    def progress_file(self, kind: str, step: int) -> Any:
+        """Returns the path of the file with a checkpoint's progress, for messages."""
+        return self.folder / kind / str(step) / "progress" / "metadata"
+
+    def restore(self, kind: str, like: Any, log=logger.warning) -> tuple[int, Any, dict] | None:
+        """Reads the newest checkpoint that is not damaged."""
+        first = None
+        for step in self.steps(kind):
+            try:
+                return step, *self._read(kind, step, like)
+            except Exception as error:  # a damaged file may raise any
+                reason = _reason(error)
+                first = first or f"step {step}: {reason}"
+                log(
+                    f"the checkpoint of step {step} in {self.folder / kind} is damaged and passed "
+                    f"over ({reason})."
+                )
+        if first:
+            raise UserError(
+                f"none of the checkpoints in {self.folder / kind} can be read ({first}): put back "
+                "a copy of one, resume with the version of Zoo that wrote them, or delete "
+                f"{self.folder} to begin again."
+            )
+        return None
+
+    def progress(self, kind: str) -> dict:
+        """Reads the progress of the newest readable checkpoint, without its arrays; {} if none."""
+        for step in self.steps(kind):
+            try:
+                items = ocp.args.Composite(progress=ocp.args.JsonRestore())
+                progress = self._managers[kind].restore(step, args=items)["progress"]
+            except Exception:  # damaged: `restore` logs it when the arrays are read
+                continue
+            if isinstance(progress, dict):
+                return progress
+        return {}
+
+    def _read(self, kind, step, like):
+        """Reads (arrays, progress) of a checkpoint; raises _Damaged or orbax's errors."""
+        manager = self._managers[kind]
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
+        wanted = ocp.args.StandardRestore(jax.tree.map(_wanted, like))
+        items = ocp.args.Composite(
+            arrays=wanted, progress=ocp.args.JsonRestore(), digests=ocp.args.JsonRestore()
+        )
+        restored = manager.restore(step, args=items)
+        arrays, progress = restored["arrays"], restored["progress"]
+        if not isinstance(progress, dict):
+            raise _Damaged("its progress is not a JSON object")
+        # orbax ignores the wanted shape, and converts dtypes.
+        _check_layout(manager.item_metadata(step)["arrays"], shapes)
+        if difference := _first_difference(restored["digests"], _digests(arrays, progress)):
+            raise _Damaged(f"{difference} is not as it was saved")
+        return arrays, progress
+
+    def close(self):
+        for manager in self._managers.values():
+            manager.close()
+
+
+def _check_regular(folder: pathlib.Path):
+    """Raises UserError for a pipe or device, on which orbax would wait for ever."""
+    for path in folder.rglob("*"):
+        if regular_files.is_irregular(path):
+            raise UserError(f"{path} is not a regular file: put back a copy of the checkpoint.")
+
+
+def _remove_leftovers(folder: Any):
+    """Removes half written and half deleted checkpoints that a kill left; ignores failures."""
+    if location.is_bucket(folder):
+        for path in folder.iterdir() if folder.exists() else ():
+            # orbax's last object is missing in those that are half written.
+            if path.name.isdecimal() and not (path / "commit_success.txt").exists():
+                path.rmtree()
+        return
+    for pattern in (DELETED, "*.orbax-checkpoint-tmp*"):
+        for path in folder.glob(pattern):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _parts(leaf) -> ocp.SaveArgs:
+    """Chooses the chunks in which a leaf is written: one shard each, if it is sharded."""
+    if not checksums.is_shared(leaf) or leaf.is_fully_replicated:
+        return ocp.SaveArgs()
+    return ocp.SaveArgs(chunk_byte_size=max(1, leaf.addressable_shards[0].data.nbytes))
+
+
+def _wanted(leaf):
+    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host."""
+    if getattr(leaf, "sharding", None) is not None:
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+    # A numpy array asks for the host, however it was sharded; a broadcast zero takes no memory.
+    return np.broadcast_to(np.zeros((), leaf.dtype), np.shape(leaf))
+
+
+class _Damaged(Exception):
+    """A checkpoint that orbax can read, but whose content is damaged or of another model."""
+
+
+def _reason(error):
+    text = str(error).strip()
+    if isinstance(error, _Damaged):
+        return text
+    return f"{type(error).__name__}: {text.splitlines()[0][:200] if text else error!r}"
+
+
+def _digests(arrays, progress):
+    return {"arrays": checksums.checksums(arrays), "progress": checksums.of_json(progress)}
+
+
+def _first_difference(kept, read) -> str | None:
+    """Returns the name of the first array, or "its progress", whose checksums differ, or None."""
+    for name, digest in read["arrays"].items():
+        if kept["arrays"].get(name) != digest:
+            return name
+    return "its progress" if kept["progress"] != read["progress"] else None
+
+
+def _check_layout(metadata, shapes):
+    """Raises _Damaged unless the arrays on the disk have these shapes and dtypes."""
+    there = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
+    here = checksums.leaf_names(shapes)
+    if difference := checksums.first_difference(there, here):
+        name, saved, expected = difference
+        raise _Damaged(f"{name} is {saved} there, and {expected} in the model")

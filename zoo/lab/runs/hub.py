@@ -1,0 +1,95 @@
+"""Exports on the Hugging Face hub, where the package `huggingface_hub` is installed."""
+
+import os
+import pathlib
+import re
+from typing import Any
+
+from zoo.base import lazy, temporary_files
+from zoo.base.trust import permissions
+from zoo.errors import UserError, shortened
+from zoo.lab.runs import workdir
+
+# Files of an export; other files of a repository are not fetched.
+FILES = (
+    "*.json",
+    "*.md",
+    "*.npz",
+    "*.safetensors",
+    "load.py",
+    "programs/*.jax",
+    "results/*.json",
+    "results/*.txt",
+)
+_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+
+
+def _hub() -> Any:
+    with lazy.extra():
+        import huggingface_hub
+    return huggingface_hub
+
+
+def _refused(repository: str, error: Exception) -> UserError:
+    return UserError(
+        f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
+        "network and the output of `hf auth whoami`."
+    )
+
+
+def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
+    """Uploads an export and returns its address."""
+    folder = pathlib.Path(folder)
+    if not workdir.is_whole(folder):
+        raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
+    hub = _hub()
+    try:
+        api = hub.HfApi()
+        api.create_repo(repository, private=private, exist_ok=True)
+        return str(api.upload_folder(repo_id=repository, folder_path=str(folder)))
+    except Exception as error:  # errors of the hub, of HTTP and of the network
+        raise _refused(repository, error) from error
+
+
+def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
+    """Downloads an export into a folder, which exists whole or not at all."""
+    with temporary_files.folder(out) as folder:
+        _download(repository, local_dir=str(folder))
+    return pathlib.Path(out)
+
+
+def opened(path: str | os.PathLike[str]) -> str:
+    """Downloads "hub:OWNER/NAME" to the hub's cache; returns the folder, or a path as it is."""
+    repository = os.fspath(path)
+    if not repository.startswith("hub:"):
+        return repository
+    return _download(repository.removeprefix("hub:"))
+
+
+def _download(repository, **where) -> str:
+    """Downloads the newest commit of an export, once its names are checked."""
+    if not _NAME.fullmatch(repository):
+        raise UserError(
+            f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "
+            "these, as in gs://BUCKET/RUN."
+        )
+    hub = _hub()
+    try:
+        found = hub.HfApi().repo_info(repository)
+        names = [file.rfilename for file in found.siblings]
+    except Exception as error:
+        raise _refused(repository, error) from error
+    permissions.check_remote(names, repository)
+    options = {"revision": found.sha, "allow_patterns": list(FILES), **where}
+    try:
+        folder = str(hub.snapshot_download(repository, **options))
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in temporary_files.FULL:
+            raise
+        raise _refused(repository, error) from error
+    if not workdir.is_whole(pathlib.Path(folder)):
+        raise UserError(
+            f"{repository} exists and does not hold an export of this zoo: name one that "
+            "`zoo export` made."
+        )
+    return folder

@@ -1,0 +1,1 @@
+"""Training: the step, its devices, the loop around it, and runs that resume to the bit."""

@@ -1,0 +1,267 @@
+"""Reports of a run while it trains: JSON lines, TensorBoard, and a progress bar."""
+
+import errno
+import io
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from zoo.base import lazy, regular_files, strict_json, temporary_files
+from zoo.lab.runs import location
+from zoo.lab.runs.workdir import METRICS
+
+# tensorboardX imports each of these that is installed, which takes seconds, and needs none of them
+# for numbers; event files in a bucket are written by gcsfs, below.
+with lazy.extra(), lazy.without("torch", "boto3", "google.cloud.storage"):
+    import tensorboardX
+    import tqdm
+    from tensorboardX import record_writer
+
+# Steps from one line of metrics to the next.
+EVERY = 100
+# Seconds from one line of the log to the next, without a terminal.
+SECONDS = 60.0
+FIRST = 10.0  # until the first of these lines, which tells how long the run will take
+
+
+class _Object:
+    """An event file in a bucket, written whole at each flush: an object cannot be appended to."""
+
+    def __init__(self, address: str):
+        self._path, self._written = location.path_of(address), io.BytesIO()
+
+    def write(self, data: bytes):
+        self._written.write(data)
+
+    def flush(self):
+        self._path.write_bytes(self._written.getvalue())
+
+    def close(self):
+        self.flush()
+
+
+class _Bucket:
+    """Opens event files for tensorboardX; a bucket does not have folders to be made."""
+
+    open = _Object
+
+    def directory_check(self, address: str):
+        pass
+
+
+record_writer.register_writer_factory("gs", _Bucket())
+
+
+class Metrics:
+    """`metrics.jsonl` and TensorBoard events in a work directory.
+
+    Training losses are never turned into perplexities, for a head's loss may be sampled. A loss
+    with another name than "loss" has its name as "loss_name" in each line, and in the names of
+    TensorBoard's curves. A resumed run drops the lines after its checkpoint's step, which will be
+    written again, and a last line that a kill cut short. In a bucket the whole file is rewritten
+    at each checkpoint.
+    """
+
+    def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
+        self._loss_name = loss_name
+        path = workdir / METRICS
+        text = regular_files.read_bytes(path) if path.exists() else b""
+        kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
+        if kept != text:
+            location.write_whole(path, lambda path: path.write_bytes(kept))
+        self._path = path
+        self._file = self._opened(kept)
+        self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+
+    def _opened(self, kept):
+        """Opens the file to append; a file of a bucket is kept in memory until a checkpoint."""
+        if not location.is_bucket(self._path):
+            return self._path.open("a", encoding="utf-8")
+        file = io.StringIO()
+        file.write(kept.decode("utf-8", "replace"))
+        return file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        try:
+            with location.reaching(self._path):
+                if location.is_bucket(self._path) and error[0] is None:
+                    self.sync()
+                self._file.close()
+                self._board.close()
+        except OSError:
+            if error[0] is None:  # an error that ended the run matters more
+                raise
+
+    def _write(self, step, values):
+        line = {"step": step, **values}
+        if self._loss_name != "loss":
+            line["loss_name"] = self._loss_name
+        with temporary_files.naming(self._path):
+            self._file.write(strict_json.dumps(line) + "\n")
+            self._file.flush()
+        own_name = self._loss_name.replace(" ", "_")
+        for name, value in values.items():
+            if math.isfinite(value):
+                self._board.add_scalar(name.replace("loss", own_name), value, step)
+
+    def sync(self):
+        """Writes all lines to the disk or the bucket, so that they outlast a loss of power."""
+        if location.is_bucket(self._path):
+            with location.reaching(self._path):
+                self._path.write_text(self._file.getvalue())
+            return
+        with temporary_files.naming(self._path):
+            os.fsync(self._file.fileno())
+
+    def step(self, step, progress, results):
+        """Writes the loss and penalty, nats per token, and gradient norm of each `EVERY`th step."""
+        if step % EVERY == 0:
+            values = {
+                "epoch": progress.epoch,
+                "training_loss": float(results.loss / max(results.tokens, 1)),
+                "gradient_norm": float(results.gradient_norm),
+            }
+            if results.penalty:
+                values["penalty"] = float(results.penalty / max(results.tokens, 1))
+            self._write(step, values)
+
+    def validation(self, step, progress, figures):
+        """Writes a validation's figures, and the mean loss and penalty since the epoch began."""
+        tokens = max(progress.tokens, 1)
+        values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
+        if progress.penalty:
+            values["epoch_penalty"] = progress.penalty / tokens
+        values |= {**figures, "seconds": progress.seconds}
+        self._write(step, values)
+
+
+class Unwritten:
+    """`Metrics` and `ProgressBar` of processes other than 0, which do not report."""
+
+    def __getattr__(self, name):
+        return lambda *arguments: None
+
+
+def _until(step, text, path, log):
+    """Yields the lines of a file up to a step, and logs and skips malformed lines."""
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        at = (strict_json.object_or_none(line) or {}).get("step")
+        if isinstance(at, int):
+            if at <= step:
+                yield line
+        elif number < len(lines):  # a last line without a newline was cut short
+            log(
+                f"{path}, line {number} is not an object with a step, and is left out: "
+                f"{line[:80]!r}."
+            )
+
+
+class ProgressBar:
+    """A bar of steps, speed, loss and time left on a terminal or in a notebook, else log lines."""
+
+    def __init__(
+        self,
+        total: int,
+        step: int,
+        loss_name: str = "loss",
+        clock=time.perf_counter,
+        log: Callable[[str], Any] = print,
+    ):
+        self._loss_name, self._total, self._clock = loss_name, total, clock
+        self._log = log
+        notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
+        self._bar = tqdm.tqdm(
+            total=total,
+            initial=step,
+            unit="step",
+            disable=False if notebook else None,
+            file=sys.stdout
+            if notebook
+            else sys.stderr,  # a notebook shows them one below the other
+            dynamic_ncols=True,
+            leave=False,
+        )
+        self._tokens, self._since, self._shown = 0.0, clock(), 0.0
+        self._first: tuple[int, float] | None = None  # the step that was reported first, and when
+        self._told = False  # a line of the log
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        try:
+            self._bar.close()
+        except OSError as failed:
+            _check_unread(failed)
+
+    def step(self, step, share, progress, results):
+        self._tokens += float(results.tokens)
+        now = self._clock()
+        if self._bar.disable:
+            self._step_of_log(step, share, progress, now)
+            return
+        if now - self._shown > 0.5:
+            self._shown = now
+            rate = self._tokens / (now - self._since)
+            self._bar.set_postfix_str(
+                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, {self._loss(progress)}",
+                refresh=False,
+            )
+        try:
+            self._bar.update(1)
+        except OSError as error:
+            _check_unread(error)
+            self._bar.disable = True
+
+    def leave_out(self, seconds: float):
+        """Leaves the time of a compilation out of rates and of the time left."""
+        self._since += seconds
+        if self._first is not None:
+            step, begun = self._first
+            self._first = step, begun + seconds
+        if not self._bar.disable:  # tqdm's own estimate of the time left
+            self._bar.start_t += seconds
+            self._bar.last_print_t += seconds
+
+    def _step_of_log(self, step, share, progress, now):
+        """Logs the tokens per second since the last line, and the time left but for compilation."""
+        if self._first is None:
+            self._first = step, now
+            self._tokens, self._since = 0.0, now
+        elif now - self._since >= (SECONDS if self._told else min(FIRST, SECONDS)):
+            self._told = True
+            first, begun = self._first
+            rate = self._tokens / (now - self._since)
+            steps = max(0, self._total - step)  # of a mixture it is not known exactly
+            left = tqdm.tqdm.format_interval((now - begun) / (step - first) * steps)
+            self.log(
+                f"epoch {progress.epoch + 1}, {share:.0%} of it, step {step} of {self._total}: "
+                f"{self._loss(progress)}, {rate:,.0f} tokens/s, {left} left"
+            )
+            self._tokens, self._since = 0.0, now
+
+    def _loss(self, progress):
+        return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
+
+    def log(self, line):
+        """Logs a line, above the bar if there is one."""
+        try:
+            with self._bar.external_write_mode(file=sys.stdout):
+                self._log(line)
+                sys.stdout.flush()  # so that a file or a pipe has it at once
+        except OSError as error:
+            _check_unread(error)
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _check_unread(error):
+    """Raises an error again, unless standard output was closed, as by "| head"."""
+    if error.errno not in (errno.EPIPE, errno.EIO):
+        raise error

@@ -1,0 +1,88 @@
+"""`zoo.train`: an experiment is trained in a folder, from Python as by train.py."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from zoo.base import distributed
+from zoo.experiment import Experiment
+from zoo.lab.evaluation import leakage
+from zoo.lab.runs import output_files, seen_texts
+from zoo.lab.runs.workdir import Workdir
+from zoo.lab.training import tasks
+from zoo.lab.training.loop import Trainer
+
+
+def say(line: str) -> None:
+    """Prints a line at once, also into a pipe."""
+    print(line, flush=True)
+
+
+def train(
+    experiment: Experiment,
+    folder: str | os.PathLike[str],
+    *,
+    devices: int = 0,
+    log: Callable[[str], Any] = say,
+) -> None:
+    """Trains an experiment in a folder, or resumes the run that the folder holds.
+
+    Ctrl-C, or the stop button of a notebook, saves the state and raises Interrupted; the same call
+    resumes the run. Where several processes train one run, each of them calls this.
+
+    Args:
+      experiment: the recipe.
+      folder: the folder of the run, which is made if it does not exist.
+      devices: devices that each process uses; 0 for all.
+      log: called with each line of the log, in process 0; by default prints it.
+
+    Raises:
+      UserError: the data or the folder do not fit the experiment, or the loss is not finite.
+      Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved.
+    """
+    workdir = Workdir(os.fspath(folder))
+    workdir.name(experiment)
+    first = distributed.first()
+    if first:
+        workdir.check(experiment)
+    task = tasks.prepare(experiment, devices)
+    trainer = Trainer(
+        task,
+        experiment.training,
+        workdir.path,
+        devices,
+        log=log if first else lambda line: None,
+        init_from=experiment.init_from,
+        parallel=experiment.parallel,
+    )
+    distributed.check_alike(
+        training_or_validation_text=task.data,
+        lexicon=" ".join(lexicon.digest() for lexicon in task.lexicons.values()),
+        number_of_devices=str(devices),
+    )
+    if first:
+        log(trainer.summary())
+        _keep(experiment, workdir, task, log)
+    distributed.wait()
+    distributed.check_alike(content_of_the_folder=workdir.recipe_digest())
+    trainer.train()
+
+
+def _keep(experiment, workdir, task, log):
+    """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
+    # Only now: an experiment that failed above may be corrected and started again.
+    workdir.claim(experiment)
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
+    if seen_texts.of_workdir(workdir) is None:  # not read again when the run resumes
+        made = {"revision": output_files.revision(), "versions": output_files.versions()}
+        made |= {"sources": seen_texts.sources_of(experiment)}
+        if (seen := task.seen_texts(made)) is not None:
+            seen_texts.keep(workdir, seen)
+            found = leakage.found_in(task.corpora["validation"].sentences, seen.trained_on)
+            if leakage.is_seen(found):
+                log(
+                    "note: the model trains on its validation text "
+                    f"({leakage.told(found)}): the figures of validation are not of new text, and "
+                    "the best checkpoint is the one that fits the training text best."
+                )
