@@ -44,7 +44,7 @@ def emulator():
     command = [sys.executable, "-c", _SERVE, str(port)]
     server = subprocess.Popen(command, stdout=quiet, stderr=quiet)
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while True:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port)).close()

@@ -1,5 +1,6 @@
 """A tiny model, trained for one epoch on a tiny text."""
 
+import functools
 import shutil
 import sys
 
@@ -33,7 +34,13 @@ le chat voit le chien .
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """The work directory of the run; do not write to it."""
-    folder = tmp_path_factory.mktemp("run")
+    return train_in(tmp_path_factory.getbasetemp() / "trained_run")
+
+
+@functools.cache
+def train_in(folder):
+    """Trains the model once a process: each folder of tests has a fixture of its own."""
+    folder.mkdir()
     for name, text in {"train": TRAIN, "validation": TRAIN, "test": TEST}.items():
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     experiment = Experiment(

@@ -85,7 +85,8 @@ def test_fields_that_are_no_part_of_a_recipe_are_not_read():
 
 def test_a_class_is_named_by_its_package_before_that_is_imported():
     program = (
-        "from zoo.layers.char_convolution import Convolution; from zoo.base import component_registry;"
+        "from zoo.layers.char_convolution import Convolution\n"
+        "from zoo.base import component_registry\n"
         "print(component_registry.name_of(Convolution))"
     )
     done = subprocess.run(

@@ -19,7 +19,7 @@ from zoo.base import temporary_files as unfinished
 with unfinished.folder(pathlib.Path(sys.argv[1])) as folder:
     (folder / "part").write_text("1")
     print(folder.name, flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

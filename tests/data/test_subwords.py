@@ -8,6 +8,7 @@ import pytest
 
 from tests.lab.training import small
 from tests.lab.training.test_translation import MODEL, MORPHOLOGY
+from tests.marks import slow
 from zoo.alignment import PositionalUnknown
 from zoo.attention import Luong
 from zoo.data import Buckets, Corpus, Pairs, Text, Vocabulary
@@ -187,7 +188,7 @@ def test_a_run_is_judged_in_words(run):
     assert "strings" not in record["figures"]
 
 
-@pytest.mark.parametrize("order", ["forward", "target_reversed", "source_reversed"])
+@pytest.mark.parametrize("order", ["forward", *slow("target_reversed", "source_reversed")])
 def test_translations_and_attention_are_of_words(tmp_path, order):
     made = recipe(tmp_path, order=order)
     translator = Translator((Run.load(small.run_in(tmp_path / "run", made)),))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.marks import slow
 from zoo import decoding
 from zoo.decoding import feed, force, sample, sampling
 from zoo.errors import UserError
@@ -175,7 +176,7 @@ def test_draws_of_single_distributions_are_those_that_are_kept():
         decoding.draw(log_probs, key, top_k=0)
 
 
-@pytest.mark.parametrize("size", [1, 2, 13, 16, 1000])
+@pytest.mark.parametrize("size", [13, 1000, *slow(1, 2, 16)])
 def test_draws_have_the_frequencies_of_p_in_any_number_of_words(size, random):
     probs = random.dirichlet(np.full(size, 0.5))
     probs[random.random(size) < 0.2] = 0  # impossible words

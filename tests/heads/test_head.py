@@ -10,6 +10,7 @@ import scipy.stats
 
 from tests import examples
 from tests.heads.test_with_expert import Told
+from tests.marks import slow
 from zoo import heads
 from zoo.heads import (
     AdaptiveSoftmax,
@@ -43,7 +44,7 @@ def problem(head, random, tokens, words=13):
     return params, head.tables(lexicon), jnp.asarray(random.normal(size=(*tokens, SIZE)))
 
 
-@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("blocks", [True, *slow(False)])
 @pytest.mark.parametrize("name", HEADS)
 def test_the_best_words_are_those_of_all_log_probabilities(name, blocks, monkeypatch, random):
     """Also of heads whose words are in another order than their parameters."""
@@ -109,13 +110,11 @@ MANY = {
     [
         ("Huffman", "top_k"),
         ("Huffman", "sample"),
-        ("mixture", "top_k"),
         ("speller", "top_k"),
-        ("speller", "sample"),
         ("speller", "log_prob"),
-        ("expert", "top_k"),
         ("expert", "sample"),
         ("expert of a mixture", "top_k"),
+        *slow(("mixture", "top_k"), ("speller", "sample"), ("expert", "top_k")),
     ],
 )
 def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, name, method):

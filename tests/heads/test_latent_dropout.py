@@ -10,6 +10,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.base.arrays.types import Keys, fold_in_rows
 from zoo.errors import UserError
 from zoo.heads import MixtureOfSoftmaxes, mixture
@@ -41,7 +42,7 @@ def test_all_positions_of_a_row_share_a_mask(random):
         params, hidden.reshape(12, 7), targets.ravel(), masks.repeat(4, axis=0)
     ).reshape(3, 4)
     arguments = params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
-    np.testing.assert_allclose(HEAD.loss(*arguments, key=keys), expected, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(HEAD.loss)(*arguments, key=keys), expected, rtol=1e-12)
 
     @jax.jit
     def total(given):
@@ -51,7 +52,10 @@ def test_all_positions_of_a_row_share_a_mask(random):
 
     given = params, jnp.asarray(hidden)
     np.testing.assert_allclose(total(given), (weights * expected).sum(), rtol=1e-12)
-    found, numeric = jax.grad(total)(given), examples.finite_differences_of_tree(total, given)
+    found, numeric = (
+        jax.jit(jax.grad(total))(given),
+        examples.finite_differences_of_tree(total, given),
+    )
     jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-7), found, numeric)
 
 
@@ -61,8 +65,8 @@ def test_without_a_key_and_for_scores_there_is_none(random):
     hidden, targets = random.normal(size=(6, 7)), random.integers(13, size=6)
     arguments = params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
     expected = losses(params, hidden, targets, np.ones((6, 2, 5)))
-    np.testing.assert_allclose(HEAD.loss(*arguments), expected, rtol=1e-5)
-    np.testing.assert_allclose(-HEAD.log_prob(*arguments), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(HEAD.loss)(*arguments), expected, rtol=1e-5)
+    np.testing.assert_allclose(-jax.jit(HEAD.log_prob)(*arguments), expected, rtol=1e-5)
     for rate in (1.0, None):
         with pytest.raises(UserError, match=f"latent_dropout of MixtureOfSoftmaxes is {rate}"):
             MixtureOfSoftmaxes(latent_dropout=rate)
@@ -70,7 +74,7 @@ def test_without_a_key_and_for_scores_there_is_none(random):
         HEAD.loss(*arguments, key=3)
 
 
-@pytest.mark.parametrize("of_rows", [True, False], ids=["keys of rows", "one key"])
+@pytest.mark.parametrize("of_rows", [True, *slow(False)], ids=["keys of rows", "one key"])
 def test_devices_that_share_the_rows_draw_the_masks_of_one(of_rows, random):
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(HEAD, random, 7, lexicon)

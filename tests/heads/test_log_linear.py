@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import with_features
@@ -111,7 +112,7 @@ def test_a_target_without_mass_is_infinitely_bad_unless_it_has_no_weight(params,
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
 
 
-@pytest.mark.parametrize("norm", [1.0, 2.0, 3.5])
+@pytest.mark.parametrize("norm", [3.5, *slow(1.0, 2.0)])
 def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatch):
     """What is trained has it, however it is written, and a word on how much of it that is."""
     monkeypatch.setattr(

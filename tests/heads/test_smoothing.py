@@ -34,7 +34,7 @@ def test_values_and_gradients_are_the_formula(name, float64, random):
     weights = jnp.array([1.0, 0.5, 2.0])
     numbers = head.label_smoothing, Z_LOSS if head.bias else 0
     np.testing.assert_allclose(
-        head.loss(params, {}, hidden, targets),
+        jax.jit(head.loss)(params, {}, hidden, targets),
         formula(head, params, hidden, targets, *numbers),
         rtol=1e-12,
     )
@@ -47,7 +47,7 @@ def test_values_and_gradients_are_the_formula(name, float64, random):
         return head.weighted_loss(params, {}, hidden, targets, weights)
 
     arrays = {**params, "hidden": hidden}
-    value, (of_params, of_hidden) = jax.value_and_grad(loss, (0, 1))(params, hidden)
+    value, (of_params, of_hidden) = jax.jit(jax.value_and_grad(loss, (0, 1)))(params, hidden)
     np.testing.assert_allclose(value, weighted(arrays), rtol=1e-12)
     expected = references.finite_differences(weighted, arrays)
     np.testing.assert_allclose(of_hidden, expected["hidden"], rtol=1e-6, atol=1e-7)

@@ -9,6 +9,7 @@ import pytest
 
 from tests import examples
 from tests.heads import head_references
+from tests.marks import slow
 from zoo.base.arrays import sharded_functions
 from zoo.heads import (
     AdaptiveSoftmax,
@@ -88,8 +89,12 @@ FORMS = {
 }
 
 
+# Each has what one of the others has as well.
+ALIKE = ("self-normalised, of words", "mixture, of tokens", "log-linear, sparse scores")
+
+
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [*[name for name in FORMS if name not in ALIKE], *slow(*ALIKE)])
 def test_it_is_the_loss(name, monkeypatch):
     form, random = FORMS[name], np.random.default_rng(8)
     for module, constant, value in form.settings:

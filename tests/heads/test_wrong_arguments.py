@@ -10,6 +10,7 @@ import pytest
 
 from tests import examples
 from tests.heads import test_argument_checks
+from tests.marks import slow
 from zoo import heads, priors
 from zoo.data import with_background
 from zoo.lexicon import Lexicon, with_features
@@ -21,6 +22,10 @@ HEADS = test_argument_checks.HEADS | {
     "tied log-linear": heads.LogLinear(tied=True),
     "background": NGRAM,
 }
+# Most arguments are checked in one place for all heads: these have tables, letters, noise, words of
+# another lexicon and a background of their own.
+FEW = ("softmax", "adaptive", "corrected letters", "NCE", "spread unknown", "background")
+NAMES = [*FEW, *slow(*sorted(HEADS.keys() - {*FEW}))]
 OTHER = with_features(examples.plain_lexicon(7), [{"a": 1.0}, {"b": 1.0}] + [{}] * 5)
 OBJECTS = np.array([object()] * TOKENS)
 # {argument: {what is wrong: what is given}}.
@@ -122,7 +127,7 @@ def refused(name, method, without=(), **wrong):
 
 
 @pytest.mark.parametrize("argument", WRONG)
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_wrong_is_named(name, argument):
     _, given = arguments(name)
     for what, value in WRONG[argument].items():
@@ -132,13 +137,13 @@ def test_what_is_wrong_is_named(name, argument):
         assert named in message or "tables" in message, (what, message)
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_states_of_another_size_are_refused(name):
     for size in (1, SIZE + 2):
         assert "hidden" in refused(name, "weighted_loss", hidden=jnp.ones((TOKENS, size)))
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_key_is_named(name):
     others = "targets", "token_weights"
     methods = {"sample": others} | ({"weighted_loss": ()} if HEADS[name].loss_draws else {})
@@ -148,7 +153,7 @@ def test_what_is_no_key_is_named(name):
     assert "key is None: give a key, such as" in refused(name, "sample", others, key=None)
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_contexts_are_for_heads_with_a_background(name):
     if HEADS[name].background is None:
         context = jnp.zeros(TOKENS, int)
@@ -180,7 +185,7 @@ def test_tables_that_were_cast_are_named(name):
     assert "give whole numbers" in refused(name, "weighted_loss", tables=tables)
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_not_there_is_named(name):
     head, given = arguments(name)
     for group in ("params", "tables"):
@@ -199,7 +204,7 @@ def read(head, table):
     return table in {path.partition("/")[0] for path in (*shapes.tables, *shapes.loss_tables)}
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_lexicons_sizes_and_keys_of_init(name):
     head, key = HEADS[name], jax.random.key(0)
     for lexicon in (["a", "b"], None, 13):

@@ -26,7 +26,7 @@ HEADS = {
 }
 
 
-def main():
+def main(names):
     page = {"__name__": "axis_rules"}
     (program,) = (
         block
@@ -36,7 +36,8 @@ def main():
     exec(program, page)
     size = 95
     results = {}
-    for name, head in HEADS.items():
+    for name in names:
+        head = HEADS[name]
         words = size + (name != "adaptive")  # 31 frequent words and one cluster; 64 in the tail
         lexicon = Lexicon(tuple(map(str, range(words))), np.arange(words, 0, -1))
         lexicon = with_priors(
@@ -70,9 +71,10 @@ def alone(head, lexicon, hidden, targets, weights):
     variables = linen.Head(head, lexicon).init(jax.random.key(0), hidden)
     params, tables, optimizer = variables["params"], head.tables(lexicon), optax.adam(0.1)
     state, losses = optimizer.init(params), []
+    gradient = jax.jit(jax.value_and_grad(head.weighted_loss))
     for _ in range(3):
         arguments = tables, hidden, targets, weights
-        value, gradients = jax.value_and_grad(head.weighted_loss)(params, *arguments)
+        value, gradients = gradient(params, *arguments)
         updates, state = optimizer.update(gradients, state)
         params = optax.apply_updates(params, updates)
         losses.append(float(value))
@@ -92,4 +94,4 @@ def of_nanodo(head, lexicon, hidden):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -46,7 +46,8 @@ CORES = {
 # For their layers, and for their kind, others stand: these take part among the slow tests.
 SLOW = {
     *("lstm of three layers", "gru of two layers", "5-grams of two layers"),
-    *("bidirectional trigrams", "lstm with dropped weights"),
+    *("bidirectional trigrams", "lstm with dropped weights", "lstm with another last layer"),
+    *("elman of two layers", "elman with a last rate", "gru of the last words"),
 }
 OF_THE_PAGE = {"minimal gru of the page": core_of_the_page()}
 CAUSAL = {name: core for name, core in {**CORES, **OF_THE_PAGE}.items() if core.causal}

@@ -35,8 +35,10 @@ def assert_trees_close(found, expected, **tolerances):
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("skip", [False, True], ids=["", "skip"])
-@pytest.mark.parametrize(("layers", "last_size"), [(1, 0), (3, 0), (3, 3)])
+@pytest.mark.parametrize(
+    ("layers", "last_size", "skip"),
+    [(1, 0, False), (3, 3, True)] + slow((1, 0, True), (3, 0, False), (3, 0, True), (3, 3, False)),
+)
 @pytest.mark.parametrize("name", LAYERS)
 def test_values_are_those_of_a_loop(random, name, layers, last_size, skip):
     make, layer = LAYERS[name]

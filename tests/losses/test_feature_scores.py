@@ -1,5 +1,6 @@
 """The log-linear head with rich features, in each of its forms, against the dense formula."""
 
+import functools
 import logging
 
 import jax
@@ -94,17 +95,23 @@ def test_a_form_that_cannot_be_is_refused(fields, error):
         LogLinear(**fields)
 
 
-# Sums are tested with identities of most words beside the letters.
 @pytest.fixture(params=[Form.PRODUCT, Form.SPARSE_SUMS, Form.DENSE_SUMS], ids=lambda f: f.name)
-def case(request, random, float64):
+def case(request, float64):
+    return problem(request.param)
+
+
+@functools.cache
+def problem(form):
+    """Sums are tested with identities of most words beside the letters."""
+    random = np.random.default_rng(7)
     lexicon, features, background = spelled_lexicon(random)
-    if request.param is not Form.PRODUCT:
+    if form is not Form.PRODUCT:
         for word, of_word in enumerate(features[:-9]):
             of_word.update({f"Word:{word}": 0.5 + word % 3} if word not in (5, 9) else {})
         features[7], features[-1] = {}, {f"own {n}": 0.3 * n for n in range(1, 9)}
         lexicon = with_features(examples.plain_lexicon(WORDS), features, background)
     # A cached property: what the estimate would have chosen is not asked.
-    lexicon.__dict__["signature_form"] = request.param
+    lexicon.__dict__["signature_form"] = form
     phi = references.feature_matrix(features, lexicon.feature_names)
     params = {
         "weights": jnp.asarray(0.3 * random.normal(size=(phi.shape[1], SIZE))),
@@ -148,12 +155,17 @@ def test_values_are_those_of_the_dense_formula(case):
     lexicon, _, params, hidden, targets, log_probs = case
     head = LogLinear()
     tables = head.tables(lexicon)
-    found = jax.jit(head.log_probs)(params, tables, hidden)
+
+    @jax.jit
+    def evaluate(params, tables, hidden):
+        given = params, tables, hidden
+        exact = head.log_prob_and_log_z(*given, targets)
+        return head.log_probs(*given), *exact, head.loss(*given, targets)
+
+    found, log_prob, log_z, loss = evaluate(params, tables, hidden)
     np.testing.assert_allclose(found.reshape(-1, WORDS), log_probs, rtol=1e-6, atol=1e-6)
     expected = log_probs[np.arange(69), targets.ravel()].reshape(3, 23)
-    log_prob, log_z = jax.jit(head.log_prob_and_log_z)(params, tables, hidden, targets)
     np.testing.assert_allclose(log_prob, expected, rtol=1e-6, atol=1e-6)
-    loss = jax.jit(head.loss)(params, tables, hidden, targets)
     np.testing.assert_allclose(loss, -expected, rtol=1e-6, atol=1e-6)
     assert log_z.shape == (3, 23)
 
@@ -171,9 +183,12 @@ def test_gradients_are_expected_minus_observed_features(case, form):
             return jnp.sum(token_weights * head.loss(params, tables, hidden, targets))
         return head.weighted_loss(params, tables, hidden, targets, token_weights)
 
-    function = jax.jit(jax.value_and_grad(summed, argnums=(0, 2)))
-    value, (of_params, of_hidden) = function(params, head.tables(lexicon), hidden)
-    without_gradient = jax.jit(summed)(params, head.tables(lexicon), hidden)
+    @jax.jit
+    def evaluate(*arrays):
+        return jax.value_and_grad(summed, argnums=(0, 2))(*arrays), summed(*arrays)
+
+    results, without_gradient = evaluate(params, head.tables(lexicon), hidden)
+    value, (of_params, of_hidden) = results
     assert value == pytest.approx(float(without_gradient), rel=1e-10)
     target_words = np.ravel(targets)
     assert value == pytest.approx(-weights @ log_probs[np.arange(69), target_words], rel=1e-6)
@@ -200,7 +215,8 @@ def test_sums_of_all_signatures(case, random):
     lexicon, phi, *_ = case
     vectors = random.normal(size=(phi.shape[1], 3))
     tables = feature_signatures.tables(lexicon)
-    found = feature_signatures.sum_features(tables, jnp.asarray(vectors))[tables["signature"]]
+    sums = jax.jit(feature_signatures.sum_features)(tables, jnp.asarray(vectors))
+    found = sums[tables["signature"]]
     np.testing.assert_allclose(found, phi @ vectors, rtol=1e-9, atol=1e-9)
 
 

@@ -38,6 +38,6 @@ def test_sum_and_gradients(random, number, longest):
     arguments = params, others, weights
     np.testing.assert_allclose(jax.jit(by_length)(*arguments), expected, rtol=1e-11, atol=1e-11)
     found = jax.jit(jax.value_and_grad(by_length, argnums=(0, 1, 2)))(*arguments)
-    wanted = jax.value_and_grad(whole, argnums=(0, 1, 2))(*arguments)
+    wanted = jax.jit(jax.value_and_grad(whole, argnums=(0, 1, 2)))(*arguments)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11)

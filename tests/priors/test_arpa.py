@@ -1,6 +1,7 @@
 """ARPA files against scores computed by hand."""
 
 import dataclasses
+import functools
 import gzip
 import re
 
@@ -86,15 +87,20 @@ def tables(tmp_path_factory):
     return background, tables_of(background)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def last_word(background, tables, before, word):
+    """log p of a word after others, and of every word."""
+    last = contexts_after(background, tables, before)[:, -1]
+    return background.log_prob(tables, last, word), background.log_probs(tables, last)
+
+
 @pytest.mark.parametrize(("words", "log10"), SCORES)
 def test_scores_by_hand(tables, words, log10):
     background, tables = tables
     *before, word = (LEXICON.ids[word] for word in words.split())
-    last = contexts_after(background, tables, [before])[:, -1]
-    found = background.log_prob(tables, last, jnp.asarray([word]))
-    np.testing.assert_allclose(found, [log10 * np.log(10)], rtol=1e-5)
-    found = background.log_probs(tables, last)[0, word]
-    np.testing.assert_allclose(found, log10 * np.log(10), rtol=1e-5)
+    log_prob, log_probs = last_word(background, tables, jnp.asarray([before]), jnp.asarray([word]))
+    np.testing.assert_allclose(log_prob, [log10 * np.log(10)], rtol=1e-5)
+    np.testing.assert_allclose(log_probs[0, word], log10 * np.log(10), rtol=1e-5)
 
 
 BAD = {

@@ -45,6 +45,7 @@ def test_no_text_is_tuned_on_and_judged(data):
     assert parts["half"].texts == [WRONG[2], RIGHT[2], RIGHT[6], WRONG[6]]
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_the_references(data, monkeypatch):
     folder = data / "texts"
     chinese_lists.texts(folder)

@@ -26,6 +26,7 @@ def test_power_is_the_share_of_drawn_groups_that_are_told_apart():
     assert power.power(-9.6, (7.7, 1.3), 5) == power.power(9.6, (1.3, 7.7), 5)
 
 
+@pytest.mark.slow
 def test_differences_that_are_not_there_are_found_by_chance_alone():
     assert power.power(0, (1, 3), 7) == pytest.approx(0.05)
     assert power.runs_needed(1e-6, (1, 1)) is None

@@ -71,6 +71,7 @@ def test_a_difference_by_hand():
     assert translation_lists.difference(WordErrorRate(), one, one)[::3] == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
     texts(tmp_path, monkeypatch)
     folder = lists(tmp_path / "lists")

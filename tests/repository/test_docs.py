@@ -158,6 +158,7 @@ def test_the_page_of_runs_trains_beside_wandb(monkeypatch):
     assert calls == [{"project": "zoo", "sync_tensorboard": True}, "runs/softmax", "finished"]
 
 
+@pytest.mark.slow
 def test_the_losses_of_the_page_are_computed():
     names = {}
     for snippet in snippets("losses.md"):
@@ -179,6 +180,7 @@ def test_unknown_words_of_the_page_are_put_in():
     assert names["translation"] == names["target"]
 
 
+@pytest.mark.slow
 def test_a_step_function_is_decoded():
     names = {}
     for snippet in snippets("decoding.md"):

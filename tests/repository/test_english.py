@@ -1,16 +1,26 @@
 """Docstrings, messages and documents keep to the English that `english` counts."""
 
+import functools
+
 import pytest
 
 from tests.repository import english
 
-CODE = [text for path in english.code_files() for text in english.of_code(path)]
-DOCUMENTS = [text for path in english.documents() for text in english.of_document(path)]
+
+@functools.cache
+def code():
+    return [text for path in english.code_files() for text in english.of_code(path)]
+
+
+@functools.cache
+def documents():
+    return [text for path in english.documents() for text in english.of_document(path)]
 
 
 @pytest.mark.parametrize("pattern", english.PATTERNS)
-@pytest.mark.parametrize("texts", [CODE, DOCUMENTS], ids=["code", "documents"])
-def test_habits_are_as_rare_as_in_optax(pattern, texts):
+@pytest.mark.parametrize("read", [code, documents], ids=["code", "documents"])
+def test_habits_are_as_rare_as_in_optax(pattern, read):
+    texts = read()
     uses = english.found(texts, pattern)
     count = sum(english.words(text.text) for text in texts)
     assert len(uses) <= english.PATTERNS[pattern] * count / 1000, uses

@@ -1,6 +1,7 @@
 """What is installed: by `pip install .` what runs, by `make` what tests as well."""
 
 import ast
+import functools
 import importlib
 import importlib.metadata
 import os
@@ -98,6 +99,9 @@ def test_setup_alone_names_the_files_of_packages():
     assert "package-data" not in options
 
 
+distributions = functools.cache(importlib.metadata.packages_distributions)
+
+
 def packages_of(folder):
     """The packages whose modules the files of a folder import."""
     modules = set()
@@ -107,7 +111,7 @@ def packages_of(folder):
                 modules |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 modules.add(node.module.partition(".")[0])
-    packages = importlib.metadata.packages_distributions()
+    packages = distributions()
     return {
         name.lower().replace("_", "-")
         for module in modules - set(sys.stdlib_module_names) - {"zoo"}

@@ -37,6 +37,8 @@ SLOW = {
     *("GRU", "Grammar", "LetterNoise", "Mert", "Mira", "NCE", "SampledLogLinear", "average"),
     *("AdaptiveSoftmax", "BeamSearch", "Bidirectional", "BlackOut", "HierarchicalSoftmax"),
     *("KneserNey", "KnowledgeBase", "MixtureOfContexts", "NGram", "draw"),
+    *("Cosine", "Elman", "HuffmanSoftmax", "ImportanceSampling", "LastWords", "Luong"),
+    *("MixtureOfSoftmaxes", "PrefixWords", "RecentWords", "Sampling", "WithCache", "WithExpert"),
 }
 
 

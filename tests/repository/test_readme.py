@@ -49,6 +49,7 @@ def test_configs_are_experiments():
         assert isinstance(namespace["get_config"](), Experiment)
 
 
+@pytest.mark.slow
 def test_the_head_scores_and_fits_a_flax_module(snippets):
     namespace = {}
     exec(snippets[0], namespace)

@@ -123,14 +123,15 @@ def test_the_number_of_words_is_checked(texts, mirror, tmp_path):
 @pytest.mark.parametrize("where", ["there", "plain", "archive", "hub"])
 def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monkeypatch):
     line = b"seven words of a line, and more\n"
-    content = line * 2**18  # 8 MiB
-    known = {"sha256": hashlib.sha256(content).hexdigest(), "tokens": 8 * 2**18}
+    content = line * 2**16  # 2 MiB
+    known = {"sha256": hashlib.sha256(content).hexdigest(), "tokens": 8 * 2**16}
     plain, inner = (
         corpus._replace(files=(corpus.files[0]._replace(**known),)) for corpus in texts.values()
     )
     corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
     monkeypatch.setattr(fetch, "CORPORA", corpora)
-    lines = ({"text": line.decode()} for _ in range(2**18))
+    monkeypatch.setattr(fetch, "_PIECE", 2**16)
+    lines = ({"text": line.decode()} for _ in range(2**16))
     monkeypatch.setattr(table_rows, "hub", lambda path: lambda columns: lines)
     mirror("a.org/plays/input.txt", content)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))

@@ -10,6 +10,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from tests import examples
 from tests.heads.test_contract import HEADS
+from tests.marks import slow
 from zoo import heads, priors
 from zoo.base.arrays.sharded_functions import named
 from zoo.heads import on_mesh
@@ -99,7 +100,7 @@ def test_what_divides_is_cut_and_the_rest_is_named(words, size, model, cut, not_
 
     step = jax.jit(jax.value_and_grad(loss), in_shardings=(layout.shardings, of_tokens, of_tokens))
     value, gradient = step(params, hidden, targets)
-    expected, whole = jax.value_and_grad(loss)(params, hidden, targets)
+    expected, whole = jax.jit(jax.value_and_grad(loss))(params, hidden, targets)
     np.testing.assert_allclose(value, expected, rtol=1e-6)
     for found, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(whole), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
@@ -121,12 +122,12 @@ def test_features_and_heads_within_heads_are_laid_out(lexicon):
     assert (shardings["weights"].spec, others) == (PartitionSpec(), ())
 
 
-@pytest.mark.parametrize("name", ["softmax", "adaptive", "mixture", "corrected letters"])
+@pytest.mark.parametrize("name", ["softmax", "corrected letters", *slow("adaptive", "mixture")])
 def test_all_tables_are_cut_along_hidden_states_and_vectors(name, lexicon):
     """The layout of fully sharded training, by rules as frameworks have them."""
     head, mesh = HEADS[name].head, jax.make_mesh((2,), ("fsdp",), axis_types=(AxisType.Auto,))
     rules = {"hidden": "fsdp", "vector": "fsdp"}
-    params = head.init(jax.random.key(0), 8, lexicon)
+    params = jax.jit(lambda key: head.init(key, 8, lexicon))(jax.random.key(0))
     shardings = jax.tree.map(
         lambda names: NamedSharding(mesh, PartitionSpec(*map(rules.get, names))),
         head.partition(lexicon),
@@ -145,7 +146,7 @@ def test_all_tables_are_cut_along_hidden_states_and_vectors(name, lexicon):
     step = jax.jit(jax.value_and_grad(loss), out_shardings=(None, shardings))
     placed = jax.device_put((hidden, targets), of_tokens)
     value, gradient = step(jax.device_put(params, shardings), *placed)
-    expected, whole = jax.value_and_grad(loss)(params, hidden, targets)
+    expected, whole = jax.jit(jax.value_and_grad(loss))(params, hidden, targets)
     np.testing.assert_allclose(value, expected, rtol=1e-6)
     for found, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(whole), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)

@@ -83,7 +83,7 @@ def test_after_an_error_nothing_more_is_said():
 
         def main():
             atexit.register(fail)
-            threading.Thread(target=time.sleep, args=(60,)).start()  # nobody waits for it
+            threading.Thread(target=time.sleep, args=(3600,)).start()  # nobody waits for it
             writer = threading.Thread(target=fail)
             writer.start()
             writer.join()
@@ -92,7 +92,7 @@ def test_after_an_error_nothing_more_is_said():
 
         cli.leave(cli.run(main))
         """,
-        timeout=50,
+        timeout=600,
     )
     assert finished.returncode == 2
     assert finished.stdout == "begun\n"

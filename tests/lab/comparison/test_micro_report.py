@@ -9,6 +9,7 @@ import jax
 import pytest
 
 from tests.lab.training import small
+from tests.marks import slow
 from tests.repository.test_configs import LEMMAS
 from zoo import configuration
 from zoo.cores import LSTM
@@ -103,7 +104,7 @@ def test_the_figures_stand_beside_the_language_and_are_kept(report, tmp_path):
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 
-@pytest.mark.parametrize("without", ["a", "ab"])
+@pytest.mark.parametrize("without", ["a", *slow("ab")])
 def test_exports_have_no_learning_curves(report, tmp_path, said, without):
     _, files, runs = report((), ("training.seed=1",))
     for file in files:

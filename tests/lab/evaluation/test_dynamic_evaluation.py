@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.cores import LSTM
 from zoo.data.encoded_text import EncodedText
 from zoo.embeddings import Lookup
@@ -90,7 +91,7 @@ def gradients(arrays, params, state, carry, changed=None):
     [
         DynamicEvaluation("sgd", rate=0.8, decay=0.1),
         DynamicEvaluation("rms", rate=0.05, decay=0.3, epsilon=0.01),
-        DynamicEvaluation("rms", rate=0.05, decay=0.0, epsilon=0.01),
+        *slow(DynamicEvaluation("rms", rate=0.05, decay=0.0, epsilon=0.01)),
     ],
 )
 def test_scores_are_those_of_the_published_rules(problem, state, settings):

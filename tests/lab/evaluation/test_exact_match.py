@@ -240,12 +240,20 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     assert [run.lexicon.words[word] for word in log_probs[0].argmax(-1)] == [*words, "</s>"]
 
 
+TURNED = SequenceToSequence(Lookup(8), LSTM(9), LogLinear(), order="target_reversed")
+
+
+@pytest.mark.slow
 def test_a_grammar_does_not_read_what_is_said_backwards(workdir):
     run = Run.load(workdir)
-    turned = SequenceToSequence(Lookup(8), LSTM(9), LogLinear(), order="target_reversed")
-    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, model=turned))
-    grammar = str(workdir.parent / "forms.grammar")
+    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, model=TURNED))
     with pytest.raises(UserError, match="a grammar reads from the first"):
-        run.constrained(grammar)
+        run.constrained(str(workdir.parent / "forms.grammar"))
+
+
+def test_a_background_of_a_grammar_does_not_either(tmp_path):
+    (tmp_path / "forms.grammar").write_text(GRAMMAR, encoding="utf-8")
     with pytest.raises(UserError, match="background reads from the first"):
-        dataclasses.replace(turned, head=LogLinear(background=Grammar(grammar)))
+        dataclasses.replace(
+            TURNED, head=LogLinear(background=Grammar(str(tmp_path / "forms.grammar")))
+        )

@@ -22,7 +22,7 @@ import pathlib, sys, time
 from zoo.lab.runs.location import Ownership
 with Ownership(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

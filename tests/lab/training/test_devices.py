@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.lab.training import recipes, small
+from tests.marks import slow
 from zoo.lab.training.devices import Devices, PmapDevices
 from zoo.lab.training.step import TrainState
 from zoo.optimizers import SGD
@@ -46,10 +47,7 @@ SLOW = [
 
 @pytest.mark.parametrize(
     ("kind", "counts", "settings"),
-    [
-        ("softmax", (4,), FEW | {"state": "sentences"}),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
-    ],
+    slow(("softmax", (4,), FEW | {"state": "sentences"}), *SLOW),
 )
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, kind, counts, settings):
     tolerance = {name: settings[name] for name in ("rtol", "atol") if name in settings}

@@ -192,7 +192,7 @@ def test_a_terminal_that_is_closed_loses_nothing(whole, tmp_path):
             os.read(terminal, 1 << 16)  # a terminal that nobody reads stops who writes to it
         time.sleep(0.002)
     os.close(terminal)
-    assert process.wait(timeout=60) == 128 + signal.SIGHUP
+    assert process.wait(timeout=600) == 128 + signal.SIGHUP
     assert newest_step(workdir) % 7  # of the moment, not of checkpoint_every
     finish(command(workdir))
     assert_same_end(whole, end_of(workdir))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.lab.training import small
+from tests.marks import slow
 from zoo.base.arrays.sharded_functions import path_name
 from zoo.lab.training import average
 from zoo.lab.training.updates import RowGradient, SparseGradients
@@ -78,7 +79,7 @@ def test_a_factor_of_one_changes_no_bit(tmp_path):
     jax.tree.map(np.testing.assert_array_equal, plain, one)
 
 
-@pytest.mark.parametrize("optimizer", [SGD(0.5), Adagrad(0.5), Adam(0.5)])
+@pytest.mark.parametrize("optimizer", [SGD(0.5), *slow(Adagrad(0.5), Adam(0.5))])
 def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
     ends = []
     for rates in ((), (("embedding", 2.0), ("core/0", 3.0), ("head/bias", 4.0))):

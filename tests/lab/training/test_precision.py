@@ -8,6 +8,7 @@ import pytest
 from tests import examples
 from tests.heads.test_contract import HEADS
 from tests.lab.training import small
+from tests.marks import slow
 from zoo import heads
 from zoo.base.arrays import products
 from zoo.base.arrays.row_lookup import Watched
@@ -36,7 +37,10 @@ def test_matrices_are_rounded_and_vectors_are_not():
     assert [[*ids] for ids in watched.ids] == [[2, 0]]
 
 
-@pytest.mark.parametrize("name", HEADS)
+FEW = ("softmax", "log-linear", "adaptive", "mixture", "NCE")
+
+
+@pytest.mark.parametrize("name", [*FEW, *slow(*(name for name in HEADS if name not in FEW))])
 def test_every_head_adds_up_in_float32(name):
     """By the types of what it gives: states are bfloat16, losses and log Z float32."""
     head, lexicon = HEADS[name].head, examples.lexicon()

@@ -73,10 +73,10 @@ STOPS = {
     "pairs": ((0, 1), (1, 2)),
     "digits": ((0, 1), (1, 0), (1, 3)),
 }
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in STOPS if name != "softmax"]
 
 
-@pytest.mark.parametrize("kind", ["softmax", *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STOPS)
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, kind):
     recipe = recipes.recipe(kind, **OFTEN)
     whole = small.trainer(recipe, tmp_path / "whole")
