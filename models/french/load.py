@@ -133,7 +133,7 @@ class Exported(Words):
         """Reads export.json; raises ValueError if its digest is wrong."""
         file = self._folder / "export.json"
         try:
-            record = json.loads(file.read_text(encoding="utf-8"))
+            record = json.loads(_content(file).decode())
         except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
         digest = record.pop("digest", None) if isinstance(record, dict) else None
@@ -145,7 +145,7 @@ class Exported(Words):
         """Reads a file of the folder; raises ValueError if its digest is wrong."""
         file = self._folder / name
         try:
-            content = file.read_bytes()
+            content = _content(file)
         except OSError as error:
             raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
         if (self.record.get("sha256") or {}).get(name) != _sha256(content):
@@ -333,6 +333,13 @@ def _power_of_two(least: int) -> int:
 def _powers_of_two(most: int) -> list[int]:
     """Returns the powers of two from 1 to the smallest that is at least `most`."""
     return [1 << power for power in range(_power_of_two(most).bit_length())]
+
+
+def _content(file: pathlib.Path) -> bytes:
+    """Reads a file; OSError for a pipe or device, on which it would wait for ever."""
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise OSError(f"{file.name} is not a regular file")
+    return file.read_bytes()
 
 
 def _sha256(content: bytes) -> str:

@@ -178,7 +178,7 @@ def test_a_run_is_judged_in_words(run):
     other = {**record, "lexicon": {**record["lexicon"], "words": "others"}}
     results.check_comparable(record, other, ("one", "other"))
     total = record["tokens"] * record["figures"]["log_perplexity"]
-    raw = run._scores(scored.corpus)[1].log_prob
+    raw = run._scores(scored.corpus, one_row=False)[1].log_prob
     assert math.isclose(total, -raw.sum(dtype=np.float64), rel_tol=1e-5)
     of_pieces = record["figures"]["per_subword"]
     assert of_pieces["tokens"] == len(pieces.words) and math.isclose(
