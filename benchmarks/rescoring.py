@@ -25,11 +25,10 @@ from zoo.data.batches import Batches
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lab.commands import program
-from zoo.lab.evaluation import perplexity, sentence_scores
+from zoo.lab.evaluation import nbest, perplexity, sentence_scores
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.sources import nbest
 
 BOUNDARY, UNKNOWN, SIZE, ROWS = "</s>", "<unk>", 256, 32
 

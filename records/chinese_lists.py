@@ -20,9 +20,9 @@ from records.translation_lists import METHODS, NONE, TUNED, UNTUNED
 from zoo.errors import UserError
 from zoo.lab.commands import program
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.nbest import read_lists
 from zoo.lab.rescoring.bleu_chrf_wer import Bleu, ChrF
 from zoo.sources import files
-from zoo.sources.nbest import read_lists
 
 FILE = FOLDER / "chinese_lists.json"
 LISTS, REFERENCES = "nbest_en_zh/devset1_2.en0.b.nbest", "nbest_en_zh/devset1_2.zh.b"

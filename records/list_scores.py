@@ -29,9 +29,9 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lab.commands import program
 from zoo.lab.evaluation import translation_quality
+from zoo.lab.evaluation.nbest import NBestList, read_lists
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import Bleu, Lists, tune
-from zoo.sources.nbest import NBestList, read_lists
 
 STATISTICS = FOLDER / "captions_sentences.npz"
 WEIGHTS = FOLDER / "captions_lists.json"

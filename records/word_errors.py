@@ -17,9 +17,9 @@ import tempfile
 from records.cells import FOLDER, provenance
 from zoo import __main__ as zoo
 from zoo.lab.commands import program
+from zoo.lab.evaluation.nbest import read_lists, read_references
 from zoo.lab.evaluation.run import short_names
 from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
-from zoo.sources.nbest import read_lists, read_references
 
 FILE = FOLDER / "speech_lists.json"
 TUNED, TEST = "speech/dev", "speech/test"

@@ -1,8 +1,8 @@
 """The sentences of a file and their scores, as `python -m zoo score` reads and computes them."""
 
 from zoo.lab.evaluation import score_stream, sentence_scores
+from zoo.lab.evaluation.evaluation_texts import Reading
 from zoo.lab.evaluation.sentence_scores import PLAIN, Sentences, SentenceScores
-from zoo.sources.evaluation_texts import Reading
 
 
 def read(path: str, reading: Reading = PLAIN, **form) -> Sentences:

@@ -11,9 +11,9 @@ from tests.lab.training.test_translation import MODEL, experiment
 from zoo.data.batches import source_batch
 from zoo.decoding import force, steps
 from zoo.errors import UserError
+from zoo.lab.evaluation import nbest
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import Bleu
-from zoo.sources import nbest
 
 
 def test_the_mean_of_models_by_hand():

@@ -20,11 +20,11 @@ import pytest
 
 from zoo.data import Characters, Conllu, Pairs, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.lab.evaluation import minimal_pairs
+from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest
 from zoo.lab.papers import Overnight, Realisations
 from zoo.lab.rescoring import lattices, reranking
 from zoo.priors import arpa, grammar_rules
-from zoo.sources import evaluation_texts, files, moses, nbest, text
+from zoo.sources import files, moses, text
 
 TIMES = 16
 # The largest powers of the size with which memory and time may grow; 1 is proportional.

@@ -9,13 +9,13 @@ import pytest
 
 from zoo import priors
 from zoo.lab.commands import translate
-from zoo.lab.evaluation import minimal_pairs
+from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest
 from zoo.lab.evaluation.run import listed_words
 from zoo.lab.papers import Realisations
 from zoo.lab.rescoring import lattices
 from zoo.lexicon import Lexicon
 from zoo.priors import arpa, grammar_rules
-from zoo.sources import conllu, evaluation_texts, files, nbest, pairs, table_rows, text
+from zoo.sources import conllu, files, pairs, table_rows, text
 from zoo.sources.pairs import Pairs, Prefixed, RawPairs
 from zoo.sources.text import RawText, Text
 
@@ -35,7 +35,7 @@ READERS = {
     "pieces": lambda path: [*files.lines_in(files.find(path))],
     "characters": lambda path: text.lines_of(files.read_text(files.find(path))),
     "pairs": lambda path: Pairs((path, path), (path, path)).read("train").sentences,
-    "n-best lists": lambda path: [*nbest.lines_of(path)],
+    "n-best lists": lambda path: [*nbest.read_lines(path)],
 }
 
 
@@ -58,7 +58,7 @@ def of_string(path):
     """Sentences of the text that `zoo.load(DIR).surprisal` takes, or such a one."""
     with open(path, newline="", encoding="utf-8") as file:
         text = files.with_line_feeds(file.read())
-    return evaluation_texts.of_text(text, path, evaluation_texts.Reading()).sentences
+    return evaluation_texts.from_text(text, path, evaluation_texts.Reading()).sentences
 
 
 def of_standard_input(path):

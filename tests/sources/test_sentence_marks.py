@@ -9,9 +9,9 @@ import pytest
 
 from zoo.data import AsPairs, Characters, Pairs, Prefixed, RawPairs, RawText, Text, Vocabulary
 from zoo.errors import UserError
-from zoo.lab.evaluation import minimal_pairs, translators
-from zoo.sources import evaluation_texts, files, mapped_text, nbest
-from zoo.sources.evaluation_texts import Reading
+from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest, translators
+from zoo.lab.evaluation.evaluation_texts import Reading
+from zoo.sources import files, mapped_text
 
 LINES = ("the cat sat .", "a dog barked .", "", "the dog sat on a cat .")
 SENTENCES = [line.split() for line in LINES if line]

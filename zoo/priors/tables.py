@@ -11,7 +11,6 @@ from zoo.base.trust import permissions, user_modules
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files, table_rows
-from zoo.sources.nbest import number_of
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +150,7 @@ class WordTable(_OfFile):
         if cell in _NOTHING:
             return
         if column in self.numbers:
-            value = number_of(cell, where, f"the column {column!r}")
+            value = files.parse_number(cell, where, f"the column {column!r}")
             if features.setdefault(column, value) != value:
                 raise UserError(
                     f"{where}: {column!r} is {value} here, and {features[column]} on an earlier "
@@ -206,7 +205,7 @@ class WordList(_OfFile):
                     "line, perhaps with a tab and a number after it."
                 )
             where = f"{path}, line {number}"
-            amount = number_of(value.strip(), where, "the value") if tab else 1.0
+            amount = files.parse_number(value.strip(), where, "the value") if tab else 1.0
             table[self._key(word)] = {name: amount}
         return table
 

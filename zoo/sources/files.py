@@ -11,6 +11,7 @@ import io
 import itertools
 import logging
 import lzma
+import math
 import os
 import pathlib
 import re
@@ -314,6 +315,23 @@ def _text(content: bytes, path, number: int = 0, before: int = 0) -> str:
             f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}): convert it, "
             "for instance with iconv -f latin1 -t utf-8."
         ) from error
+
+
+_NUMBER = re.compile(r"[0-9eE.+-]+")
+
+
+def parse_number(text: object, location: str, name: str) -> float:
+    """Parses a finite number; otherwise raises UserError naming `location` and `name`."""
+    try:
+        # Refuse Python's own 1_000, digits of other scripts, and all but text and numbers.
+        value = float(str(text)) if _NUMBER.fullmatch(str(text)) else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UserError(
+            f"{location}: {name} is {shortened(str(text), 80)!r}: give a finite number."
+        )
+    return value
 
 
 # -------------------------------------------- text files in folders, and patterns of paths

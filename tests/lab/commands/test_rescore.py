@@ -8,9 +8,9 @@ import pytest
 from zoo import __main__ as commands
 from zoo.errors import UserError
 from zoo.lab.commands import program, rescore
+from zoo.lab.evaluation import nbest
 from zoo.lab.rescoring import model_features
 from zoo.lab.rescoring.reranking import merge_lists
-from zoo.sources import nbest
 
 # The feature "good" is right where the score is wrong; "bad" is the score.
 LISTS = """0 ||| un chat dort . ||| good= 0 bad= 3 ||| 3

@@ -22,11 +22,11 @@ from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.lab.commands import program
 from zoo.lab.evaluation import score_stream, sentence_scores
+from zoo.lab.evaluation.evaluation_texts import Reading
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.models import LanguageModel
 from zoo.sources import table_rows
-from zoo.sources.evaluation_texts import Reading
 
 # A blank line, an unknown word, a sentence twice, capitals; the third has more words than a batch.
 TEXT = "le chat dort\n\n" + "le chien voit " * 12 + "\nLe zèbre dort\nle chat dort\n"

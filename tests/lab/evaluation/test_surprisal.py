@@ -13,10 +13,9 @@ from tests.trained_run import TEST
 from zoo.data import Corpus, Vocabulary
 from zoo.lab.commands import command_table
 from zoo.lab.comparison import page_text
-from zoo.lab.evaluation import best_words, surprisal
+from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
 from zoo.lab.runs import output_files
 from zoo.lexicon import Lexicon
-from zoo.sources import evaluation_texts
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
     corpus, boundary = Corpus("text", [["a", "\t", "\n"]]), Vocabulary(boundary="none")
     text = boundary.encode(corpus, lexicon)
     scores = types.SimpleNamespace(log_prob=np.zeros(3), counted=np.ones(3, bool))
-    rows = written(tmp_path, evaluation_texts.of_corpus(corpus, ""), text, scores, lexicon)
+    rows = written(tmp_path, evaluation_texts.from_corpus(corpus, ""), text, scores, lexicon)
     assert [row["word"] for row in rows] == ["a", "\\t", "\\n"]
     assert [(row["start"], row["end"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "3")]
 

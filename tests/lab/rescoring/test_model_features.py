@@ -11,12 +11,12 @@ import pytest
 from tests import scored_sentences
 from zoo.errors import UserError
 from zoo.lab.commands import rescore
+from zoo.lab.evaluation import nbest
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring.lattices import Lattice, Link
 from zoo.lab.rescoring.model_features import Columns, LatticeFolder, best_parts
 from zoo.lab.rescoring.reranking import Weights
 from zoo.priors.arpa import SentenceScorer
-from zoo.sources import nbest
 
 SENTENCES = ["le chat dort", "", "le zèbre dort", "le chien", "", "les chats"]
 

@@ -1,8 +1,8 @@
 """Lattices in HTK's standard format and in Kaldi's text form, and lattices of n-best lists."""
 
+from zoo.lab.evaluation.nbest import Hypothesis, NBestList
 from zoo.lab.rescoring.lattices import read_lattices
 from zoo.lab.rescoring.model_features import LatticeFolder
-from zoo.sources.nbest import Hypothesis, NBestList
 
 SLF = """VERSION=1.0
 UTTERANCE=u

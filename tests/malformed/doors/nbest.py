@@ -1,8 +1,8 @@
 """N-best lists: files of each form, with costs beside them, merged, and re-ranked by weights."""
 
+from zoo.lab.evaluation import nbest
 from zoo.lab.rescoring import reranking
 from zoo.lab.rescoring.reranking import Weights
-from zoo.sources import nbest
 
 
 def _write(content, folder, name):

@@ -14,7 +14,8 @@ from zoo.base import lazy
 from zoo.errors import UserError, named, printable, shortened
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Inner, Option
-from zoo.lab.evaluation import sentence_scores, significance
+from zoo.lab.evaluation import nbest, sentence_scores, significance
+from zoo.lab.evaluation.nbest import read_references
 from zoo.lab.evaluation.run import short_names
 from zoo.lab.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.lab.rescoring.bleu_chrf_wer import METRICS
@@ -26,8 +27,7 @@ from zoo.lab.rescoring.run_interpolation import Interpolation
 from zoo.lab.rescoring.tune import METHODS
 from zoo.lab.runs import output_files
 from zoo.priors.arpa import SentenceScorer
-from zoo.sources import files, nbest
-from zoo.sources.nbest import read_references
+from zoo.sources import files
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),

@@ -335,7 +335,7 @@ def _draw(translator, one, arguments):
 
 def _lines(number, translations, translator, arguments) -> str:
     """Returns the output of a sentence: a translation, or an n-best list."""
-    from zoo.sources import nbest
+    from zoo.lab.evaluation import nbest
 
     if not arguments.nbest:
         return translator.written(translations[0].words if translations else []) + "\n"

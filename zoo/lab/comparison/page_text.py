@@ -12,12 +12,11 @@ from zoo.data.encoded_text import EncodedText
 from zoo.heads import LogLinear
 from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.html_parts import number, text
-from zoo.lab.evaluation import best_words, surprisal
+from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
 from zoo.lab.evaluation.best_words import BestWords, Contributions
+from zoo.lab.evaluation.evaluation_texts import GivenText
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run, first_test
-from zoo.sources import evaluation_texts
-from zoo.sources.evaluation_texts import GivenText
 
 # Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
 LEVELS = (1, 2, 4, 7, 10)
@@ -253,7 +252,7 @@ def first_sentences(run: Run, given: GivenText, sentences: int) -> GivenText:
     cut = dataclasses.replace(
         cut, features=None, sentences=[sentence[:WORDS] for sentence in cut.sentences]
     )
-    return evaluation_texts.of_corpus(cut, "" if run.lexicon.of_characters else " ")
+    return evaluation_texts.from_corpus(cut, "" if run.lexicon.of_characters else " ")
 
 
 def _features(run, encoded, states):

@@ -8,6 +8,7 @@ from zoo.lab.comparison import comparison, paired, parts, seeds
 from zoo.lab.comparison.comparison import ALL, Comparison, Wanted
 from zoo.lab.evaluation import (
     agreement,
+    evaluation_texts,
     leakage,
     mixtures,
     passport,
@@ -20,7 +21,6 @@ from zoo.lab.evaluation.results import judged_texts, names_of, read_answers
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import check_folders
-from zoo.sources import evaluation_texts
 
 NOT_RANKED = "!"
 

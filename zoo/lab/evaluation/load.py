@@ -19,7 +19,14 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.steps import States
 from zoo.errors import UserError, named
-from zoo.lab.evaluation import agreement, minimal_pairs, passport, scored_texts, sentence_scores
+from zoo.lab.evaluation import (
+    agreement,
+    evaluation_texts,
+    minimal_pairs,
+    passport,
+    scored_texts,
+    sentence_scores,
+)
 from zoo.lab.evaluation import surprisal as word_surprisal
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.perplexity import PRECISION
@@ -27,7 +34,7 @@ from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Restoring, Translator
 from zoo.lab.runs import hub
 from zoo.models import SequenceToSequence
-from zoo.sources import evaluation_texts, files, moses
+from zoo.sources import files, moses
 from zoo.sources import text as texts
 
 # A sentence: its text, or its words.
@@ -151,10 +158,10 @@ class LoadedModel(Loaded):
             if sentence_scores.LINE_BREAK not in self.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
             letters = [[*piece] for piece in texts.pieces(lines)]
-            given = evaluation_texts.of_corpus(Corpus("the text", letters), "")
+            given = evaluation_texts.from_corpus(Corpus("the text", letters), "")
         else:
             name = "the text"
-            given = evaluation_texts.of_string(text, pathlib.Path(name), name, self.reading)
+            given = evaluation_texts.from_string(text, pathlib.Path(name), name, self.reading)
         run = self.for_text(given, state, lines=True)
         scored = run.score_corpus(given.corpus, one_row=True)
         rows = word_surprisal.rows(given, *scored, run.lexicon)

@@ -17,12 +17,12 @@ from zoo.base import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
 from zoo.lab.evaluation import item_scores, passport, sentence_scores, significance
+from zoo.lab.evaluation.evaluation_texts import Reading, known_names
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.sentence_scores import PLAIN, words_of
 from zoo.lexicon import Lexicon
 from zoo.sources import files, table_rows
-from zoo.sources.evaluation_texts import Reading, known_names
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")

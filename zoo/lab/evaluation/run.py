@@ -18,6 +18,7 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache
 from zoo.lab.evaluation import dynamic_evaluation, perplexity, sentence_scores
+from zoo.lab.evaluation import evaluation_texts as texts
 from zoo.lab.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.lab.runs import checksums, seen_texts
 from zoo.lab.runs.seen_texts import SeenTexts
@@ -25,7 +26,6 @@ from zoo.lab.runs.workdir import Workdir, check_folders
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
-from zoo.sources import evaluation_texts as texts
 from zoo.sources import files, moses, table_rows
 
 # Fields of a grammar's background that, beside its rules, determine which words it allows.
@@ -289,8 +289,8 @@ class Run:
     def given(self, path: str) -> texts.GivenText:
         """Reads a file as it was given: plain text, CoNLL-U or a table of items.
 
-        See `zoo.sources.evaluation_texts`. Runs on characters, and on answers to a question or
-        condition, read files of the kind of their data, and so do all runs with files that only
+        See `zoo.lab.evaluation.evaluation_texts`. Runs on characters, and on answers to a question
+        or condition, read files of the kind of their data, and so do all runs with files that only
         `datasets` reads: JSON, CSV, Parquet, folders. Runs on pairs read a table of pairs, or two
         files, "SOURCE,TARGET".
         """
@@ -298,24 +298,24 @@ class Run:
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
             source = Pairs.of_file(path)
         if source.form.plain:
-            if texts.is_one(path, source.form.column):
+            if texts.is_readable(path, source.form.column):
                 return self._read(path, source)
             corpus = texts.table(path, source, self.tokenizer).read("test")
-            return texts.of_corpus(corpus, reading=self._reading(source))
+            return texts.from_corpus(corpus, reading=self._reading(source))
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
         """Reads a split as its file gives it, if it has plain sentences; else as its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
-        if source.form.plain and not raw and texts.is_one(corpus.name, source.form.column):
+        if source.form.plain and not raw and texts.is_readable(corpus.name, source.form.column):
             text = self._read(source.path_of(split), source)
             if text.corpus.sentences == corpus.sentences:
                 return text
         return self._as_given(corpus)
 
     def _as_given(self, corpus):
-        return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
+        return texts.from_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
     def notes(self, sentences: Sequence[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form."""

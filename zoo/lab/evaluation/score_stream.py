@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 
 from zoo.base import lazy
 from zoo.errors import UserError
-from zoo.lab.evaluation import sentence_scores
+from zoo.lab.evaluation import evaluation_texts, sentence_scores
+from zoo.lab.evaluation import nbest as nbest_lists
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.sentence_scores import Sentences
 from zoo.lab.runs import output_files
-from zoo.sources import evaluation_texts, files
-from zoo.sources import nbest as nbest_lists
+from zoo.sources import files
 
 # Lines that are scored together: many enough to fill batches, and few to hold.
 TOGETHER = 8192
@@ -28,7 +28,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
-    elif not evaluation_texts.is_one(path, run.experiment.data.form.column):
+    elif not evaluation_texts.is_readable(path, run.experiment.data.form.column):
         yield Sentences.of(run.given(path))
     else:
         yield from _of_text(run, path)
@@ -41,11 +41,11 @@ def _of_text(run, path):
     lines = files.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]
     beginning = "\n".join(text for _, text in head)
-    kind = evaluation_texts.form_of(files.find(part.path), beginning, form)
+    kind = evaluation_texts.detect_form(files.find(part.path), beginning, form)
     lines = itertools.chain(head, lines)
     if kind != "plain" or part.range != slice(None):
         text = "\n".join(text for _, text in lines)
-        yield Sentences.of(evaluation_texts.of_content(text, path, run.reading, form))
+        yield Sentences.of(evaluation_texts.from_content(text, path, run.reading, form))
         return
     rows = ((None, number, sentence_scores.words_of(text, run.reading)) for number, text in lines)
     yield from _of_rows(rows, False)
@@ -69,7 +69,7 @@ def _apart(rows, path):
     last = None
     for row in rows:
         if row[0] != last and row[0] in seen:
-            raise nbest_lists.comes_again(row[0], path, row[1])
+            raise nbest_lists.repetition_error(row[0], path, row[1])
         last = row[0]
         seen.add(last)
         yield row

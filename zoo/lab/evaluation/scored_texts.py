@@ -12,12 +12,12 @@ import numpy as np
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
+from zoo.lab.evaluation.evaluation_texts import GivenText
 from zoo.lab.evaluation.mixtures import Mixture
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.perplexity import Scores, impossible_words
 from zoo.lab.evaluation.run import Run
 from zoo.lexicon import Lexicon
-from zoo.sources.evaluation_texts import GivenText
 
 
 class Row(NamedTuple):

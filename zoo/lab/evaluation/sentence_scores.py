@@ -2,7 +2,7 @@
 
     log p(w_1 ... w_n </s>) = sum_t log p(w_t | w_<t) + log p(</s> | w_1 ... w_n),
 
-each sentence from the boundary and an empty state. `zoo.sources.nbest` reads n-best lists.
+each sentence from the boundary and an empty state. `zoo.lab.evaluation.nbest` reads n-best lists.
 """
 
 import collections
@@ -21,14 +21,14 @@ from zoo.base.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.lab.evaluation import perplexity
+from zoo.lab.evaluation import evaluation_texts, perplexity
+from zoo.lab.evaluation import nbest as nbest_lists
+from zoo.lab.evaluation.evaluation_texts import GivenText, Reading
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.runs import output_files
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import PrefixTree, prefix_tree
-from zoo.sources import evaluation_texts, files, table_rows
-from zoo.sources import nbest as nbest_lists
-from zoo.sources.evaluation_texts import GivenText, Reading
+from zoo.sources import files, table_rows
 
 PLAIN = Reading()
 LINE_BREAK = "\n"
@@ -116,11 +116,11 @@ def rows(
 ) -> Iterator[tuple[str, int, list[str]]]:
     """Yields (first field or id of the list, line, words) of each line, blank ones too."""
     field = 1 + nbest if column is None else column
-    form, lines = nbest_lists.form_of(
-        nbest_lists.lines_of(path) if nbest else files.read_lines(path)
+    form, lines = nbest_lists.detect_format(
+        nbest_lists.read_lines(path) if nbest else files.read_lines(path)
     )
     if nbest and column is None and form != "fields":
-        _, lists = nbest_lists.lists_of(lines, path, sparse=True)
+        _, lists = nbest_lists.parse_lists(lines, path, sparse=True)
         for one in lists:
             for hypothesis in sorted(one.hypotheses, key=lambda hypothesis: hypothesis.line):
                 yield one.id, hypothesis.line, words_of(hypothesis.text, reading)
@@ -140,8 +140,8 @@ def rows(
 
 
 def words_of(text: str, reading: Reading, marks: bool = False) -> list[str]:
-    """Splits a line into the words that a model reads; see `evaluation_texts.tokens_of`."""
-    tokens = evaluation_texts.tokens_of(text, reading, marks)
+    """Splits a line into the words that a model reads; see `evaluation_texts.tokenize`."""
+    tokens = evaluation_texts.tokenize(text, reading, marks)
     return [word for token in tokens for word in token.words]
 
 
@@ -268,7 +268,7 @@ def check_hypotheses(run):
 def check_lines(sentences: Iterable[str | Sequence[str]]):
     """Raises UserError for sentences that are the content, or the lines, of a file."""
     lines = [one if isinstance(one, str) else "" for one in sentences]
-    kind = evaluation_texts.form_of(pathlib.Path("-"), "\n".join(lines[:1000]))
+    kind = evaluation_texts.detect_form(pathlib.Path("-"), "\n".join(lines[:1000]))
     for number, line in enumerate(lines, 1):
         if "\n" in line.strip() or kind != "plain":
             what = "has several lines" if "\n" in line.strip() else f"is of a {kind}"

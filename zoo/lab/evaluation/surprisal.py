@@ -7,10 +7,10 @@ import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import named
+from zoo.lab.evaluation.evaluation_texts import GivenText
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.runs import output_files
 from zoo.lexicon import Lexicon
-from zoo.sources.evaluation_texts import GivenText
 
 
 class Row(NamedTuple):

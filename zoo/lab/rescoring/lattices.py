@@ -14,7 +14,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
 from zoo.sources import files
-from zoo.sources.nbest import number_of
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
@@ -122,7 +121,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 wrong = f"the node I={node} is not a whole number: count nodes from 0"
             elif node in nodes:
                 wrong = f"the node {node} comes twice: keep one"
-            elif number_of(fields.get("t", "0"), where, "the time t") < 0:
+            elif files.parse_number(fields.get("t", "0"), where, "the time t") < 0:
                 wrong = f"the time t={fields['t']} is negative: correct it"
             nodes[node] = fields
         elif "J" in fields:
@@ -151,7 +150,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     # HTK reads and writes the penalty as a natural logarithm, whatever the base.
     defaults = {"base": "1", "acscale": "1", "lmscale": "1", "wdpenalty": "0"}
     base, *scales = (
-        number_of(header.get(field, default), at.get(field, path), field)
+        files.parse_number(header.get(field, default), at.get(field, path), field)
         for field, default in defaults.items()
     )
     if base < 0:
@@ -176,7 +175,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                     "all links or to none."
                 )
             default = "0" if base and letter != "p" else "1"
-            values.append(number_of(fields.get(letter, default), where, f"{letter}="))
+            values.append(files.parse_number(fields.get(letter, default), where, f"{letter}="))
         *scores, posterior = values
         word = fields.get("W", nodes[fields["E"]].get("W"))
         if not 0 <= posterior <= 1 + 1e-3:
@@ -274,7 +273,7 @@ def _of_block(block, path, symbols):
         before = state
         graph, acoustic, alignment = f"{costs},,".split(",")[:3]
         values = (
-            -number_of(cost, where, f"the {kind} cost")
+            -files.parse_number(cost, where, f"the {kind} cost")
             for kind, cost in (("acoustic", acoustic), ("graph", graph))
         )
         links.append((*ends, word, *values, line, 0.0, alignment))

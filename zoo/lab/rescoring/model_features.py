@@ -12,13 +12,13 @@ import numpy as np
 
 from zoo.errors import UserError, shortened
 from zoo.lab.evaluation import sentence_scores
+from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import run_interpolation
 from zoo.lab.rescoring.lattices import Lattice, read_lattices
 from zoo.lab.rescoring.run_interpolation import Interpolation
 from zoo.priors.arpa import SentenceScorer
 from zoo.sources import files
-from zoo.sources.nbest import NBestList
 
 # Hypotheses that are scored together: enough to fill batches, few enough to hold.
 TOGETHER, MANY = 8192, 1000

@@ -8,10 +8,10 @@ from typing import Any
 
 from zoo.base import strict_json
 from zoo.errors import UserError, named
+from zoo.lab.evaluation import nbest
+from zoo.lab.evaluation.nbest import Hypothesis, NBestList
 from zoo.lab.rescoring import run_interpolation
 from zoo.lab.rescoring.model_features import Lists
-from zoo.sources import nbest
-from zoo.sources.nbest import Hypothesis, NBestList
 
 # ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from zoo.errors import UserError, named
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.rescoring.bleu_chrf_wer import Metric
 from zoo.lab.rescoring.model_features import RANK, Lists, first_weights, unit
 from zoo.lab.runs import output_files
-from zoo.sources.nbest import NBestList
 
 
 def arrays(

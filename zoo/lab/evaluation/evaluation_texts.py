@@ -26,8 +26,8 @@ _TABLES = (".tsv", ".csv")
 _ITEMS = ("item", "id", "sentence", "sent_id", "item_number")
 _KEYS = (*_ITEMS, "condition", "cond", "condition_name", "subject", "subj", "participant")
 # Columns that number the words or regions of a sentence.
-_PLACES = ("position", "region", "region_number")
-_OTHERS = ("word", "sentence", "critical", "good", "bad")
+_POSITIONS = ("position", "region", "region_number")
+_CONTENTS = ("word", "sentence", "critical", "good", "bad")
 
 
 class Token(NamedTuple):
@@ -103,14 +103,14 @@ class Reading:
         """Returns the words that the model reads for a token of plain text."""
         word = token.lower() if self.lower_case else token
         form = word if word in self.parts or word in self.known else word.lower()
-        return self._joined(word, self.parts.get(form, (word,)))
+        return self._join(word, self.parts.get(form, (word,)))
 
-    def words_of(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
+    def treebank_words(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
         """Returns the words that the model reads for a form of a treebank."""
         form, *parts = (word.lower() if self.lower_case else word for word in (form, *parts))
-        return self._joined(form, tuple(parts))
+        return self._join(form, tuple(parts))
 
-    def _joined(self, form, parts):
+    def _join(self, form, parts):
         if parts == (form,) or self.fused not in ("split", "kept"):
             return (form,)
         return parts if self.fused == "split" else (form, *parts)
@@ -119,12 +119,12 @@ class Reading:
 def read(
     path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
 ) -> GivenText:
-    """Reads a text to be scored; see `form_of`."""
+    """Reads a text to be scored; see `detect_form`."""
     _, content = files.read(files.Part.parse(path).path)
-    return of_content(content, path, reading, column, blank_lines)
+    return from_content(content, path, reading, column, blank_lines)
 
 
-def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
+def detect_form(file: pathlib.Path, head: str, column: str = "text") -> str:
     """Returns the form of a file that begins with `head`: "treebank", "table" or "plain"."""
     suffix = files.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(head):
@@ -137,7 +137,7 @@ def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
 def known_names(header: list[str], *others: str) -> list[str]:
     """Returns the names of columns, known ones without capitals: "Item" is "item"."""
     lower = [name.lower() for name in header]
-    known = {name.lower(): name for name in (*_KEYS, *_PLACES, *_OTHERS, *others)}
+    known = {name.lower(): name for name in (*_KEYS, *_POSITIONS, *_CONTENTS, *others)}
     found = []
     for name, low in zip(header, lower, strict=True):
         first, mark, rest = name.partition("_")
@@ -158,34 +158,34 @@ def _conditions(header: list[str]) -> dict[str, str]:
 
 def is_treebank(path: str) -> bool:
     """Whether `read` reads the file at a path as CoNLL-U."""
-    return is_one(path) and form_of(*files.read(files.Part.parse(path).path)) == "treebank"
+    return is_readable(path) and detect_form(*files.read(files.Part.parse(path).path)) == "treebank"
 
 
-def of_content(
+def from_content(
     content: str, path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
 ) -> GivenText:
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
-    given = of_string(content, files.find(part.path), part.path, reading, column)
+    given = from_string(content, files.find(part.path), part.path, reading, column)
     given = dataclasses.replace(given, blank_lines=blank_lines)
     if part.range == slice(None):
         return given
     return dataclasses.replace(given, sentences=ranged(part, given.judged))
 
 
-def of_string(
+def from_string(
     content: str, file: pathlib.Path, name: str, reading: Reading, column: str = "text"
 ) -> GivenText:
     """Parses text of any form; messages name `file`, whose suffix may tell the form."""
-    form = form_of(file, content, column)
+    form = detect_form(file, content, column)
     if form == "treebank":
-        return _of_treebank(content, file, name, reading)
+        return _from_treebank(content, file, name, reading)
     if form == "table":
-        return _of_table(content, file, name, reading, column)
-    return of_text(content, name, reading)
+        return _from_table(content, file, name, reading, column)
+    return from_text(content, name, reading)
 
 
-def is_one(path: str, column: str = "text") -> bool:
+def is_readable(path: str, column: str = "text") -> bool:
     """Whether `read` can read the file at a path: `Text` reads others, and .csv with its column."""
     file = files.found(files.Part.parse(path).path)
     if file is None or file.is_dir():
@@ -207,17 +207,17 @@ def table(path: str, source: Source, language: str = "") -> Source:
     return Text(train=path, validation=path, tests=(path,))
 
 
-def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
+def from_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
     """Converts a corpus to a text whose tokens are its words with `joint` between them."""
     sentences = []
     for number, words in enumerate(corpus.sentences, 1):
         pairs = [(word, reading.words(word) if reading else (word,)) for word in words]
-        sentences.append(_sentence(number, str(number), _placed(pairs, [joint] * len(words))))
+        sentences.append(_sentence(number, str(number), _place_tokens(pairs, [joint] * len(words))))
     source = None if reading else corpus
     return GivenText(corpus.name, sentences, source=source, blank_lines="kept")
 
 
-def tokens_of(line: str, reading: Reading, marks: bool = False) -> list[Token]:
+def tokenize(line: str, reading: Reading, marks: bool = False) -> list[Token]:
     """Splits a line into tokens, at white space or by the rules of the reading's language; marks of
     the sentence around it are tokens only if asked for."""
     first, last = (0, len(line)) if marks else files.bare_span(line)
@@ -231,10 +231,10 @@ def _sentence(line, name, tokens, length=None, extra=()):
     return Sentence(line, name, tokens, end if length is None else length, extra)
 
 
-def of_text(text: str, name: str, reading: Reading) -> GivenText:
+def from_text(text: str, name: str, reading: Reading) -> GivenText:
     """Parses plain text, a sentence a line, words between white space."""
     lines = enumerate(files.lines(text), 1)
-    sentences = [_sentence(n, None, tokens_of(line, reading), len(line)) for n, line in lines]
+    sentences = [_sentence(n, None, tokenize(line, reading), len(line)) for n, line in lines]
     return GivenText(name, sentences)
 
 
@@ -245,20 +245,20 @@ def _begins_as_conllu(text):
     return False
 
 
-def _of_treebank(text, path, name, reading):
+def _from_treebank(text, path, name, reading):
     sentences = []
     for number, parsed in enumerate(conllu.parse(text.split("\n"), path), 1):
         pairs, spaces = [], []
         surface = conllu.surface(parsed.tokens)
         for token in surface:
             parts = [part["form"] for part in token.get("parts", (token,))]
-            pairs.append((token["form"], reading.words_of(token["form"], parts)))
+            pairs.append((token["form"], reading.treebank_words(token["form"], parts)))
             spaces.append("" if conllu.pairs(token["misc"]).get("SpaceAfter") == "No" else " ")
         comments = parsed.comments
         line = comments.get("text") or comments.get("sentence-text") or ""
-        tokens = _found_in(line, pairs)
+        tokens = _locate_tokens(line, pairs)
         length = None if tokens is None else len(line)
-        tokens = _placed(pairs, spaces) if tokens is None else tokens
+        tokens = _place_tokens(pairs, spaces) if tokens is None else tokens
         ids = (token["id"] for token in surface)  # 3, or (59, "-", 60) of a fused form
         names = ("".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in ids)
         tokens = [t._replace(extra=(one,)) for t, one in zip(tokens, names, strict=True)]
@@ -267,7 +267,7 @@ def _of_treebank(text, path, name, reading):
     return GivenText(name, sentences, token_columns=("token",))
 
 
-def _found_in(line, pairs):
+def _locate_tokens(line, pairs):
     """Locates the tokens in a line; returns None if the line has other text between them."""
     tokens, end = [], 0
     for form, words in pairs:
@@ -279,7 +279,7 @@ def _found_in(line, pairs):
     return None if line[end:].strip() else tokens
 
 
-def _placed(pairs, spaces):
+def _place_tokens(pairs, spaces):
     """Places the tokens one after the other, each followed by its space."""
     tokens, begin = [], 0
     for (form, words), space in zip(pairs, spaces, strict=True):
@@ -288,21 +288,21 @@ def _placed(pairs, spaces):
     return tokens
 
 
-def _of_table(text, path, name, reading, column):
+def _from_table(text, path, name, reading, column):
     delimiter = table_rows.delimiter_of(path, text)
     written, rows = table_rows.rows(text, path, delimiter, full=True)
     header = known_names(written, column)
     cells = ((number, row.values()) for number, row in rows if "".join(row.values()).strip())
     rows = [(number, dict(zip(header, values, strict=True))) for number, values in cells]
     if "word" in header:
-        return _of_words(rows, path, name, reading, header)
+        return _from_word_rows(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
         if chosen in header:
-            given = _of_sentences(rows, path, name, reading, header, chosen)
+            given = _from_sentence_rows(rows, path, name, reading, header, chosen)
             return dataclasses.replace(given, items=chosen != column)
     if conditions := _conditions(header):
         header, rows = _long(header, rows, conditions)
-        given = _of_sentences(rows, path, name, reading, header, "sentence")
+        given = _from_sentence_rows(rows, path, name, reading, header, "sentence")
         return dataclasses.replace(given, items=True)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
@@ -329,24 +329,24 @@ def _long(header, rows, conditions):
     return [*label, *renamed.values(), "condition", *critical, "sentence"], long
 
 
-def _of_sentences(rows, path, name, reading, header, column):
+def _from_sentence_rows(rows, path, name, reading, header, column):
     label = next((key for key in ("item", "id", "sent_id") if key in header), None)
     columns = tuple(key for key in header if key not in (column, label))
     sentences = []
     for count, (number, row) in enumerate(rows, 1):
         extra, line = tuple(row[key] for key in columns), row[column]
-        placed = tokens_of(line, reading)
+        placed = tokenize(line, reading)
         if "critical" in columns and line.strip():
-            placed = _joined(placed, row["critical"], reading, f"{path}, line {number}")
+            placed = _join(placed, row["critical"], reading, f"{path}, line {number}")
         tokens = [token._replace(extra=extra) for token in placed]
         title = row.get(label, str(count))
         sentences.append(Sentence(number, title, tokens, len(line), extra))
     return GivenText(name, sentences, columns)
 
 
-def _joined(tokens, critical, reading, where):
+def _join(tokens, critical, reading, where):
     """Joins the tokens of the critical region of a sentence, if it has one, to one token."""
-    region = [token.text for token in tokens_of(critical, reading)]
+    region = [token.text for token in tokenize(critical, reading)]
     end = len(region)
     texts = [token.text for token in tokens]
     starts = [at for at in range(len(texts)) if region and texts[at : at + end] == region]
@@ -364,7 +364,7 @@ def _joined(tokens, critical, reading, where):
     return tokens
 
 
-def _of_words(rows, path, name, reading, header):
+def _from_word_rows(rows, path, name, reading, header):
     keys = [key for key in _KEYS if key in header]
     if not {*_ITEMS} & {*keys}:
         raise UserError(
@@ -391,7 +391,7 @@ def _of_words(rows, path, name, reading, header):
         end = None
         while item and files.MARK.fullmatch(item[-1][1]["word"]):  # as Zoo's own tables
             end = extras[item.pop()[0]]
-        if several := _several([row for _, row in item]):
+        if several := _signs_of_several_sentences([row for _, row in item]):
             raise UserError(
                 f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
                 f"({several}): name the column that tells sentences apart 'condition' or "
@@ -428,9 +428,9 @@ def _sentence_parts(item, reading):
         yield [row for _, row in rows]
 
 
-def _several(rows):
+def _signs_of_several_sentences(rows):
     """Tells why rows of one name look like several sentences; None if they do not."""
-    for name in _PLACES:
+    for name in _POSITIONS:
         places = [row.get(name, "") for row in rows]
         if all(place.isdecimal() and len(place) < 10 for place in places):
             least = name == "position"  # a region may have several rows
@@ -449,9 +449,9 @@ def _several(rows):
 def _regions(regions, reading):
     """Places regions of one or more words with blanks between them, and splits them as a line."""
     spaces = [" " * bool(region) for region in regions]
-    placed = _placed([(region, ()) for region in regions], spaces)
+    placed = _place_tokens([(region, ()) for region in regions], spaces)
     words: list[list[str]] = [[] for _ in placed]
     ends = [token.end for token in placed]
-    for token in tokens_of(" ".join(filter(None, regions)), reading, marks=True):
+    for token in tokenize(" ".join(filter(None, regions)), reading, marks=True):
         words[bisect.bisect_left(ends, token.end)] += token.words
     return [token._replace(words=tuple(w)) for token, w in zip(placed, words, strict=True)]

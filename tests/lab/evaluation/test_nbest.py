@@ -11,9 +11,10 @@ from tests import scored_sentences
 from zoo import __main__ as commands
 from zoo.errors import UserError
 from zoo.lab.commands import program
+from zoo.lab.evaluation import nbest
+from zoo.lab.evaluation.nbest import read_references
 from zoo.lab.rescoring import lattices
-from zoo.sources import files, nbest, pairs
-from zoo.sources.nbest import read_references
+from zoo.sources import files, pairs
 
 MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
 0 |||  ||| LM0= -9 TM0= -9 -9 ||| -9 ||| 0-0

@@ -25,8 +25,6 @@ from zoo.sources import files
 
 # ---- hypotheses of recognisers and translators, and n-best lists, whatever their file format
 
-_ASCII = re.compile(r"[0-9eE.+-]+")
-
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
@@ -58,19 +56,7 @@ class NBestList:
     numbered: bool = False
 
 
-def number_of(text: object, where: str, what: str) -> float:
-    """Parses a finite number; otherwise raises UserError naming `where` and `what`."""
-    try:
-        # Refuse Python's own 1_000, digits of other scripts, and all but text and numbers.
-        value = float(str(text)) if _ASCII.fullmatch(str(text)) else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UserError(f"{where}: {what} is {shortened(str(text), 80)!r}: give a finite number.")
-    return value
-
-
-def spaced(text: str) -> str:
+def bare_words(text: str) -> str:
     """Returns the words of a hypothesis or reference, without marks around it, a blank between."""
     return " ".join(files.bare(text).split())
 
@@ -93,17 +79,17 @@ _HEAD = 1000
 
 def read_lists(path: str, costs: _Costs = None, sparse: bool = False) -> _Lists:
     """Reads (the format of a file, an iterator of its lists)."""
-    return lists_of(lines_of(path), path, costs, sparse)
+    return parse_lists(read_lines(path), path, costs, sparse)
 
 
-def lines_of(path: str) -> _Lines:
+def read_lines(path: str) -> _Lines:
     """Reads the numbered lines of a file of lists; raises UserError for a line that is too long."""
     return files.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
-def lists_of(lines: _Lines, path: str, costs: _Costs = None, sparse: bool = False) -> _Lists:
+def parse_lists(lines: _Lines, path: str, costs: _Costs = None, sparse: bool = False) -> _Lists:
     """Reads lists as `read_lists` does, from numbered lines."""
-    form, lines = form_of(lines)
+    form, lines = detect_format(lines)
     if form == "text":
         text = next((text for _, text in lines if text.strip()), "")
         raise UserError(
@@ -115,10 +101,10 @@ def lists_of(lines: _Lines, path: str, costs: _Costs = None, sparse: bool = Fals
         raise UserError(
             f"--costs works only with Kaldi lists, and {path} has the format {form}: leave it out."
         )
-    return form, _checked(_joined(_READERS[form](lines, path, costs or {})), path, sparse)
+    return form, _check_lists(_join_entries(_READERS[form](lines, path, costs or {})), path, sparse)
 
 
-def _joined(entries) -> Iterator[NBestList]:
+def _join_entries(entries) -> Iterator[NBestList]:
     """Joins consecutive (key, id, hypotheses, reference) with one key to lists."""
     for _, group in itertools.groupby(entries, key=operator.itemgetter(0)):
         parts = [*group]
@@ -129,7 +115,7 @@ def _joined(entries) -> Iterator[NBestList]:
         yield NBestList(str(id), hypotheses, reference, isinstance(id, int))
 
 
-def form_of(lines: _Lines) -> tuple[str, _Lines]:
+def detect_format(lines: _Lines) -> tuple[str, _Lines]:
     """Returns (the format of numbered lines, all lines); lists of no known format are "text"."""
     head: list[tuple[int, str]] = []
     utterances: set[str] = set()
@@ -168,7 +154,7 @@ def line(
     return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *rest))
 
 
-def features_of(text: str, where: str) -> dict[str, float]:
+def parse_features(text: str, where: str) -> dict[str, float]:
     """Parses the features of a field: `name= 1 2` (name_1, name_2), `name=1`, or numbers alone, f1,
     f2 ..."""
     # The name is None for numbers before any name, and "" for misplaced numbers after name=value.
@@ -200,7 +186,7 @@ def features_of(text: str, where: str) -> dict[str, float]:
             what = f"the feature {shortened(full, 80)!r}"
             if full in features:
                 raise UserError(f"{where}: {what} comes twice: keep one.")
-            features[full] = number_of(number, where, what)
+            features[full] = files.parse_number(number, where, what)
     return features
 
 
@@ -209,8 +195,8 @@ def without_alignments(text: str) -> str:
     return " ".join(_ALIGNMENT.sub(" ", text).split())
 
 
-def _of_fields(lines, path, _costs):
-    """Yields the entry of each line, for `_joined`."""
+def _read_fields(lines, path, _costs):
+    """Yields the entry of each line, for `_join_entries`."""
     for number, text in lines:
         where = f"{path}, line {number}"
         parts = text.split(SEPARATOR)
@@ -219,17 +205,19 @@ def _of_fields(lines, path, _costs):
         id, words, *others = parts
         if not id.strip():
             raise UserError(f"{where}: no id before {SEPARATOR}: write the id of the list there.")
-        features = features_of(others[0], where) if others else {}
+        features = parse_features(others[0], where) if others else {}
         score = None
         if len(others) > 1 and others[1].strip():
-            score = number_of(others[1].strip(), where, "the score")
+            score = files.parse_number(others[1].strip(), where, "the score")
         rest = tuple(field.strip() for field in others[2:])
-        hypothesis = Hypothesis(number, spaced(without_alignments(words)), features, score, rest)
+        hypothesis = Hypothesis(
+            number, bare_words(without_alignments(words)), features, score, rest
+        )
         yield id.strip(), id.strip(), [hypothesis], None
 
 
-def _of_kaldi(lines, path, costs):
-    """Yields the entry of each line, for `_joined`, with the costs of the other files."""
+def _read_kaldi(lines, path, costs):
+    """Yields the entry of each line, for `_join_entries`, with the costs of the other files."""
     columns = {name: files.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()}
     last: str | None = None
     keys: set[str] = set()
@@ -258,10 +246,10 @@ def _of_kaldi(lines, path, costs):
                     f"{where}: {shortened(cost_line, 80)!r} where the cost of {key} should be: "
                     "give both files in one order, a line each."
                 )
-            features[name] = -number_of(values[0], where, f"the cost of {key}")
+            features[name] = -files.parse_number(values[0], where, f"the cost of {key}")
         # Without a total score, each cost counts once, as where Kaldi's lattices are searched.
         score = math.fsum(features.values()) if features else None
-        text = spaced(" ".join(words))
+        text = bare_words(" ".join(words))
         hypothesis = Hypothesis(number, text, features, score, rank=int(match[2]))
         yield match[1], match[1], [hypothesis], None
     for name, file in columns.items():
@@ -272,14 +260,14 @@ def _of_kaldi(lines, path, costs):
             )
 
 
-def comes_again(id: str, path: str, line: int) -> UserError:
+def repetition_error(id: str, path: str, line: int) -> UserError:
     return UserError(
         f"{path}, line {line}: the list {id!r} comes again after another one: put the lines of a "
         "list together."
     )
 
 
-def _checked(lists, path, sparse) -> Iterator[NBestList]:
+def _check_lists(lists, path, sparse) -> Iterator[NBestList]:
     """Yields the lists; raises UserError for a repeated id or for different features."""
     seen: set[str] = set()
     names: set[str] | None = None
@@ -287,7 +275,7 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
     for nbest_list in lists:
         first = nbest_list.hypotheses[0]
         if nbest_list.id in seen:
-            raise comes_again(nbest_list.id, path, first.line)
+            raise repetition_error(nbest_list.id, path, first.line)
         seen.add(nbest_list.id)
         for hypothesis in nbest_list.hypotheses:
             if names is None:
@@ -321,7 +309,7 @@ LISTS = ("hypotheses", "nbest", "beams", "input", "output")
 # "text" is a hypothesis only where no other name is.
 TEXTS = ("hyp", "hypothesis", "rec_text", "pred_text", "text")
 REFERENCES = ("reference", "ref", "output")
-_KNOWN = (
+_REMEDY = (
     f"use the names {named([*TEXTS])} for a text and {named([*LISTS])} for a list of hypotheses, "
     "and leave out other lists and objects."
 )
@@ -329,9 +317,9 @@ _KNOWN = (
 _RECOGNISED = {"rec_text", "pred_text", "beams"}
 
 
-def _of_json(lines, path, _costs):
-    """Yields the entry of each object, for `_joined`."""
-    for number, where, value in _objects(lines, path):
+def _read_json(lines, path, _costs):
+    """Yields the entry of each object, for `_join_entries`."""
+    for number, where, value in _read_objects(lines, path):
         if not isinstance(value, dict):
             raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
         id = next((value[name] for name in IDS if name in value), number)
@@ -353,7 +341,7 @@ def _reference(value):
     return next((value[name] for name in names if isinstance(value.get(name), str)), None)
 
 
-def _objects(lines, path):
+def _read_objects(lines, path):
     """Yields (number, place, value) for each line of JSON, or for each item of one list."""
     # One list, as in HyPoradise, is read whole.
     lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
@@ -368,18 +356,18 @@ def _objects(lines, path):
                     f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: "
                     "write its items a line each, as jq -c '.[]' does."
                 )
-        whole = _parsed("\n".join(texts), f"{path}, line {number}")
+        whole = _parse_json("\n".join(texts), f"{path}, line {number}")
         yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(whole, 1))
         return
     for at, text in itertools.chain([(number, first)], lines):
         if text.strip():
             where = f"{path}, line {at}"
-            yield at, where, _parsed(text, where)
+            yield at, where, _parse_json(text, where)
 
 
-def _parsed(text, where):
+def _parse_json(text, where):
     try:
-        return strict_json.loads(text, finite=False)  # `number_of` names infinite numbers
+        return strict_json.loads(text, finite=False)  # `files.parse_number` names infinite numbers
     except ValueError as error:
         raise UserError(
             f"{where}: not JSON by itself ({error}): correct it, or write each object on one "
@@ -418,29 +406,29 @@ def _items(value, where, id):
 def _hypothesis(value, number, where):
     names = [name for name in TEXTS if isinstance(value.get(name), str)]
     if not names:
-        raise UserError(f"{where}: a hypothesis has no text, only {named([*value])}: {_KNOWN}")
+        raise UserError(f"{where}: a hypothesis has no text, only {named([*value])}: {_REMEDY}")
     if len(names) > 1 and names[1] != "text":
         raise UserError(f"{where}: a hypothesis has the texts {named(names)}: keep one.")
     for name, item in value.items():
         # Hypotheses or features may be within it.
         if isinstance(item, dict | list) and not all(map(strict_json.is_number, item)):
-            raise UserError(f"{where}: {shortened(name, 80)!r} is not known: {_KNOWN}")
+            raise UserError(f"{where}: {shortened(name, 80)!r} is not known: {_REMEDY}")
     text = value[names[0]].removesuffix("<eos>" if names[0] == "rec_text" else "")
     score = value.get("score")
     return Hypothesis(
         number,
-        spaced(text),
+        bare_words(text),
         {
-            name: number_of(item, where, f"the feature {name!r}")
+            name: files.parse_number(item, where, f"the feature {name!r}")
             for name, item in value.items()
             if name != "score" and name not in IDS and strict_json.is_number(item)
         },
-        None if score is None else number_of(score, where, "the score"),
+        None if score is None else files.parse_number(score, where, "the score"),
     )
 
 
 # {format: its reader of (lines, path, files of costs)}
-_READERS = {"fields": _of_fields, "json": _of_json, "kaldi": _of_kaldi}
+_READERS = {"fields": _read_fields, "json": _read_json, "kaldi": _read_kaldi}
 
 
 # -------------------- references of n-best lists: the spoken words, or a human translation
@@ -448,10 +436,10 @@ _READERS = {"fields": _of_fields, "json": _of_json, "kaldi": _of_kaldi}
 # The share of sentences that may begin by chance with a number that is the id of a list.
 _BY_CHANCE = 0.1
 # Up to this many lines may begin with different numbers without being numbered.
-_FEW = 2
+_MOST_UNNUMBERED = 2
 # Among so many lines of a text, two begin with the same word, or one begins with a word that is
 # found further on in a line: true of 40,000 windows drawn from ten corpora of four languages.
-_MANY = 30
+_LEAST_SENTENCES = 30
 # The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
 _FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
 _LAST = re.compile(r"(.*\S)?\s*(\(([^\s()]+)\))\s*$")
@@ -466,10 +454,10 @@ _FOREIGN = {
 
 def read_best(path: str) -> dict[str, str]:
     """Reads the first hypothesis of each list, or of a text with ids, as {id: words}."""
-    form, rest = form_of(filter(lambda line: line[1].strip(), lines_of(path)))
+    form, rest = detect_format(filter(lambda line: line[1].strip(), read_lines(path)))
     if form in ("json", "fields"):
         return {
-            nbest.id: nbest.hypotheses[0].text for nbest in lists_of(rest, path, sparse=True)[1]
+            nbest.id: nbest.hypotheses[0].text for nbest in parse_lists(rest, path, sparse=True)[1]
         }
     lines = [*rest]
     if not lines:
@@ -483,7 +471,7 @@ def read_best(path: str) -> dict[str, str]:
                 f"{path}, line {number}: the id {id.strip()!r} comes twice: write an id, a tab "
                 "and the words on each line, and each id once."
             )
-        best[id.strip()] = spaced("".join(words))
+        best[id.strip()] = bare_words("".join(words))
     return best
 
 
@@ -521,9 +509,9 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     # The lists' spelling of each number, such as 007: zeros before it may differ.
     written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
     trn_lines = _trn_lines(lines, path)
-    if any(_keyed(text, written, numbers)[0] for _, text in trn_lines):
+    if any(_split_id(text, written, numbers)[0] for _, text in trn_lines):
         lines = trn_lines
-    pairs = [_keyed(text, written, numbers) for _, text in lines]
+    pairs = [_split_id(text, written, numbers) for _, text in lines]
     found = {id for id, _ in pairs if id is not None}
     tabs = [number for number, text in lines if "\t" in text]
     known = [number for (number, _), (id, _) in zip(lines, pairs, strict=True) if id is not None]
@@ -553,7 +541,7 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
             wrong = f"the id {id!r} comes twice: keep one of its references"
         if wrong:
             raise UserError(f"{path}, line {number}: {wrong}.")
-        references[id or ""] = spaced(words)
+        references[id or ""] = bare_words(words)
     missing = [id for id in ids if id not in references]
     if missing:
         raise UserError(
@@ -576,7 +564,7 @@ def _check_plain(lines, known, path):
         ids = dict.fromkeys(match[match.lastindex or 0] for match in matches if match)
         if where == "begin" and _are_names([text.split() for _, text in filled]):
             ids = dict.fromkeys(text.split()[0] for _, text in filled)
-        if len(ids) == len(filled) > _FEW:
+        if len(ids) == len(filled) > _MOST_UNNUMBERED:
             raise UserError(
                 f"{path}, line {filled[0][0]}: all lines {where} with possible ids, such as "
                 f"{shortened(next(iter(ids)), 80)!r}, but not all begin with ids of the lists: "
@@ -590,7 +578,7 @@ def _are_names(sentences):
     later = {word.lower() for words in sentences for word in words[1:]}
     alone = sum(len(words) == 1 for words in sentences)
     return (
-        len(first) == len(sentences) >= _MANY
+        len(first) == len(sentences) >= _LEAST_SENTENCES
         and all(word.isascii() and word.lower() not in later for word in first)
         and alone <= _BY_CHANCE * len(sentences)
     )
@@ -600,7 +588,7 @@ def _number(text):
     return text.lstrip("0") or text[:1]
 
 
-def _keyed(text, written, numbers):
+def _split_id(text, written, numbers):
     """Splits a line into (id, words); returns (None, "") for a line without an id."""
     first, *rest = text.split(None, 1) or [""]
     before, _, behind = text.partition("\t")

@@ -5,8 +5,8 @@ import pytest
 from tests import tables
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.sources import evaluation_texts
-from zoo.sources.evaluation_texts import Reading
+from zoo.lab.evaluation import evaluation_texts
+from zoo.lab.evaluation.evaluation_texts import Reading
 from zoo.sources.text import Text
 
 FUSED = {"du": ("de", "le"), "Du": ("De", "le")}
@@ -80,7 +80,7 @@ def test_case_and_words_of_the_lexicon_decide_what_is_a_fused_form():
     assert known.words("des") == ("de", "les")
     lower = Reading(lower_case=True, fused="split", parts={"du": ("de", "le")})
     assert lower.words("DU") == ("de", "le") and lower.words("LE") == ("le",)
-    assert lower.words_of("Du", ["De", "le"]) == ("de", "le")
+    assert lower.treebank_words("Du", ["De", "le"]) == ("de", "le")
 
 
 @pytest.mark.parametrize("name", ["bank.conllu", "bank", "bank.txt"])
@@ -227,8 +227,8 @@ def test_a_csv_file_with_a_column_of_text_or_nothing_is_read_as_in_training(tmp_
     path = tmp_path / "t.csv"
     for text, items in (("\n\n", False), ("\nitem;text\n", False), ("\nitem;word\n", True)):
         path.write_text(text)
-        assert evaluation_texts.is_one(str(path)) == items
-    assert not evaluation_texts.is_one(str(path), column="word")
+        assert evaluation_texts.is_readable(str(path)) == items
+    assert not evaluation_texts.is_readable(str(path), column="word")
 
 
 def lowered(table):
@@ -392,12 +392,12 @@ def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
 
 
 def test_a_corpus_is_given_as_its_words():
-    text = evaluation_texts.of_corpus(Corpus("c", [["du", "lac"], ["a"]], prefixes=[1, 0]))
+    text = evaluation_texts.from_corpus(Corpus("c", [["du", "lac"], ["a"]], prefixes=[1, 0]))
     assert text.corpus.prefixes == [1, 0]
     assert [spans(sentence) for sentence in text.sentences] == [
         [("du", 0, 2), ("lac", 3, 6)],
         [("a", 0, 1)],
     ]
     reading = Reading(fused="split", parts=FUSED)
-    text = evaluation_texts.of_corpus(Corpus("c", [["du", "lac"]]), reading=reading)
+    text = evaluation_texts.from_corpus(Corpus("c", [["du", "lac"]]), reading=reading)
     assert text.corpus.sentences == [["de", "le", "lac"]]
