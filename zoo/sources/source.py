@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from zoo.alignment import UnknownWords
 from zoo.errors import UserError
 from zoo.sources import files
 from zoo.sources.mapped_text import ArraySentences
@@ -125,8 +124,8 @@ class Source:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    # How unknown words of pairs are marked for training; None for not at all.
-    unknowns: UnknownWords | None = None
+    # How unknown words of pairs are marked for training, see `Pairs.unknowns`; None for not at all.
+    unknowns: Any = None
     # Whether the tokens are characters, which are written without blanks between them.
     of_characters: bool = False
     # Whether zoo generates the text, so that no licence applies.
