@@ -62,7 +62,7 @@ def test_lists_of_moses_are_read_and_written(tmp_path):
     ],
 )
 def test_features(text, features):
-    assert nbest.features_of(text, "here") == features
+    assert nbest.parse_features(text, "here") == features
 
 
 def test_sparse_features_may_differ(tmp_path):

@@ -18,7 +18,6 @@ import zoo
 from tests.examples import sentence_log_probs
 from tests.marks import slow
 from zoo.errors import UserError
-from zoo.lab.commands import rescore
 from zoo.lab.evaluation import sentence_scores
 from zoo.lab.rescoring import lattice_rescoring, lattices
 from zoo.lab.rescoring.lattice_rescoring import LatticeSearch
@@ -329,7 +328,7 @@ def test_transition_ids_stay_at_their_arcs(trained, tmp_path, call):
 
 
 def test_large_lattices_and_unknown_words_are_told(trained, tmp_path, call, monkeypatch):
-    monkeypatch.setattr(rescore, "LARGE", 2)
+    monkeypatch.setattr(lattice_rescoring, "LARGE", 2)
     (tmp_path / "l.txt").write_text("u\n0 1 le 1,2\n1 2 xyzzy 1,2\n2\n\n", encoding="utf-8")
     errors = call("lattices", trained, "l.txt")[2]
     name = pathlib.Path(trained).name

@@ -3,31 +3,31 @@
 import argparse
 import collections
 import dataclasses
-import gzip
-import itertools
 import pathlib
 from collections.abc import Iterator
 
 import numpy as np
 
-from zoo.base import lazy
-from zoo.errors import UserError, named, printable, shortened
+from zoo.errors import UserError
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Inner, Option
 from zoo.lab.evaluation import nbest, sentence_scores, significance
-from zoo.lab.evaluation.nbest import read_references
 from zoo.lab.evaluation.run import short_names
-from zoo.lab.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
+from zoo.lab.rescoring import (
+    bleu_chrf_wer,
+    lattice_rescoring,
+    lattices,
+    reranking,
+    run_interpolation,
+    tune,
+)
 from zoo.lab.rescoring.bleu_chrf_wer import METRICS
-from zoo.lab.rescoring.lattice_rescoring import FULL_NODES, LatticeSearch
-from zoo.lab.rescoring.lattices import read_lattices, read_symbols
+from zoo.lab.rescoring.lattice_rescoring import FEATURES, LatticeSearch
 from zoo.lab.rescoring.model_features import MANY, Columns, LatticeFolder, check_names
-from zoo.lab.rescoring.reranking import Weights, merge_lists
+from zoo.lab.rescoring.reranking import Weights
 from zoo.lab.rescoring.run_interpolation import Interpolation
-from zoo.lab.rescoring.tune import METHODS
 from zoo.lab.runs import output_files
 from zoo.priors.arpa import SentenceScorer
-from zoo.sources import files
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
@@ -56,7 +56,7 @@ _TUNE = (
     Option("--weights FILE", "file of weights to write; they are printed in any case"),
     Option("--metric", "wer for lists of a recogniser", choices=METRICS, required=True),
     Option("--tokenize NAME", "with --metric bleu: sacrebleu's tokenizer"),
-    Option("--method", "", choices=METHODS, default="mira"),
+    Option("--method", "", choices=tune.METHODS, default="mira"),
     Option("--seed N", "", options.whole(0), default=0),
     Option("--start FILE", "weights to start from; default: the first system's"),
     Option("--hold-out N", "evaluates on each N-th list, held out from tuning", options.whole(2)),
@@ -95,76 +95,47 @@ def _tune(arguments):
     options.check_outputs(arguments, weights="the weights")
     metric = bleu_chrf_wer.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
-    given = arguments.lists, arguments.references, arguments.costs
-    lists = _arrays(*given, columns, arguments, metric)
-    parts = _parts(lists, arguments.hold_out)
+    inputs = arguments.lists, arguments.references, arguments.costs
+    lists = _arrays(*inputs, columns, arguments, metric)
+    parts = tune.hold_out(lists, arguments.hold_out)
     if arguments.test:
-        given = arguments.test, arguments.test_references, arguments.test_costs
+        inputs = arguments.test, arguments.test_references, arguments.test_costs
         folder = arguments.test_lattices or arguments.lattices
-        of_test = dataclasses.replace(columns, lattices=folder and LatticeFolder(folder))
-        parts["test"] = _arrays(*given, of_test, arguments, metric)
-        if arguments.sparse:  # a feature without a weight counts nothing
-            parts["test"] = parts["test"].with_features(lists.names)
-        elif {*parts["test"].names} != {*lists.names}:
-            raise UserError(
-                f"{arguments.test} has other features than {arguments.lists}: give lists of one "
-                "system."
-            )
+        test_columns = dataclasses.replace(columns, lattices=folder and LatticeFolder(folder))
+        test_lists = _arrays(*inputs, test_columns, arguments, metric)
+        paths = arguments.test, arguments.lists
+        parts["test"] = tune.match_features(test_lists, lists, paths, arguments.sparse)
     start = None
     if arguments.start:
-        begin = Weights.read(arguments.start)
+        start_weights = Weights.read(arguments.start)
         if not arguments.sparse:
-            begin.check(lists.names, arguments.lists)
-        start = begin.of(lists)
-    tuned, lines = _tuned(parts["tuned on"], metric, arguments, start)
+            start_weights.check(lists.names, arguments.lists)
+        start = start_weights.of(lists)
+    tuned_lists = parts["tuned on"]
+    if len(tuned_lists.features) >= MANY:
+        folds = f", and on {arguments.folds} parts of them" if arguments.folds else ""
+        _tell(f"tuning on {len(tuned_lists.ids):,} lists{folds}")
+    settings = metric, arguments.method, arguments.seed, arguments.folds, start
+    tuned, lines = tune.tune_if_better(tuned_lists, *settings)
     weights = Weights(dict(zip(lists.names, tuned.tolist(), strict=True)))
     figures = {
         name: tune.Figures.of(part, metric, weights.of(part), arguments.seed)
         for name, part in parts.items()
     }
-    weights = Weights(weights.weights, columns.names, _made(arguments, metric, figures))
+    made = {
+        "metric": metric.signature(),
+        "method": arguments.method,
+        "seed": arguments.seed,
+        "figures": {name: part.record() for name, part in figures.items()},
+    }
+    weights = Weights(weights.weights, columns.names, made)
     options.print_notes(
-        [*columns.notes, *tune.notes(parts["tuned on"], figures["tuned on"], metric, tuned)]
+        [*columns.notes, *tune.notes(tuned_lists, figures["tuned on"], metric, tuned)]
     )
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     output_files.show(*tune.table(figures.items(), metric), *lines)
     output_files.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
-
-
-def _tuned(lists, metric, arguments, start):
-    """Returns (the tuned weights, lines that report whether they are kept)."""
-    given = lists, metric, arguments.method, arguments.seed
-    if len(lists.features) >= MANY:
-        parts = f", and on {arguments.folds} parts of them" if arguments.folds else ""
-        _tell(f"tuning on {len(lists.ids):,} lists{parts}")
-    if arguments.folds is None:
-        return tune.tune(*given, start), []
-    if not 2 <= arguments.folds <= len(lists.ids):
-        raise UserError(
-            f"--folds {arguments.folds}: give at least 2, and at most the number of lists, "
-            f"{len(lists.ids)}."
-        )
-    begin = tune.first_start(lists, metric) if start is None else start
-    validated, before = tune.cross_validate(*given, begin, arguments.folds)
-    better = metric.sign * (validated - before) > 0
-    kept = "the tuned weights are kept" if better else "the weights at the start are kept"
-    line = f"cross-validated: {validated:.2f}, at the start {before:.2f}: {kept}"
-    return (tune.tune(*given, begin) if better else begin), [line]
-
-
-def _parts(lists, hold_out):
-    """Splits the lists by --hold-out: {"tuned on": lists} and perhaps {"held out": lists}."""
-    if hold_out is None:
-        return {"tuned on": lists}
-    held = np.arange(len(lists.ids)) % max(1, hold_out) == hold_out - 1
-    if held.all() or not held.any():
-        raise UserError(
-            f"--hold-out {hold_out}: give at least 2, and at most the number of lists, "
-            f"{len(lists.ids)}."
-        )
-    rows = {"tuned on": ~held, "held out": held}
-    return {name: lists.some(np.flatnonzero(some)) for name, some in rows.items()}
 
 
 def _columns(arguments):
@@ -176,55 +147,39 @@ def _columns(arguments):
     return Columns(_runs(arguments), *counts, mean, folder, ngrams, tell=_tell)
 
 
-def _tell(what):
-    options.print_notes([f"{what} ..."])
+def _tell(work):
+    options.print_notes([f"{work} ..."])
 
 
 def _runs(arguments):
     names = short_names(arguments.run)
-    return {
-        name: options.run_with_words(path, arguments)
-        for name, path in zip(names, arguments.run, strict=True)
-    }
+    runs = (options.run_with_words(path, arguments) for path in arguments.run)
+    return dict(zip(names, runs, strict=True))
 
 
 def _errors(arguments):
     """Prints hypotheses with errors beside their references, and the word error rate."""
-    with lazy.extra():
-        import jiwer
     hypotheses = nbest.read_best(arguments.hypotheses)
-    references = read_references(arguments.references, [*hypotheses])
-    metric, wrong, rows = bleu_chrf_wer.WordErrorRate(), collections.Counter[str](), []
+    references = nbest.read_references(arguments.references, [*hypotheses])
+    metric, counts, rows = bleu_chrf_wer.WordErrorRate(), collections.Counter[str](), []
     for id, text in hypotheses.items():
         rows.append(metric.statistics([text], (references[id],))[0])
         if rows[-1][:3].any():
-            aligned = bleu_chrf_wer.align(text, references[id])
-            shown = jiwer.visualize_alignment(aligned, show_measures=False).splitlines()[2:]
+            alignment = bleu_chrf_wer.align(text, references[id])
             title = f"{id}: errors {rows[-1][:3].sum():.0f}, words {rows[-1][3]:.0f}"
-            output_files.show(*(printable(line.rstrip()) for line in (title, *shown)), "")
-            wrong.update(_edits(aligned))
+            output_files.show(title, *bleu_chrf_wer.draw(alignment), "")
+            counts.update(bleu_chrf_wer.edits(alignment))
     statistics = np.array(rows)
     substituted, inserted, deleted, words = statistics.sum(0)
     interval = significance.bounds(*significance.bootstrap_interval(statistics, metric.figure))
-    most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
+    frequent = ", ".join(f"{edit} ({count})" for edit, count in counts.most_common(10))
     output_files.show(
         f"WER {metric.figure(statistics.sum(0)):.2f} %{interval}: {substituted:,.0f} "
         f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} "
         "words",
         f"without errors: {sum(not row[:3].any() for row in rows):,} of {len(rows):,}",
-        f"most frequent: {printable(most) or 'none'}",
+        f"most frequent: {frequent or 'none'}",
     )
-
-
-def _edits(aligned) -> Iterator[str]:
-    """Yields the edits of an alignment as "right -> wrong", of one word each."""
-    right, wrong = aligned.references[0], aligned.hypotheses[0]
-    for part in aligned.alignments[0]:
-        if part.type != "equal":
-            before = right[part.ref_start_idx : part.ref_end_idx]
-            after = wrong[part.hyp_start_idx : part.hyp_end_idx]
-            for pair in itertools.zip_longest(before, after, fillvalue="***"):
-                yield " -> ".join(pair)
 
 
 def _interpolate(arguments):
@@ -237,17 +192,14 @@ def _interpolate(arguments):
         sentence_scores.check_hypotheses(run)
     run_interpolation.check_same_words(runs)
     first = next(iter(runs.values()))
-    lines = [files.bare(text) for _, text in files.read_lines(arguments.text)]
-    lines = [line for line in lines if line.strip()]
-    if not lines:
-        raise UserError(f"{arguments.text} has no words: give a text that has some.")
+    lines = run_interpolation.read_text(arguments.text)
     sentences = [sentence_scores.words_by(first, text) for text in lines]
     options.print_notes([first.share(sentences, arguments.text), *first.notes(sentences)])
     if len(sentences) >= MANY:
         _tell(f"scoring {len(sentences):,} sentences under {', '.join(runs)}")
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
     tuned = run_interpolation.tune_weights(log_probs)
-    weights = run_interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
+    weights = Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     for name, values, weight in zip(runs, log_probs, tuned, strict=True):
@@ -258,19 +210,19 @@ def _interpolate(arguments):
 
 def _read(path, costs, arguments):
     """Reads a file of lists and merges the lists of --also; returns (format, lists)."""
-    files: dict[str, str] = {}
+    cost_files: dict[str, str] = {}
     for text in costs:
         name, _, file = text.partition("=")
         if not name or not file:
             raise UserError(f"--costs {text}: write NAME=FILE.")
-        if name in files:
+        if name in cost_files:
             raise UserError(f"--costs {text}: the name {name!r} comes twice: give another one.")
-        files[name] = file
-    form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
+        cost_files[name] = file
+    form, lists = nbest.read_lists(path, cost_files, sparse=arguments.sparse)
     best = 10 if arguments.also_best is None else arguments.also_best
     if arguments.also:
-        others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
-        lists = merge_lists(lists, others, best, arguments.sparse)
+        systems = [nbest.read_lists(file, sparse=arguments.sparse)[1] for file in arguments.also]
+        lists = reranking.merge_lists(lists, systems, best, arguments.sparse)
     return form, lists
 
 
@@ -278,34 +230,7 @@ def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
     _, unscored = _read(path, costs, arguments)
     lists = [*columns.add(unscored)]
-    if references:
-        ids = [one.id for one in lists]
-        columns_of = [read_references(file, ids) for file in references]
-        wanted = {id: tuple(column[id] for column in columns_of) for id in ids}
-    else:
-        for one in lists:
-            if one.reference is None:
-                raise UserError(
-                    f"{path}, line {one.hypotheses[0].line}: the list {one.id!r} has no reference: "
-                    "give a file of references."
-                )
-        wanted = {one.id: (str(one.reference),) for one in lists}
-    return tune.arrays(lists, wanted, metric)
-
-
-def _made(arguments, metric, figures):
-    return {
-        "metric": metric.signature(),
-        "method": arguments.method,
-        "seed": arguments.seed,
-        "figures": {
-            name: {
-                "lists": part.lists,
-                **{kind: getattr(part, kind).value for kind in ("untuned", "tuned", "oracle")},
-            }
-            for name, part in figures.items()
-        },
-    }
+    return tune.arrays(lists, tune.collect_references(lists, references, path), metric)
 
 
 def _apply(arguments):
@@ -323,15 +248,6 @@ def _apply(arguments):
 
 # ---- zoo rescore lattices
 
-# Features of paths in lists and in files of weights: {name: its setting of the search}.
-FEATURES = {
-    "acoustic": "acoustic_weight",
-    "language": "language_weight",
-    "posterior": "posterior_weight",
-    "words": "word_penalty",
-}
-# Links of a lattice whose search without --history takes minutes.
-LARGE = 20_000
 _LATTICES = (
     options.RUN,
     Option("lattices LATTICE ...", "HTK's SLF or Kaldi's text format, also .gz"),
@@ -346,8 +262,8 @@ _LATTICES = (
         "scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
     ),
     *(
-        Option(f"--{name} W", what, options.weight)
-        for name, what in (
+        Option(f"--{name} W", meaning, options.weight)
+        for name, meaning in (
             ("acoustic-weight", "weight of the lattice's own a=; default 1"),
             ("language-weight", "weight of the lattice's own l=; default 1"),
             ("posterior-weight", "weight of the logarithm of links' p=; default 0"),
@@ -391,11 +307,8 @@ def _rescore_lattices(arguments):
     folders = [arguments.folder, *arguments.run]
     names = short_names(folders)
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
-    if mean is not None and {*mean.weights} != {*names}:
-        raise UserError(
-            f"{arguments.interpolation} has weights of {named([*mean.weights])}, and the runs are "
-            f"{named(names)}: give exactly the runs that have weights."
-        )
+    if mean is not None:
+        mean.check_names(names, arguments.interpolation)
     columns = [run_interpolation.NAME] if mean is not None else ["lm"] if len(names) == 1 else names
     if arguments.nbest is not None:
         check_names(columns, FEATURES)
@@ -408,9 +321,9 @@ def _rescore_lattices(arguments):
         most=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
-    if (given := len(search.weights)) != len(columns):
-        of = f"{len(folders)} models" if mean is None else "the mean of the models"
-        raise UserError(f"there are {given} weights for {of}: give {len(columns)}.")
+    if (count := len(search.weights)) != len(columns):
+        models = f"{len(folders)} models" if mean is None else "the mean of the models"
+        raise UserError(f"there are {count} weights for {models}: give {len(columns)}.")
     options.check_outputs(arguments, output="the paths")
     if arguments.slf:
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
@@ -420,102 +333,46 @@ def _rescore_lattices(arguments):
     words: set[str] = set()
     lines = _lattice_lines(search, runs, columns, arguments, words)
     options.write(lines, arguments.output, "the paths")
-    for name, one in zip(names, runs, strict=True):
-        of = f"the lattices, each counted once, by {name},"
-        unknown = [*one.experiment.vocabulary.missing([sorted(words)], one.lexicon)]
-        note = sentence_scores.share(len(words), len(unknown), of)
-        options.print_notes([note and f"{note}: {named(unknown)}", *one.notes([sorted(words)])])
+    for name, run in zip(names, runs, strict=True):
+        options.print_notes(lattice_rescoring.unknown_notes(words, run, name))
 
 
 def _search_weights(arguments, columns):
     """Returns the settings of the search that are weights, from the options or --weights."""
-    if not arguments.weights:
-        given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
-        given = {name: value for name, value in given.items() if value not in (None, [])}
-        weight = given.pop("weight", [1.0] * len(columns))
-        return {"weights": tuple(weight), **given}
-    weights = Weights.read(arguments.weights)
-    weights.check((*FEATURES, *columns), arguments.weights)
-    settings = {setting: weights.weights[name] for name, setting in FEATURES.items()}
-    return {"weights": tuple(weights.weights[name] for name in columns), **settings}
+    if arguments.weights:
+        return lattice_rescoring.read_settings(arguments.weights, columns)
+    settings = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
+    settings = {name: value for name, value in settings.items() if value not in (None, [])}
+    weight = settings.pop("weight", [1.0] * len(columns))
+    return {"weights": tuple(weight), **settings}
 
 
 def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
-    searched = search.search_all(
-        runs,
-        _read_lattices(arguments, search, words),
-        expand=bool(arguments.slf or arguments.kaldi),
-    )
-    for one in options.progress("lattices", searched):
-        if one.dropped:
-            note = (
-                f"note: {one.id}: {one.dropped:,} hypotheses beyond {search.most:,} of a node, or "
-                f"{FULL_NODES * search.most:,} of nodes computed together, were dropped: the best "
-                "path may be among them; --history N merges more, --most N keeps more."
-            )
-            options.print_notes([note])
+    unsearched = _read_lattices(arguments, search, words)
+    searched = search.search_all(runs, unsearched, expand=bool(arguments.slf or arguments.kaldi))
+    for result in options.progress("lattices", searched):
+        options.print_notes([search.dropped_note(result)])
         if arguments.slf:
-            _write_slf(one, arguments)
+            lattices.write_slf(result.lattice, arguments.slf, arguments.lattices)
         if arguments.kaldi:
-            yield from lattices.kaldi_lines(one.lattice)
-        elif arguments.nbest is None:
-            yield reranking.best_line(one.id, " ".join(one.paths[0].words))
+            yield from lattices.kaldi_lines(result.lattice)
         else:
-            for path in one.paths:
-                values = *path.parts, float(len(path.words)), *path.log_probs
-                features = dict(zip((*FEATURES, *columns), values, strict=True))
-                yield nbest.line(one.id, path.words, features, path.score) + "\n"
+            yield from result.lines(None if arguments.nbest is None else columns)
 
 
 def _read_lattices(arguments, search, words):
-    """Yields the lattices of files, each with an id of its own, and collects their words."""
-    symbols = read_symbols(arguments.words) if arguments.words else None
-    seen: dict[str, str] = {}
-    noted = search.posterior_weight != 0
-    for path in arguments.lattices:
-        for lattice in read_lattices(path, files.stem(pathlib.Path(path)), symbols):
-            if lattice.id in seen:
-                raise UserError(
-                    f"{path}: the lattice {shortened(lattice.id, 80)!r} was read from "
-                    f"{seen[lattice.id]} already: give each once."
-                )
-            seen[lattice.id] = path
-            words.update(lattice.words)
-            if len(lattice.links) >= LARGE and search.history is None:
-                note = (
-                    f"note: the search of {lattice.id}, {lattice.nodes:,} nodes and "
-                    f"{len(lattice.links):,} links, may take minutes: give --history 2 --beam 30"
-                )
-                options.print_notes([note])
-            if not noted and lattice.language_in_posteriors:
-                noted = True
-                note = (
-                    f"{path} has no language scores l=, and its posteriors p=, which contain the "
-                    "recogniser's language model, have weight 0: give --posterior-weight W, or "
-                    "--weights FILE"
-                )
-                options.print_notes([note])
-            # A file of weights has the whole weight of a word.
-            penalty = 0.0 if arguments.weights else lattice.word_penalty
-            yield dataclasses.replace(lattice, word_penalty=penalty)
-
-
-def _write_slf(one, arguments):
-    """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
-    if pathlib.PurePath(one.id).name != one.id:
-        raise UserError(
-            f"the lattice {shortened(one.id, 80)!r} cannot have a file of its name: give --kaldi."
-        )
-    content = "".join(lattices.slf_lines(one.lattice)).encode()
-
-    def write(path):
-        path.write_bytes(gzip.compress(content, mtime=0))
-
-    folder = pathlib.Path(arguments.slf)
-    folder.mkdir(exist_ok=True)
-    file = folder / f"{one.id}.slf.gz"
-    output_files.check_each((file, "the lattice"), read=arguments.lattices)
-    output_files.write(file, write, "the lattice")
+    """Yields the lattices of files, collects their words, and prints notes on them."""
+    symbols = lattices.read_symbols(arguments.words) if arguments.words else None
+    posterior_note = None
+    for path, lattice in lattices.read_files(arguments.lattices, symbols):
+        words.update(lattice.words)
+        options.print_notes([search.size_note(lattice)])
+        if posterior_note is None:  # once
+            posterior_note = search.posterior_note(lattice, path)
+            options.print_notes([posterior_note])
+        # A file of weights has the whole weight of a word.
+        penalty = 0.0 if arguments.weights else lattice.word_penalty
+        yield dataclasses.replace(lattice, word_penalty=penalty)
 
 
 RESCORE = {

@@ -6,8 +6,9 @@ sentences is the figure, so that choosing another hypothesis only changes a sum.
 
 import abc
 import dataclasses
+import itertools
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -77,6 +78,25 @@ def align(hypothesis: str, reference: str):
     with lazy.extra():
         import jiwer
     return jiwer.process_words(" ".join(reference.split()), " ".join(hypothesis.split()))
+
+
+def draw(alignment) -> list[str]:
+    """Returns the reference, the hypothesis and the edits below each other, as lines of text."""
+    with lazy.extra():
+        import jiwer
+    lines = jiwer.visualize_alignment(alignment, show_measures=False).splitlines()[2:]
+    return [line.rstrip() for line in lines]
+
+
+def edits(alignment) -> Iterator[str]:
+    """Yields the edits of an alignment as "right -> wrong", of one word each."""
+    right, wrong = alignment.references[0], alignment.hypotheses[0]
+    for part in alignment.alignments[0]:
+        if part.type != "equal":
+            before = right[part.ref_start_idx : part.ref_end_idx]
+            after = wrong[part.hyp_start_idx : part.hyp_end_idx]
+            for pair in itertools.zip_longest(before, after, fillvalue="***"):
+                yield " -> ".join(pair)
 
 
 def _counted(official, hypotheses, references) -> np.ndarray:

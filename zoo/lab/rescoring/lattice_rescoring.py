@@ -20,7 +20,7 @@ import heapq
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -28,16 +28,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.errors import UserError
-from zoo.lab.evaluation import sentence_scores
+from zoo.errors import UserError, named
+from zoo.lab.evaluation import nbest, sentence_scores
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
-from zoo.lab.rescoring import run_interpolation
+from zoo.lab.rescoring import reranking, run_interpolation
 from zoo.lab.rescoring.lattices import Lattice, lattice_of
 
 # Default numbers of hypotheses of a node, and of lattices of a batch. Nodes of a lattice that are
 # computed together keep at most FULL_NODES times as many hypotheses as one node.
 MOST, TOGETHER, FULL_NODES = 1000, 16, 10
+# Links of a lattice whose search without `history` takes minutes.
+LARGE = 20_000
+# Features of paths in lists and in files of weights: {name: its setting of the search}.
+FEATURES = {
+    "acoustic": "acoustic_weight",
+    "language": "language_weight",
+    "posterior": "posterior_weight",
+    "words": "word_penalty",
+}
 
 
 class Path(NamedTuple):
@@ -57,6 +66,16 @@ class Searched(NamedTuple):
     paths: list[Path]
     dropped: int
     lattice: Lattice | None
+
+    def lines(self, columns: Sequence[str] | None = None) -> Iterator[str]:
+        """Yields the best path as id and words, or, with names of the models, all as a list."""
+        if columns is None:
+            yield reranking.best_line(self.id, " ".join(self.paths[0].words))
+            return
+        for path in self.paths:
+            values = *path.parts, float(len(path.words)), *path.log_probs
+            features = dict(zip((*FEATURES, *columns), values, strict=True))
+            yield nbest.line(self.id, path.words, features, path.score) + "\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +125,49 @@ class LatticeSearch:
                     _pass_on([f for f in fronts if level < len(f.levels)], level, states)
                     states.keep(slot for front in fronts for slot in front.slots(states))
             yield from (front.result() for front in fronts)
+
+    def size_note(self, lattice: Lattice) -> str | None:
+        if self.history is None and len(lattice.links) >= LARGE:
+            return (
+                f"note: the search of {lattice.id}, {lattice.nodes:,} nodes and "
+                f"{len(lattice.links):,} links, may take minutes: give --history 2 --beam 30"
+            )
+        return None
+
+    def posterior_note(self, lattice: Lattice, path: str) -> str | None:
+        if not self.posterior_weight and lattice.language_in_posteriors:
+            return (
+                f"{path} has no language scores l=, and its posteriors p=, which contain the "
+                "recogniser's language model, have weight 0: give --posterior-weight W, or "
+                "--weights FILE"
+            )
+        return None
+
+    def dropped_note(self, result: Searched) -> str | None:
+        if self.most is not None and result.dropped:
+            return (
+                f"note: {result.id}: {result.dropped:,} hypotheses beyond {self.most:,} of a node, "
+                f"or {FULL_NODES * self.most:,} of nodes computed together, were dropped: the best "
+                "path may be among them; --history N merges more, --most N keeps more."
+            )
+        return None
+
+
+def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
+    """Reads a file of weights as settings of `LatticeSearch`; columns name the models."""
+    tuned = reranking.Weights.read(path)
+    tuned.check((*FEATURES, *columns), path)
+    settings = {setting: tuned.weights[name] for name, setting in FEATURES.items()}
+    return {"weights": tuple(tuned.weights[name] for name in columns), **settings}
+
+
+def unknown_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
+    """Returns notes on the words of lattices that a run does not know."""
+    text = [sorted(words)]
+    unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
+    place = f"the lattices, each counted once, by {name},"
+    note = sentence_scores.share(len(words), len(unknown), place)
+    return [note and f"{note}: {named(unknown)}", *run.notes(text)]
 
 
 # ---- states of language models shared by many hypotheses, in one array a model on the device

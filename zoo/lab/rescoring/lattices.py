@@ -7,12 +7,15 @@ start to one end. Scores are natural logarithms, larger is better.
 import collections
 import dataclasses
 import graphlib
+import gzip
 import itertools
 import math
+import pathlib
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
+from zoo.lab.runs import output_files
 from zoo.sources import files
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
@@ -62,6 +65,22 @@ class Lattice:
         """Whether links have posteriors p= and no language scores l=."""
         with_posteriors = any(link.log_posterior for link in self.links)
         return with_posteriors and not any(link.language for link in self.links)
+
+
+def read_files(
+    paths: Iterable[str], symbols: Mapping[str, str] | None
+) -> Iterator[tuple[str, Lattice]]:
+    """Yields (path, lattice) of each lattice; raises UserError for an id that comes twice."""
+    path_by_id: dict[str, str] = {}
+    for path in paths:
+        for lattice in read_lattices(path, files.stem(pathlib.Path(path)), symbols):
+            if lattice.id in path_by_id:
+                raise UserError(
+                    f"{path}: the lattice {shortened(lattice.id, 80)!r} was read from "
+                    f"{path_by_id[lattice.id]} already: give each once."
+                )
+            path_by_id[lattice.id] = path
+            yield path, lattice
 
 
 def read_symbols(path: str) -> dict[str, str]:
@@ -399,6 +418,24 @@ def slf_lines(lattice: Lattice) -> Iterator[str]:
             f"J={number} S={link.start} E={link.end} W={word} a={link.acoustic!r} "
             f"l={link.language!r}\n"
         )
+
+
+def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
+    """Writes a lattice as ID.slf.gz, but over none of the inputs; the same gives the same bytes."""
+    if pathlib.PurePath(lattice.id).name != lattice.id:
+        raise UserError(
+            f"the lattice {shortened(lattice.id, 80)!r} cannot have a file of its name: give "
+            "--kaldi."
+        )
+    content = "".join(slf_lines(lattice)).encode()
+
+    def write(path):
+        path.write_bytes(gzip.compress(content, mtime=0))
+
+    pathlib.Path(folder).mkdir(exist_ok=True)
+    file = pathlib.Path(folder, f"{lattice.id}.slf.gz")
+    output_files.check_each((file, "the lattice"), read=inputs)
+    output_files.write(file, write, "the lattice")
 
 
 def _quoted(text):

@@ -46,6 +46,15 @@ def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
     return weights
 
 
+def read_text(path: str) -> list[str]:
+    """Reads the lines of a text that have words, without marks around them."""
+    lines = [files.bare(line) for _, line in files.read_lines(path)]
+    lines = [line for line in lines if line.strip()]
+    if not lines:
+        raise UserError(f"{path} has no words: give a text that has some.")
+    return lines
+
+
 def text_of(value: dict) -> str:
     """Returns the text of a file of weights: the same weights give the same bytes."""
     return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
@@ -99,6 +108,14 @@ class Interpolation:
         log_probs, starts = word_log_probs(chosen, sentences, name)
         weights = np.array([*self.weights.values()])
         return np.add.reduceat(mix(log_probs, weights), starts) if len(starts) else np.zeros(0)
+
+    def check_names(self, names: Sequence[str], path: str):
+        """Raises UserError unless exactly the runs of some names have weights."""
+        if {*self.weights} != {*names}:
+            raise UserError(
+                f"{path} has weights of {named([*self.weights])}, and the runs are "
+                f"{named([*names])}: give exactly the runs that have weights."
+            )
 
     def check(self, runs: dict[str, Any]):
         """Raises UserError unless every name has a run, and the runs have the same words."""

@@ -8,10 +8,27 @@ import numpy as np
 
 from zoo.errors import UserError, named
 from zoo.lab.evaluation import significance
-from zoo.lab.evaluation.nbest import NBestList
+from zoo.lab.evaluation.nbest import NBestList, read_references
 from zoo.lab.rescoring.bleu_chrf_wer import Metric
 from zoo.lab.rescoring.model_features import RANK, Lists, first_weights, unit
 from zoo.lab.runs import output_files
+
+
+def collect_references(
+    lists: Sequence[NBestList], files: Sequence[str], path: str
+) -> dict[str, tuple[str, ...]]:
+    """Returns {id: references} of the lists at a path, from files or, without any, the lists."""
+    if files:
+        ids = [nbest_list.id for nbest_list in lists]
+        columns = [read_references(file, ids) for file in files]
+        return {id: tuple(column[id] for column in columns) for id in ids}
+    for nbest_list in lists:
+        if nbest_list.reference is None:
+            raise UserError(
+                f"{path}, line {nbest_list.hypotheses[0].line}: the list {nbest_list.id!r} has no "
+                "reference: give a file of references."
+            )
+    return {nbest_list.id: (str(nbest_list.reference),) for nbest_list in lists}
 
 
 def arrays(
@@ -39,6 +56,29 @@ def arrays(
     )
 
 
+def hold_out(lists: Lists, every: int | None) -> dict[str, Lists]:
+    """Splits lists into {"tuned on": lists} and, with `every`, {"held out": each N-th list}."""
+    if every is None:
+        return {"tuned on": lists}
+    is_held_out = np.arange(len(lists.ids)) % max(1, every) == every - 1
+    if is_held_out.all() or not is_held_out.any():
+        raise UserError(
+            f"--hold-out {every}: give at least 2, and at most the number of lists, "
+            f"{len(lists.ids)}."
+        )
+    rows = {"tuned on": ~is_held_out, "held out": is_held_out}
+    return {name: lists.some(np.flatnonzero(mask)) for name, mask in rows.items()}
+
+
+def match_features(lists: Lists, tuned: Lists, paths: tuple[str, str], sparse: bool) -> Lists:
+    """Returns lists with the features of the lists tuned on; paths name both in the error."""
+    if sparse:  # a feature without a weight counts nothing
+        return lists.with_features(tuned.names)
+    if {*lists.names} != {*tuned.names}:
+        raise UserError(f"{paths[0]} has other features than {paths[1]}: give lists of one system.")
+    return lists
+
+
 def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
     """Tunes weights [F] by a method of `METHODS`, from `start` or from `first_start`."""
     if not lists.names:
@@ -54,6 +94,25 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
         some = lists.with_features(tuple(np.array(lists.names)[varies].tolist()))
         weights[varies] = METHODS[method]().tune(some, metric, begin[varies], seed)
     return weights
+
+
+def tune_if_better(
+    lists: Lists, metric: Metric, method: str, seed: int, folds: int | None, start=None
+) -> tuple[np.ndarray, list[str]]:
+    """Tunes weights [F], and with `folds` keeps the start's unless cross-validation finds the tuned
+    ones better; returns (weights, lines of text with the figures of cross-validation)."""
+    if folds is None:
+        return tune(lists, metric, method, seed, start), []
+    if not 2 <= folds <= len(lists.ids):
+        raise UserError(
+            f"--folds {folds}: give at least 2, and at most the number of lists, {len(lists.ids)}."
+        )
+    begin = first_start(lists, metric) if start is None else start
+    validated, before = cross_validate(lists, metric, method, seed, begin, folds)
+    is_better = metric.sign * (validated - before) > 0
+    choice = "the tuned weights" if is_better else "the weights at the start"
+    line = f"cross-validated: {validated:.2f}, at the start {before:.2f}: {choice} are kept"
+    return (tune(lists, metric, method, seed, begin) if is_better else begin), [line]
 
 
 def cross_validate(
@@ -117,6 +176,11 @@ class Figures:
         p = significance.paired_test(chosen[0], chosen[1], metric.figure, seed)
         untuned, tuned, best = figures
         return cls(len(lists.ids), untuned, tuned, best, p)
+
+    def record(self) -> dict[str, float]:
+        """Returns the figures as a file of weights has them, for its readers."""
+        values = {name: getattr(self, name).value for name in ("untuned", "tuned", "oracle")}
+        return {"lists": self.lists, **values}
 
 
 def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
