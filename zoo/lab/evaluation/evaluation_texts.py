@@ -75,7 +75,8 @@ class GivenText:
     @property
     def judged(self) -> list[Sentence]:
         """The sentences to score: those with words, or all sentences if blank lines are kept."""
-        return [one for one in self.sentences if one.tokens or self.blank_lines == "kept"]
+        blank = self.blank_lines == "kept"
+        return [sentence for sentence in self.sentences if sentence.tokens or blank]
 
     @property
     def corpus(self) -> Corpus:
@@ -134,18 +135,18 @@ def detect_form(file: pathlib.Path, head: str, column: str = "text") -> str:
     return "table" if is_table or _conditions(names) else "plain"
 
 
-def known_names(header: list[str], *others: str) -> list[str]:
+def known_names(header: list[str], *additional: str) -> list[str]:
     """Returns the names of columns, known ones without capitals: "Item" is "item"."""
     lower = [name.lower() for name in header]
-    known = {name.lower(): name for name in (*_KEYS, *_POSITIONS, *_CONTENTS, *others)}
-    found = []
+    standard = {name.lower(): name for name in (*_KEYS, *_POSITIONS, *_CONTENTS, *additional)}
+    names = []
     for name, low in zip(header, lower, strict=True):
-        first, mark, rest = name.partition("_")
+        first, mark, end = name.partition("_")
         first = first.lower() if mark and first.lower() in ("sentence", "critical") else first
-        found.append(known.get(low, first + mark + rest) if lower.count(low) == 1 else name)
-    if "item_number" in found and "word" not in found:  # a test suite of SyntaxGym
-        return ["word" if name.lower() == "content" else name for name in found]
-    return found
+        names.append(standard.get(low, first + mark + end) if lower.count(low) == 1 else name)
+    if "item_number" in names and "word" not in names:  # a test suite of SyntaxGym
+        return ["word" if name.lower() == "content" else name for name in names]
+    return names
 
 
 def _conditions(header: list[str]) -> dict[str, str]:
@@ -166,11 +167,11 @@ def from_content(
 ) -> GivenText:
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
-    given = from_string(content, files.find(part.path), part.path, reading, column)
-    given = dataclasses.replace(given, blank_lines=blank_lines)
+    text = from_string(content, files.find(part.path), part.path, reading, column)
+    text = dataclasses.replace(text, blank_lines=blank_lines)
     if part.range == slice(None):
-        return given
-    return dataclasses.replace(given, sentences=ranged(part, given.judged))
+        return text
+    return dataclasses.replace(text, sentences=ranged(part, text.judged))
 
 
 def from_string(
@@ -261,7 +262,7 @@ def _from_treebank(text, path, name, reading):
         tokens = _place_tokens(pairs, spaces) if tokens is None else tokens
         ids = (token["id"] for token in surface)  # 3, or (59, "-", 60) of a fused form
         names = ("".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in ids)
-        tokens = [t._replace(extra=(one,)) for t, one in zip(tokens, names, strict=True)]
+        tokens = [t._replace(extra=(token_id,)) for t, token_id in zip(tokens, names, strict=True)]
         label = comments.get("sent_id") or comments.get("sentid") or str(number)
         sentences.append(_sentence(parsed.line, label, tokens, length))
     return GivenText(name, sentences, token_columns=("token",))
@@ -290,23 +291,23 @@ def _place_tokens(pairs, spaces):
 
 def _from_table(text, path, name, reading, column):
     delimiter = table_rows.delimiter_of(path, text)
-    written, rows = table_rows.rows(text, path, delimiter, full=True)
-    header = known_names(written, column)
+    columns, rows = table_rows.rows(text, path, delimiter, full=True)
+    header = known_names(columns, column)
     cells = ((number, row.values()) for number, row in rows if "".join(row.values()).strip())
     rows = [(number, dict(zip(header, values, strict=True))) for number, values in cells]
     if "word" in header:
         return _from_word_rows(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
         if chosen in header:
-            given = _from_sentence_rows(rows, path, name, reading, header, chosen)
-            return dataclasses.replace(given, items=chosen != column)
+            table_text = _from_sentence_rows(rows, path, name, reading, header, chosen)
+            return dataclasses.replace(table_text, items=chosen != column)
     if conditions := _conditions(header):
         header, rows = _long(header, rows, conditions)
-        given = _from_sentence_rows(rows, path, name, reading, header, "sentence")
-        return dataclasses.replace(given, items=True)
+        table_text = _from_sentence_rows(rows, path, name, reading, header, "sentence")
+        return dataclasses.replace(table_text, items=True)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
-        f"sentence_B of two conditions, but {named(written)}: rename some, with tabs, commas "
+        f"sentence_B of two conditions, but {named(columns)}: rename some, with tabs, commas "
         "or semicolons between all, or call the file .txt if it is plain text."
     )
 
@@ -314,18 +315,18 @@ def _from_table(text, path, name, reading, column):
 def _long(header, rows, conditions):
     """Gives each condition of an item a row of its own, with its critical region."""
     regions = {f"critical_{condition}" for condition in conditions.values()} & {*header}
-    others = [name for name in header if name not in {*conditions, *regions, "critical"}]
-    renamed = {name: f"given_{name}" if name == "condition" else name for name in others}
+    other_columns = [name for name in header if name not in {*conditions, *regions, "critical"}]
+    renamed = {name: f"given_{name}" if name == "condition" else name for name in other_columns}
     label = [] if {"item", "id", "sent_id"} & {*header} else ["item"]
     critical = ["critical"] if regions or "critical" in header else []
     long = []
     for count, (number, row) in enumerate(rows, 1):
-        shared = {new: row[name] for name, new in renamed.items()}
+        shared = {name_in_long: row[name] for name, name_in_long in renamed.items()}
         shared |= dict.fromkeys(label, str(count))
         for column, condition in conditions.items():
             region = row.get(f"critical_{condition}", row.get("critical", ""))
-            own = {"condition": condition, "critical": region, "sentence": row[column]}
-            long.append((number, {**shared, **own}))
+            condition_cells = {"condition": condition, "critical": region, "sentence": row[column]}
+            long.append((number, {**shared, **condition_cells}))
     return [*label, *renamed.values(), "condition", *critical, "sentence"], long
 
 
@@ -337,14 +338,14 @@ def _from_sentence_rows(rows, path, name, reading, header, column):
         extra, line = tuple(row[key] for key in columns), row[column]
         placed = tokenize(line, reading)
         if "critical" in columns and line.strip():
-            placed = _join(placed, row["critical"], reading, f"{path}, line {number}")
+            placed = _join_region(placed, row["critical"], reading, f"{path}, line {number}")
         tokens = [token._replace(extra=extra) for token in placed]
         title = row.get(label, str(count))
         sentences.append(Sentence(number, title, tokens, len(line), extra))
     return GivenText(name, sentences, columns)
 
 
-def _join(tokens, critical, reading, where):
+def _join_region(tokens, critical, reading, location):
     """Joins the tokens of the critical region of a sentence, if it has one, to one token."""
     region = [token.text for token in tokenize(critical, reading)]
     end = len(region)
@@ -353,14 +354,14 @@ def _join(tokens, critical, reading, where):
     if len(starts) != bool(region):
         mend = "write a table with a word or region a row"
         raise UserError(
-            f"{where}: the critical region {critical!r} is {len(starts)} times in its sentence: "
+            f"{location}: the critical region {critical!r} is {len(starts)} times in its sentence: "
             f"{mend if starts else f'copy it from there, or {mend}'}."
         )
     for at in starts:
         joined = tokens[at : at + end]
         words = tuple(word for token in joined for word in token.words)
-        one = Token(critical, joined[0].start, joined[-1].end, words)
-        return [*tokens[:at], one, *tokens[at + end :]]
+        region_token = Token(critical, joined[0].start, joined[-1].end, words)
+        return [*tokens[:at], region_token, *tokens[at + end :]]
     return tokens
 
 
@@ -373,7 +374,7 @@ def _from_word_rows(rows, path, name, reading, header):
         )
     columns = tuple(key for key in header if key not in ("word", keys[0]))
     items: dict = {}
-    for key, group in itertools.groupby(rows, lambda one: tuple(one[1][key] for key in keys)):
+    for key, group in itertools.groupby(rows, lambda row: tuple(row[1][key] for key in keys)):
         item = [*group]
         if key in items:
             raise UserError(
@@ -391,10 +392,10 @@ def _from_word_rows(rows, path, name, reading, header):
         end = None
         while item and files.MARK.fullmatch(item[-1][1]["word"]):  # as Zoo's own tables
             end = extras[item.pop()[0]]
-        if several := _signs_of_several_sentences([row for _, row in item]):
+        if reason := _describe_mixture([row for _, row in item]):
             raise UserError(
                 f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
-                f"({several}): name the column that tells sentences apart 'condition' or "
+                f"({reason}): name the column that tells sentences apart 'condition' or "
                 "'subject', and sort by it and then by place."
             )
         blank = [line for line, row in item if not row["word"].strip()]
@@ -428,14 +429,14 @@ def _sentence_parts(item, reading):
         yield [row for _, row in rows]
 
 
-def _signs_of_several_sentences(rows):
+def _describe_mixture(rows):
     """Tells why rows of one name look like several sentences; None if they do not."""
     for name in _POSITIONS:
         places = [row.get(name, "") for row in rows]
         if all(place.isdecimal() and len(place) < 10 for place in places):
-            least = name == "position"  # a region may have several rows
+            is_position = name == "position"  # a region may have several rows
             for before, place in itertools.pairwise(map(int, places)):
-                if place < before + least:
+                if place < before + is_position:
                     return f"{name!r} goes from {before} to {place}"
     words = [row["word"] for row in rows]
     counts = (n for n in range(2, len(words) // 2 + 1) if not len(words) % n)

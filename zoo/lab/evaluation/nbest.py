@@ -109,7 +109,7 @@ def _join_entries(entries) -> Iterator[NBestList]:
     for _, group in itertools.groupby(entries, key=operator.itemgetter(0)):
         parts = [*group]
         references = [reference for *_, reference in parts if reference is not None]
-        hypotheses = [hypothesis for _, _, some, _ in parts for hypothesis in some]
+        hypotheses = [hypothesis for _, _, texts, _ in parts for hypothesis in texts]
         hypotheses.sort(key=operator.attrgetter("rank"))
         id, reference = parts[0][1], references[0] if references else None
         yield NBestList(str(id), hypotheses, reference, isinstance(id, int))
@@ -154,7 +154,7 @@ def line(
     return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *rest))
 
 
-def parse_features(text: str, where: str) -> dict[str, float]:
+def parse_features(text: str, place: str) -> dict[str, float]:
     """Parses the features of a field: `name= 1 2` (name_1, name_2), `name=1`, or numbers alone, f1,
     f2 ..."""
     # The name is None for numbers before any name, and "" for misplaced numbers after name=value.
@@ -165,7 +165,7 @@ def parse_features(text: str, where: str) -> dict[str, float]:
             groups[-1][1].append(token)
         elif not name:
             raise UserError(
-                f"{where}: {shortened(token, 80)!r} is a value without a name: write one before =."
+                f"{place}: {shortened(token, 80)!r} is a value without a name: write one before =."
             )
         elif value:
             groups += [(name, [value]), ("", [])]
@@ -179,14 +179,14 @@ def parse_features(text: str, where: str) -> dict[str, float]:
         if key and not values:
             wrong = f"the feature {shortened(key, 80)!r} has no value: write a number after it"
         if wrong:
-            raise UserError(f"{where}: {wrong}.")
+            raise UserError(f"{place}: {wrong}.")
         for position, number in enumerate(values, 1):
             full = f"f{position}" if key is None else key
             full = f"{key}_{position}" if key and len(values) > 1 else full
-            what = f"the feature {shortened(full, 80)!r}"
+            title = f"the feature {shortened(full, 80)!r}"
             if full in features:
-                raise UserError(f"{where}: {what} comes twice: keep one.")
-            features[full] = files.parse_number(number, where, what)
+                raise UserError(f"{place}: {title} comes twice: keep one.")
+            features[full] = files.parse_number(number, place, title)
     return features
 
 
@@ -198,20 +198,20 @@ def without_alignments(text: str) -> str:
 def _read_fields(lines, path, _costs):
     """Yields the entry of each line, for `_join_entries`."""
     for number, text in lines:
-        where = f"{path}, line {number}"
+        place = f"{path}, line {number}"
         parts = text.split(SEPARATOR)
         if len(parts) < 2:
-            raise UserError(f"{where}: no hypothesis: write id ||| words ||| features ||| score.")
-        id, words, *others = parts
+            raise UserError(f"{place}: no hypothesis: write id ||| words ||| features ||| score.")
+        id, words, *fields = parts
         if not id.strip():
-            raise UserError(f"{where}: no id before {SEPARATOR}: write the id of the list there.")
-        features = parse_features(others[0], where) if others else {}
+            raise UserError(f"{place}: no id before {SEPARATOR}: write the id of the list there.")
+        features = parse_features(fields[0], place) if fields else {}
         score = None
-        if len(others) > 1 and others[1].strip():
-            score = files.parse_number(others[1].strip(), where, "the score")
-        rest = tuple(field.strip() for field in others[2:])
+        if len(fields) > 1 and fields[1].strip():
+            score = files.parse_number(fields[1].strip(), place, "the score")
+        further_fields = tuple(field.strip() for field in fields[2:])
         hypothesis = Hypothesis(
-            number, bare_words(without_alignments(words)), features, score, rest
+            number, bare_words(without_alignments(words)), features, score, further_fields
         )
         yield id.strip(), id.strip(), [hypothesis], None
 
@@ -222,31 +222,31 @@ def _read_kaldi(lines, path, costs):
     last: str | None = None
     keys: set[str] = set()
     for number, line in lines:
-        where = f"{path}, line {number}"
+        place = f"{path}, line {number}"
         key, *words = line.split() or [""]
         match = _kaldi_key(line.strip())
         if not match or SEPARATOR in words:
             wrong = f"{shortened(key, 80)!r} is not the name of a hypothesis"
             wrong = f"{SEPARATOR} in a Kaldi list" if match else wrong
             raise UserError(
-                f"{where}: {wrong}: write utterance-1 and the words, as the lines before."
+                f"{place}: {wrong}: write utterance-1 and the words, as the lines before."
             )
         if match[1] != last:
             last, keys = match[1], set()
         if key in keys:
-            raise UserError(f"{where}: the hypothesis {key!r} comes twice: keep one of the two.")
+            raise UserError(f"{place}: the hypothesis {key!r} comes twice: keep one of the two.")
         keys.add(key)
         features = {}
         for name, file in columns.items():
             cost_number, cost_line = next(file, (number, ""))
             cost_key, *values = cost_line.split() or [""]
-            where = f"{costs[name]}, line {cost_number}"
+            place = f"{costs[name]}, line {cost_number}"
             if cost_key != key or len(values) != 1:
                 raise UserError(
-                    f"{where}: {shortened(cost_line, 80)!r} where the cost of {key} should be: "
+                    f"{place}: {shortened(cost_line, 80)!r} where the cost of {key} should be: "
                     "give both files in one order, a line each."
                 )
-            features[name] = -files.parse_number(values[0], where, f"the cost of {key}")
+            features[name] = -files.parse_number(values[0], place, f"the cost of {key}")
         # Without a total score, each cost counts once, as where Kaldi's lattices are searched.
         score = math.fsum(features.values()) if features else None
         text = bare_words(" ".join(words))
@@ -269,14 +269,14 @@ def repetition_error(id: str, path: str, line: int) -> UserError:
 
 def _check_lists(lists, path, sparse) -> Iterator[NBestList]:
     """Yields the lists; raises UserError for a repeated id or for different features."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     names: set[str] | None = None
     scored = False
     for nbest_list in lists:
         first = nbest_list.hypotheses[0]
-        if nbest_list.id in seen:
+        if nbest_list.id in ids:
             raise repetition_error(nbest_list.id, path, first.line)
-        seen.add(nbest_list.id)
+        ids.add(nbest_list.id)
         for hypothesis in nbest_list.hypotheses:
             if names is None:
                 names, scored = {*hypothesis.features}, hypothesis.score is not None
@@ -284,8 +284,8 @@ def _check_lists(lists, path, sparse) -> Iterator[NBestList]:
             if first.rank > 1:
                 wrong = f"has the number {first.rank}, the least of its list: number lists from 1"
             elif (hypothesis.score is not None) != scored:
-                has, others = ("no", "has one") if scored else ("a", "has none")
-                wrong = f"has {has} score, and the first of the file {others}: give one to all, or "
+                has, status = ("no", "has one") if scored else ("a", "has none")
+                wrong = f"has {has} score, and the first of the file {status}: give one to all, or "
                 wrong += "to none"
             elif not sparse and hypothesis.features.keys() != names:
                 differ = named(sorted(hypothesis.features.keys() ^ names))
@@ -319,17 +319,17 @@ _RECOGNISED = {"rec_text", "pred_text", "beams"}
 
 def _read_json(lines, path, _costs):
     """Yields the entry of each object, for `_join_entries`."""
-    for number, where, value in _read_objects(lines, path):
+    for number, place, value in _read_objects(lines, path):
         if not isinstance(value, dict):
-            raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
+            raise UserError(f'{place}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
         id = next((value[name] for name in IDS if name in value), number)
         if not isinstance(id, str | int) or isinstance(id, bool) or not str(id).strip():
             raise UserError(
-                f"{where}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole "
+                f"{place}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole "
                 "number."
             )
-        items = _items(value, where, str(id))
-        hypotheses = [_hypothesis(item, number, where) for item in items]
+        items = _items(value, place, str(id))
+        hypotheses = [_hypothesis(item, number, place) for item in items]
         references = (text for text in map(_reference, (value, *items)) if text is not None)
         # Two whole lists with one id have different keys: the second is refused.
         key = None if items[0] is value else number
@@ -356,38 +356,38 @@ def _read_objects(lines, path):
                     f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: "
                     "write its items a line each, as jq -c '.[]' does."
                 )
-        whole = _parse_json("\n".join(texts), f"{path}, line {number}")
-        yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(whole, 1))
+        values = _parse_json("\n".join(texts), f"{path}, line {number}")
+        yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(values, 1))
         return
     for at, text in itertools.chain([(number, first)], lines):
         if text.strip():
-            where = f"{path}, line {at}"
-            yield at, where, _parse_json(text, where)
+            place = f"{path}, line {at}"
+            yield at, place, _parse_json(text, place)
 
 
-def _parse_json(text, where):
+def _parse_json(text, place):
     try:
         return strict_json.loads(text, finite=False)  # `files.parse_number` names infinite numbers
     except ValueError as error:
         raise UserError(
-            f"{where}: not JSON by itself ({error}): correct it, or write each object on one "
+            f"{place}: not JSON by itself ({error}): correct it, or write each object on one "
             "line, as jq -c . does."
         ) from error
 
 
-def _items(value, where, id):
+def _items(value, place, id):
     """Returns the hypotheses in the list of an object as objects, or the object itself."""
     lists = {name: items for name, items in value.items() if isinstance(items, list)}
     names = [name for name in LISTS if name in lists]
     if len(names) > 1:
-        raise UserError(f"{where}: both {named(names)} may be the hypotheses: leave one out.")
+        raise UserError(f"{place}: both {named(names)} may be the hypotheses: leave one out.")
     if not names:
         return [value]
     items = lists.pop(names[0])
     if not items:
-        raise UserError(f"{where}: the list {id!r} has no hypotheses: leave it out.")
+        raise UserError(f"{place}: the list {id!r} has no hypotheses: leave it out.")
     if uneven := [name for name, column in lists.items() if len(column) != len(items)]:
-        raise UserError(f"{where}: {named(uneven)} must have {len(items)} values, as {names[0]!r}.")
+        raise UserError(f"{place}: {named(uneven)} must have {len(items)} values, as {names[0]!r}.")
     objects = []
     for index, item in enumerate(items):
         match item:
@@ -397,33 +397,33 @@ def _items(value, where, id):
                 item = {"text": text, "score": score}
         if not isinstance(item, dict):
             raise UserError(
-                f"{where}: item {index + 1} must be a text, [text, score] or an object."
+                f"{place}: item {index + 1} must be a text, [text, score] or an object."
             )
         objects.append({**item, **{name: column[index] for name, column in lists.items()}})
     return objects
 
 
-def _hypothesis(value, number, where):
+def _hypothesis(value, number, place):
     names = [name for name in TEXTS if isinstance(value.get(name), str)]
     if not names:
-        raise UserError(f"{where}: a hypothesis has no text, only {named([*value])}: {_REMEDY}")
+        raise UserError(f"{place}: a hypothesis has no text, only {named([*value])}: {_REMEDY}")
     if len(names) > 1 and names[1] != "text":
-        raise UserError(f"{where}: a hypothesis has the texts {named(names)}: keep one.")
+        raise UserError(f"{place}: a hypothesis has the texts {named(names)}: keep one.")
     for name, item in value.items():
         # Hypotheses or features may be within it.
         if isinstance(item, dict | list) and not all(map(strict_json.is_number, item)):
-            raise UserError(f"{where}: {shortened(name, 80)!r} is not known: {_REMEDY}")
+            raise UserError(f"{place}: {shortened(name, 80)!r} is not known: {_REMEDY}")
     text = value[names[0]].removesuffix("<eos>" if names[0] == "rec_text" else "")
     score = value.get("score")
     return Hypothesis(
         number,
         bare_words(text),
         {
-            name: files.parse_number(item, where, f"the feature {name!r}")
+            name: files.parse_number(item, place, f"the feature {name!r}")
             for name, item in value.items()
             if name != "score" and name not in IDS and strict_json.is_number(item)
         },
-        None if score is None else files.parse_number(score, where, "the score"),
+        None if score is None else files.parse_number(score, place, "the score"),
     )
 
 
@@ -454,12 +454,12 @@ _FOREIGN = {
 
 def read_best(path: str) -> dict[str, str]:
     """Reads the first hypothesis of each list, or of a text with ids, as {id: words}."""
-    form, rest = detect_format(filter(lambda line: line[1].strip(), read_lines(path)))
+    form, body = detect_format(filter(lambda line: line[1].strip(), read_lines(path)))
     if form in ("json", "fields"):
         return {
-            nbest.id: nbest.hypotheses[0].text for nbest in parse_lists(rest, path, sparse=True)[1]
+            nbest.id: nbest.hypotheses[0].text for nbest in parse_lists(body, path, sparse=True)[1]
         }
-    lines = [*rest]
+    lines = [*body]
     if not lines:
         raise UserError(f"{path} has no hypotheses: give lists, or lines of an id and words.")
     _check_text(lines, path)
@@ -507,24 +507,24 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     _check_text(lines, path)
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # The lists' spelling of each number, such as 007: zeros before it may differ.
-    written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
+    id_by_key = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
     trn_lines = _trn_lines(lines, path)
-    if any(_split_id(text, written, numbers)[0] for _, text in trn_lines):
+    if any(_split_id(text, id_by_key, numbers)[0] for _, text in trn_lines):
         lines = trn_lines
-    pairs = [_split_id(text, written, numbers) for _, text in lines]
-    found = {id for id, _ in pairs if id is not None}
+    pairs = [_split_id(text, id_by_key, numbers) for _, text in lines]
+    file_ids = {id for id, _ in pairs if id is not None}
     tabs = [number for number, text in lines if "\t" in text]
-    known = [number for (number, _), (id, _) in zip(lines, pairs, strict=True) if id is not None]
-    plain = numbers and not tabs and len(known) < len(lines) and 2 * len(found) <= len(lines)
-    if numbers and tabs and not found:
+    with_id = [number for (number, _), (id, _) in zip(lines, pairs, strict=True) if id is not None]
+    plain = numbers and not tabs and len(with_id) < len(lines) and 2 * len(file_ids) <= len(lines)
+    if numbers and tabs and not file_ids:
         raise UserError(
             f"{path}, line {tabs[0]}: the line has a tab, but no line begins with the id of a "
             f"list, such as {shortened(ids[0], 80)!r}: write an id, a tab and the words on each "
             "line, or lines without tabs."
         )
     if plain:
-        _check_plain(lines, known, path)
-        pairs = [(written.get(str(n)), text) for n, (_, text) in enumerate(lines)]
+        _check_plain(lines, with_id, path)
+        pairs = [(id_by_key.get(str(n)), text) for n, (_, text) in enumerate(lines)]
     references: dict[str, str] = {}
     for (number, text), (id, words) in zip(lines, pairs, strict=True):
         wrong = ""
@@ -551,22 +551,22 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     return {id: references[id] for id in ids}
 
 
-def _check_plain(lines, known, path):
+def _check_plain(lines, with_id, path):
     """Raises UserError if lines taken as words alone may begin or end with ids."""
-    if len(known) > _BY_CHANCE * len(lines):
+    if len(with_id) > _BY_CHANCE * len(lines):
         raise UserError(
-            f"{path}, line {known[0]}: {len(known):,} of {len(lines):,} lines begin with the id of "
-            "a list, which may be a word: write an id, a tab and the words on each line."
+            f"{path}, line {with_id[0]}: {len(with_id):,} of {len(lines):,} lines begin with the "
+            "id of a list, which may be a word: write an id, a tab and the words on each line."
         )
     filled = [(number, text) for number, text in lines if text.strip()]
-    for pattern, where in ((_FIRST, "begin"), (_LAST, "end")):
+    for pattern, edge in ((_FIRST, "begin"), (_LAST, "end")):
         matches = [pattern.match(text) for _, text in filled]
         ids = dict.fromkeys(match[match.lastindex or 0] for match in matches if match)
-        if where == "begin" and _are_names([text.split() for _, text in filled]):
+        if edge == "begin" and _are_names([text.split() for _, text in filled]):
             ids = dict.fromkeys(text.split()[0] for _, text in filled)
         if len(ids) == len(filled) > _MOST_UNNUMBERED:
             raise UserError(
-                f"{path}, line {filled[0][0]}: all lines {where} with possible ids, such as "
+                f"{path}, line {filled[0][0]}: all lines {edge} with possible ids, such as "
                 f"{shortened(next(iter(ids)), 80)!r}, but not all begin with ids of the lists: "
                 "write the id of its list, a tab and the words on each line."
             )
@@ -576,11 +576,11 @@ def _are_names(sentences):
     """Whether each of many lines begins with another ASCII word, which no line has further on."""
     first = {words[0] for words in sentences}
     later = {word.lower() for words in sentences for word in words[1:]}
-    alone = sum(len(words) == 1 for words in sentences)
+    single_words = sum(len(words) == 1 for words in sentences)
     return (
         len(first) == len(sentences) >= _LEAST_SENTENCES
         and all(word.isascii() and word.lower() not in later for word in first)
-        and alone <= _BY_CHANCE * len(sentences)
+        and single_words <= _BY_CHANCE * len(sentences)
     )
 
 
@@ -588,13 +588,13 @@ def _number(text):
     return text.lstrip("0") or text[:1]
 
 
-def _split_id(text, written, numbers):
+def _split_id(text, id_by_key, numbers):
     """Splits a line into (id, words); returns (None, "") for a line without an id."""
-    first, *rest = text.split(None, 1) or [""]
+    first, *behind_blank = text.split(None, 1) or [""]
     before, _, behind = text.partition("\t")
     # An id may have blanks in it where a tab, or the line, ends it.
-    for key, words in ((before.strip(), behind), (first, "".join(rest))):
-        id = written.get(_number(key) if numbers else key)
+    for key, words in ((before.strip(), behind), (first, "".join(behind_blank))):
+        id = id_by_key.get(_number(key) if numbers else key)
         if id is not None:
             return id, words
     return None, ""
