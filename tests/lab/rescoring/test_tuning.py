@@ -184,6 +184,14 @@ def test_tuning_begins_with_the_scores_unless_the_order_is_better(errors, expect
     np.testing.assert_allclose(tune.first_start(some, WordErrorRate()), expected, atol=1e-9)
 
 
+def test_each_nth_list_is_held_out():
+    parts = tune.hold_out(lists(), 3)
+    assert {name: part.ids for name, part in parts.items()} == {
+        "tuned on": ("0", "1", "3", "4", "6"),
+        "held out": ("2", "5"),
+    }
+
+
 def test_cross_validation_judges_each_list_by_weights_of_the_others(monkeypatch):
     monkeypatch.setitem(tune.METHODS, "mira", functools.partial(tune.Mira, epochs=2))
     some, metric, start = lists(4, count=8, metric="wer"), WordErrorRate(), np.array([1.0, 0.5, -1])

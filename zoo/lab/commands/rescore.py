@@ -122,13 +122,13 @@ def _tune(arguments):
         name: tune.Figures.of(part, metric, weights.of(part), arguments.seed)
         for name, part in parts.items()
     }
-    made = {
+    record = {
         "metric": metric.signature(),
         "method": arguments.method,
         "seed": arguments.seed,
         "figures": {name: part.record() for name, part in figures.items()},
     }
-    weights = Weights(weights.weights, columns.names, made)
+    weights = Weights(weights.weights, columns.names, record)
     options.print_notes(
         [*columns.notes, *tune.notes(tuned_lists, figures["tuned on"], metric, tuned)]
     )
