@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from tests.cores import test_contract as cores
+
 from tests.heads import test_argument_checks
 from zoo import losses
 from zoo.attention import Bahdanau

@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import pytest
-
 from tests.cores import test_contract
+
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 
