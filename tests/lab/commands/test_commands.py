@@ -229,8 +229,9 @@ def test_every_number_of_the_command_line_has_its_bounds():
 
     every = [*map(parser_of, command_table.COMMANDS)]
     for module in launch.WAYS.values():
-        module.add_to(parser := argparse.ArgumentParser())
-        every.append(parser)
+        every.append(argparse.ArgumentParser())
+        for option in module.OPTIONS:
+            option.add_to(every[-1])
     for parser in every:
         for inner in parsers(parser):
             assert not [a.dest for a in inner._actions if a.type in (int, float)]
