@@ -28,7 +28,7 @@ import orbax.checkpoint as ocp
 
 import train
 from tests.lab.training.small import metrics, timeless
-from tests.lab.training.test_interruption import command, newest_step
+from tests.lab.training.test_train_interruption import command, newest_step
 from zoo.lab.commands import program
 from zoo.lab.runs import checksums
 

@@ -22,7 +22,7 @@ SMALL = {
     "model.head.samples": 16,
     "training.batch": 3,
 }
-TESTED = ("tests/heads", "tests/losses", "tests/training")
+TESTED = ("tests/heads", "tests/losses", "tests/lab/training")
 # Lines of pytest, of one process and of several.
 OUTCOMES = (
     re.compile(r"(?P<test>tests/.+?) (?P<outcome>PASSED|FAILED|ERROR) +\["),

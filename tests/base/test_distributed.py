@@ -1,6 +1,6 @@
 """What all processes of a run must have in common, and how one learns that another has ended.
 
-Runs of several are in training/test_processes.py.
+Runs of several are in lab/training/test_train_processes.py.
 """
 
 import os

@@ -7,7 +7,7 @@ import pytest
 
 from records import list_scores
 from tests.lab.training import small
-from tests.lab.training.test_translation import MODEL, experiment
+from tests.lab.training.test_tasks_translation import MODEL, experiment
 from zoo.data.batches import source_batch
 from zoo.decoding import force, steps
 from zoo.errors import UserError

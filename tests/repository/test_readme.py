@@ -32,7 +32,7 @@ def test_the_head_of_readme_has_the_loss_of_its_probabilities():
 
 
 def test_what_readme_shows_of_the_french_model_is_what_it_gives(monkeypatch):
-    """The values are those of the walk in tests/lab/export/test_models.py."""
+    """The values are those of the walk in tests/lab/export/test_standalone_models.py."""
     monkeypatch.chdir(README.parent)
     (session,) = re.findall(r"```pycon\n(.*?)```", README.read_text(), re.DOTALL)
     examples.run_docstring(session, {})

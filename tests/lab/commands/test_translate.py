@@ -14,7 +14,7 @@ import pytest
 import zoo
 from tests import scored_sentences
 from tests.lab.training import small
-from tests.lab.training.test_translation import MODEL, experiment
+from tests.lab.training.test_tasks_translation import MODEL, experiment
 from zoo.attention import Luong
 from zoo.decoding import BeamSearch, Sampling, steps
 from zoo.errors import UserError

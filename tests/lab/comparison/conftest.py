@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.lab.training import small
-from tests.lab.training.test_translation import experiment as translation
+from tests.lab.training.test_tasks_translation import experiment as translation
 from tests.trained_run import run, trained, workdir
 from zoo.attention import Luong
 from zoo.lab.commands import command_table

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.lab.comparison.test_compare import keep
+from tests.lab.comparison.test_comparison import keep
 from tests.lab.training import small
 from zoo import configuration
 from zoo.errors import UserError

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.lab.comparison.test_compare_noise import BAND, BASE, LENGTHS, keep_scores, worse
+from tests.lab.comparison.test_paired import BAND, BASE, LENGTHS, keep_scores, worse
 from zoo.lab.comparison import parts
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import significance

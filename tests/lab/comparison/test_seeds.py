@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.lab.comparison.test_compare import keep
+from tests.lab.comparison.test_comparison import keep
 from zoo.errors import UserError
 from zoo.lab.comparison import seeds
 from zoo.lab.comparison.comparison import Comparison

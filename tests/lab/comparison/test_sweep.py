@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.lab.comparison.test_compare import keep, overlap_of
+from tests.lab.comparison.test_comparison import keep, overlap_of
 from tests.lab.training import small
 from zoo import configuration
 from zoo.data import Text, Vocabulary

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.lab.comparison.test_compare_noise import BASE, FREE, LENGTHS, keep_scores, worse
+from tests.lab.comparison.test_paired import BASE, FREE, LENGTHS, keep_scores, worse
 from tests.lab.training import small
 from zoo.errors import UserError
 from zoo.lab.comparison import trial_summary

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.lab.training import small
-from tests.lab.training.test_translation import experiment as translation
+from tests.lab.training.test_tasks_translation import experiment as translation
 from zoo.attention import Luong
 from zoo.data import Corpus
 from zoo.heads import CharLSTM

@@ -16,8 +16,8 @@ from examples import prefix_beam_search
 from tests import scored_sentences
 from tests.examples import sentence_log_probs
 from tests.lab.training import small
-from tests.lab.training.test_translation import MODEL as TRANSLATOR
-from tests.lab.training.test_translation import experiment as of_pairs
+from tests.lab.training.test_tasks_translation import MODEL as TRANSLATOR
+from tests.lab.training.test_tasks_translation import experiment as of_pairs
 from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.steps import States

@@ -18,7 +18,7 @@ import pytest
 
 from tests import object_store
 from tests.lab.training import processes
-from tests.lab.training import test_interruption as interruption
+from tests.lab.training import test_train_interruption as interruption
 from zoo.errors import UserError
 from zoo.lab.commands import command_table, program
 from zoo.lab.runs import location

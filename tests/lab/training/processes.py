@@ -8,7 +8,7 @@ import sys
 import time
 
 from tests.lab.training import small
-from tests.lab.training import test_interruption as interruption
+from tests.lab.training import test_train_interruption as interruption
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import tasks
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from tests.lab.training import small, test_translation
+from tests.lab.training import small, test_tasks_translation
 from tests.lab.training.reversal import Digits
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
@@ -66,7 +66,7 @@ def recipe(name: str, sentences: int = 20, **training) -> Experiment:
     if name in KINDS:
         return small.experiment(**training | KINDS[name], sentences=sentences)
     if name == "pairs":
-        return test_translation.experiment(**training)
+        return test_tasks_translation.experiment(**training)
     rows = name == "digits by rows"
     settings = {"row_sparse": True, "optimizer": Adagrad(0.3)} if rows else {"row_sparse": False}
     return small.experiment(Digits(sampled=rows), **training | settings)

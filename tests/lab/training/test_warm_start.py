@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.lab.training import small
-from tests.lab.training.test_resume import assert_same_end, stop_at
+from tests.lab.training.test_loop_resume import assert_same_end, stop_at
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import Interrupted, UserError

@@ -1,6 +1,6 @@
 """Recipes that cannot be trained, which show where their data or their parameters are known."""
 
-from tests.lab.training import small, test_translation
+from tests.lab.training import small, test_tasks_translation
 from zoo import configuration
 from zoo.lab.training import tasks
 
@@ -12,7 +12,7 @@ def _trained(given, folder):
 
 
 def _translated(settings, folder):
-    tasks.prepare(configuration.apply_settings(test_translation.experiment(), settings))
+    tasks.prepare(configuration.apply_settings(test_tasks_translation.experiment(), settings))
 
 
 CALLS = {"training": _trained, "training of pairs": _translated}

@@ -7,8 +7,8 @@ import pytest
 from jax import export
 
 from tests import examples
-from tests.layers.test_core_contract import CORES, DROPPING_CORES, INPUT_SIZE
-from tests.layers.test_embeddings_contract import EMBEDDINGS
+from tests.layers.test_every_core import CORES, DROPPING_CORES, INPUT_SIZE
+from tests.layers.test_every_embedding import EMBEDDINGS
 from zoo.attention import Bahdanau, Luong
 
 SIZES = {"batch": 5, "time": 2, "source": 3}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from tests.heads import head_references, test_contract
+from tests.heads import head_references, test_every_head
 from tests.heads.test_with_expert import Told
 from tests.marks import slow
 from zoo.base.arrays.types import Keys
@@ -24,7 +24,7 @@ from zoo.heads import (
 from zoo.lexicon.spelling import Spelling
 
 SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
-HEADS = {name: case.head for name, case in test_contract.HEADS.items()} | {
+HEADS = {name: case.head for name, case in test_every_head.HEADS.items()} | {
     "penalised log-linear": LogLinear(penalty=0.3),
     "sampled letters": CNNSoftmax(head_references.NETWORK, sampled=NCE(samples=3)),
     "speller": CharLSTM(Spelling("characters"), size=4, letter_size=2, renormalised=True),
@@ -209,7 +209,7 @@ def test_the_gradient_of_weights_that_broadcast_is_summed():
 
 @pytest.mark.parametrize("name", ["expert", *slow("speller", "sampled letters")])
 def test_tokens_without_weight_may_hold_anything(name):
-    """As tests/heads/test_contract.py has it of the others."""
+    """As tests/heads/test_every_head.py has it of the others."""
     head, params, tables, _ = problem(name)
     hidden, targets = batch(BATCH, TIME)
     weights = jnp.ones((BATCH, TIME)).at[:, 3:].set(0)

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.cores import test_contract as cores
 
-from tests.heads import test_argument_checks
+from tests.heads import test_checks_targets
+from tests.layers import test_every_core as cores
 from zoo import losses
 from zoo.attention import Bahdanau
 from zoo.base.arrays import row_blocks
@@ -36,9 +36,9 @@ def small_blocks(monkeypatch):
 
 def functions(name):
     """{method: a function of (params, hidden)}, and these."""
-    head, params, tables, _ = test_argument_checks.problem(name)
-    hidden, targets = test_argument_checks.batch(3, 5)
-    given = test_argument_checks.options(head, targets)
+    head, params, tables, _ = test_checks_targets.problem(name)
+    hidden, targets = test_checks_targets.batch(3, 5)
+    given = test_checks_targets.options(head, targets)
     keyed = given | {"key": jax.random.key(0)}
     params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), params)
     return {
@@ -64,7 +64,7 @@ def has_forward_mode(function, *arguments, at=0) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", test_argument_checks.HEADS)
+@pytest.mark.parametrize("name", test_checks_targets.HEADS)
 def test_it_does_not_depend_on_the_size(name, monkeypatch):
     def found():
         """{method: whether it has one in the parameters, and in the hidden states}."""

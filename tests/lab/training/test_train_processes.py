@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.lab.training import processes
-from tests.lab.training import test_interruption as interruption
+from tests.lab.training import test_train_interruption as interruption
 from zoo.lab.commands import command_table
 
 pytestmark = pytest.mark.usefixtures("signals")

@@ -5,15 +5,15 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import pytest
-from tests.cores import test_contract
 
+from tests.layers import test_every_core
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 
 # An n-gram core has no states along time to keep.
 CORES = {
     name: core
-    for name, core in test_contract.DROPPING_CORES.items()
+    for name, core in test_every_core.DROPPING_CORES.items()
     if "variational" not in name and "grams" not in name
 }
 FAST = {"elman"}
@@ -32,7 +32,7 @@ def with_chunks(core, length):
 def test_gradients_are_equal(name, length, random):
     """Of six positions: four and a shorter chunk, or all at once; dropout and resets on."""
     core = CORES[name]
-    params, inputs, carry = test_contract.core_problem(core, random)
+    params, inputs, carry = test_every_core.core_problem(core, random)
     reset = jnp.asarray(random.uniform(size=inputs.shape[:2]) < 0.3)
     weights = jnp.asarray(random.normal(size=(3, 6, core.output_size)))
 
@@ -47,7 +47,7 @@ def test_gradients_are_equal(name, length, random):
         )
 
     found, expected = results(with_chunks(core, length)), results(core)
-    test_contract.assert_trees_close(found, expected, rtol=2e-5, atol=2e-6)
+    test_every_core.assert_trees_close(found, expected, rtol=2e-5, atol=2e-6)
 
 
 def temporary_bytes(core, time):

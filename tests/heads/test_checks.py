@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from tests.heads import test_argument_checks
+from tests.heads import test_checks_targets
 from tests.marks import slow
 from zoo import heads, priors
 from zoo.data import with_background
@@ -18,7 +18,7 @@ from zoo.lexicon import Lexicon, with_features
 SIZE, TOKENS = 5, 3
 TRAINED, SPREAD = examples.trained_and_other()
 NGRAM = heads.LogLinear(background=priors.KneserNey(order=2))
-HEADS = test_argument_checks.HEADS | {
+HEADS = test_checks_targets.HEADS | {
     "tied log-linear": heads.LogLinear(tied=True),
     "background": NGRAM,
 }

@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from tests import examples
-from tests.heads.test_contract import HEADS
+from tests.heads.test_every_head import HEADS
 from tests.marks import slow
 from zoo import heads, priors
 from zoo.base.arrays.sharded_functions import named

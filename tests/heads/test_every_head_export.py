@@ -10,8 +10,8 @@ from jax import export
 
 from tests import examples
 from tests.heads import head_references, test_char_lstm
-from tests.heads.test_contract import HEADS, SIZE
-from tests.priors import test_evidence, test_grammar, test_ngram
+from tests.heads.test_every_head import HEADS, SIZE
+from tests.priors import test_evidence, test_grammar, test_kneser_ney
 from zoo import heads, priors
 from zoo.base.arrays import row_blocks
 from zoo.lexicon import Lexicon, with_features
@@ -69,7 +69,7 @@ def grammar(folder):
 
 def n_grams(folder):
     """A head over trigrams, some lists of which are dense rows, and some are not."""
-    return Case(heads.LogLinear(background=priors.KneserNey(3)), test_ngram.built(3)[0])
+    return Case(heads.LogLinear(background=priors.KneserNey(3)), test_kneser_ney.built(3)[0])
 
 
 def evidence(folder):

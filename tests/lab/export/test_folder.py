@@ -19,10 +19,10 @@ import pytest
 
 import zoo
 from tests.examples import sentence_log_probs
-from tests.lab.export.test_serving import compilations
+from tests.lab.export.test_standalone_serving import compilations
 from tests.lab.training import small
-from tests.lab.training.test_translation import MODEL as OF_PAIRS
-from tests.lab.training.test_translation import experiment as of_pairs
+from tests.lab.training.test_tasks_translation import MODEL as OF_PAIRS
+from tests.lab.training.test_tasks_translation import experiment as of_pairs
 from zoo.attention import Bahdanau, Luong
 from zoo.base.lazy import MissingExtra
 from zoo.cores import GRU, Bidirectional

@@ -140,7 +140,7 @@ def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch
 RESUME = """
 import pathlib, sys
 import jax
-from tests.lab.training import small, test_state_memory
+from tests.lab.training import small, test_devices_memory
 from zoo.lab.runs.checkpoints import Checkpoints
 
 def held(name):
@@ -148,7 +148,7 @@ def held(name):
     return 1024 * int(status.partition(f"{name}:")[2].split()[0])
 
 folder = pathlib.Path(sys.argv[1])
-trainer = small.trainer(test_state_memory.LARGE, folder)
+trainer = small.trainer(test_devices_memory.LARGE, folder)
 checkpoints = Checkpoints(folder / "checkpoints")
 # What the libraries that read a checkpoint need themselves is not of the state.
 first = Checkpoints(folder / "first")
@@ -156,7 +156,7 @@ first.save("last", 1, {"ones": jax.numpy.ones(3)}, {})
 first.restore("last", {"ones": jax.numpy.ones(3)})
 before = held("VmRSS")
 trainer._begin(checkpoints)
-print(test_state_memory.size(trainer.state), held("VmHWM") - before)
+print(test_devices_memory.size(trainer.state), held("VmHWM") - before)
 """
 LARGE = small.experiment(
     dataclasses.replace(MODEL, core=dataclasses.replace(MODEL.core, size=900, layers=4)),

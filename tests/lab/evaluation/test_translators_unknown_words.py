@@ -11,7 +11,7 @@ import pytest
 
 import zoo
 from tests.lab.training import small
-from tests.lab.training.test_translation import MODEL, experiment
+from tests.lab.training.test_tasks_translation import MODEL, experiment
 from zoo.alignment import Copyable, PositionalUnknown
 from zoo.data import Pairs, Vocabulary
 from zoo.decoding.batched_search import Hypothesis

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.lab.training import small
-from tests.lab.training.test_translation import MODEL, MORPHOLOGY
+from tests.lab.training.test_tasks_translation import MODEL, MORPHOLOGY
 from tests.marks import slow
 from zoo.alignment import PositionalUnknown
 from zoo.attention import Luong

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import zoo
-from tests.lab.comparison.test_compare import keep
+from tests.lab.comparison.test_comparison import keep
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.comparison.comparison import Wanted

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from tests.lab.training import small, test_translation
+from tests.lab.training import small, test_tasks_translation
 from zoo import heads
 from zoo.attention import Luong
 from zoo.base.arrays.sharded_functions import path_name
@@ -240,7 +240,7 @@ def test_a_mesh_that_shares_out_nothing_is_refused(tmp_path):
 def test_encoder_decoders_are_trained_on_a_mesh(tmp_path, model):
     """Their sources have a lexicon of their own, whose rows are shared out too."""
     core = LSTM(size=4, dropout=0.3)
-    recipe = test_translation.experiment(
+    recipe = test_tasks_translation.experiment(
         SequenceToSequence(Lookup(4, initial_scale=0.5), core, heads.Softmax(), attention=Luong()),
         epochs=1,
         buckets=Buckets(padding=0.9),

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.lab.comparison.test_compare import PASSPORT
+from tests.lab.comparison.test_comparison import PASSPORT
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.comparison import learning_curves, page_differences, page_figures, page_text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from tests.heads.test_contract import HEADS
+from tests.heads.test_every_head import HEADS
 from tests.lab.training import small
 from tests.marks import slow
 from zoo import heads

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from tests.heads.test_contract import HEADS
+from tests.heads.test_every_head import HEADS
 from tests.heads.test_with_expert import Told
 from tests.marks import slow
 from zoo.heads import (

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from tests.heads import test_background as contextual
+from tests.heads import test_log_linear_background as contextual
 from tests.marks import slow
 from zoo.heads import LogLinear
 from zoo.lab.evaluation import best_words

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from tests.lab.comparison.test_compare import keep
+from tests.lab.comparison.test_comparison import keep
 from zoo.lab.comparison import seeds
 from zoo.lab.comparison.text_report import tables
 

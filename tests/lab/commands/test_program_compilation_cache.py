@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from tests.lab.training import small
-from tests.lab.training.test_interruption import SETTINGS
+from tests.lab.training.test_train_interruption import SETTINGS
 from zoo.lab.commands import program
 
 ROOT = pathlib.Path(__file__).parents[3]

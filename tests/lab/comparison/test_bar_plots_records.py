@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from records import cells
-from tests.lab.comparison.test_compare import keep
-from tests.lab.comparison.test_compare_noise import BASE, LENGTHS, keep_scores
+from tests.lab.comparison.test_comparison import keep
+from tests.lab.comparison.test_paired import BASE, LENGTHS, keep_scores
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots
 from zoo.lab.evaluation import item_scores, significance
