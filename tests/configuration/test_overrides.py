@@ -1,8 +1,7 @@
-"""Recipes: --set, JSON and comparison; tests/malformed has the recipes that are refused."""
+"""Recipes: --set and comparison; tests/malformed has the recipes that are refused."""
 
 import dataclasses
 import functools
-import json
 import math
 import re
 import sys
@@ -184,51 +183,6 @@ def test_components_are_found_by_their_kind(kind, expected):
     assert optimizers == set(component_registry.components(Optimizer))
 
 
-@pytest.mark.parametrize("name", configs.names())
-def test_json_and_back(name):
-    recipe = configs.load(name)
-    text = json.dumps(configuration.to_json(recipe))
-    assert configuration.from_json(json.loads(text)) == recipe
-    assert configuration.first_difference(json.loads(text), configuration.to_json(recipe)) is None
-
-
-def test_a_saved_recipe_without_a_field_names_it():
-    kept = configuration.to_json(changed("training.batch=8", "training.length=3"))
-    del kept["training"]["length"]
-    with pytest.raises(
-        UserError,
-        match=r"^zoo:Training has no field training\.length in the saved recipe: write its value",
-    ):
-        configuration.from_json(kept)
-
-
-def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):
-    path = tmp_path / "llrnn_french.py"
-    path.write_text(OWN_CONFIG)
-    recipe = configs.load(str(path))
-    assert recipe.model.head.scale == 2.0
-    assert configuration.from_json(configuration.to_json(recipe)) == recipe
-    assert type(recipe.model.head).__module__.startswith("config_llrnn_french_")
-    in_folder = configs.load(str(configs.paths()["llrnn_french"]))
-    assert in_folder == configs.load("llrnn_french") != recipe
-
-
-OWN_CONFIG = """
-import dataclasses
-from zoo import Experiment
-from zoo.data import Text
-from zoo.heads import Softmax
-from zoo.models import LanguageModel
-
-@dataclasses.dataclass(frozen=True)
-class Scaled(Softmax):
-    scale: float = 2.0
-
-def get_config():
-    return Experiment(Text("a.txt", "b.txt"), model=LanguageModel(head=Scaled()))
-"""
-
-
 def test_an_error_of_a_module_beside_the_config_is_let_through(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(user_modules, "_folders", [])
@@ -237,24 +191,6 @@ def test_an_error_of_a_module_beside_the_config_is_let_through(tmp_path, monkeyp
     path.write_text("import helping_config\n\ndef get_config():\n    helping_config.head()\n")
     with pytest.raises(KeyError, match=r"^'mine'$"):
         configs.load(str(path))
-
-
-def test_an_error_of_ones_own_component_is_let_through():
-    saved = configuration.to_json(Picky(scale=1))
-    assert configuration.from_json(saved) == Picky(scale=1)
-    with pytest.raises(TypeError, match=r"^mine$"):
-        configuration.from_json(saved | {"scale": 0})
-    with pytest.raises(UserError, match=r"Picky has no field tied in the saved recipe: wri"):
-        configuration.from_json({"component": saved["component"]})
-
-
-@dataclasses.dataclass(frozen=True)
-class Picky(Softmax):
-    scale: int = dataclasses.field(kw_only=True)
-
-    def __post_init__(self):
-        if not self.scale:
-            raise TypeError("mine")
 
 
 @pytest.mark.parametrize(

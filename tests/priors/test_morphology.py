@@ -1,12 +1,11 @@
-"""Features and backgrounds of a corpus that can be counted by hand."""
+"""Morphology of a corpus that can be counted by hand."""
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.priors import Morphology, SuffixGuesser, TopWords, Uniform, Unigram
+from zoo.priors import Morphology, SuffixGuesser
 from zoo.sources.source import Corpus
 
 # le 3, chat 2, ferme 2 in train; la 1 and ferme 1 in validation.
@@ -24,16 +23,6 @@ VALIDATION = Corpus(
 )
 CORPORA = {"train": TRAIN, "validation": VALIDATION}
 WORDS = ("</s>", "la", "chat", "ferme", "le")
-
-
-def test_top_words_have_features_of_their_own():
-    # ferme 3, le 3, chat 2, la 1 over all splits.
-    features = TopWords(3).features(WORDS, CORPORA, {})
-    other = {"Word:@not_top": 1.0}
-    assert features == [other, other, {"Word:chat": 1.0}, {"Word:ferme": 1.0}, {"Word:le": 1.0}]
-    # chat 2, ferme 2 in train, where chat stands first in the lexicon.
-    features = TopWords(2, splits=("train",)).features(WORDS, CORPORA, {})
-    assert features == [other, other, {"Word:chat": 1.0}, other, {"Word:le": 1.0}]
 
 
 def test_morphology_is_the_union_over_all_tokens_of_a_word():
@@ -81,27 +70,6 @@ def test_morphology_needs_tags_of_the_splits_that_it_takes():
     assert features[1] == {"POS:NIL": 1.0}
     assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
     assert features[4] == {"POS:DET": 1.0, "Gender:Masc": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("background", "words", "expected"),
-    [
-        (Unigram(), ("la", "chat", "ferme", "le"), [1 / 9, 2 / 9, 3 / 9, 3 / 9]),
-        (Unigram(), ("chat", "le"), [2 / 5, 3 / 5]),  # tokens outside the lexicon do not count
-        # </s> 0, la 0, chat 2, ferme 2, le 3 in train; half a token more for each.
-        (Unigram(("train",), 0.5), WORDS, np.array([0.5, 0.5, 2.5, 2.5, 3.5]) / 9.5),
-        (Uniform(), WORDS, [1 / 5] * 5),
-    ],
-)
-def test_backgrounds_by_hand(background, words, expected):
-    found = background.log_probs(words, CORPORA)
-    np.testing.assert_allclose(np.exp(found), expected)
-    assert found.dtype == np.float64
-
-
-def test_a_word_without_mass_is_an_error():
-    with pytest.raises(UserError, match=r"no mass to 'la', .* set its smoothing"):
-        Unigram(splits=("train",)).log_probs(("chat", "la", "le"), CORPORA)
 
 
 # Which kinds of tags count as morphology.

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.priors.test_morphology import CORPORA, WORDS
 from zoo.errors import UserError
-from zoo.priors import Affixes, LetterNgrams, Numbers
+from zoo.priors import Affixes, LetterNgrams, Numbers, TopWords
 
 
 def features(word, **options):
@@ -91,3 +92,13 @@ def test_bad_lengths(prior):
         prior(**lengths)
     with pytest.raises(UserError, match="minimum_words"):
         prior(minimum_words=0)
+
+
+def test_top_words_have_features_of_their_own():
+    # ferme 3, le 3, chat 2, la 1 over all splits.
+    features = TopWords(3).features(WORDS, CORPORA, {})
+    other = {"Word:@not_top": 1.0}
+    assert features == [other, other, {"Word:chat": 1.0}, {"Word:ferme": 1.0}, {"Word:le": 1.0}]
+    # chat 2, ferme 2 in train, where chat stands first in the lexicon.
+    features = TopWords(2, splits=("train",)).features(WORDS, CORPORA, {})
+    assert features == [other, other, {"Word:chat": 1.0}, other, {"Word:le": 1.0}]

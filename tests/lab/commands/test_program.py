@@ -273,3 +273,31 @@ def test_a_terminal_of_another_encoding_gets_escapes():
     assert finished.returncode == 0
     assert os.read(ours, 100) == b"gr\\xf6\\xdfer \\u4f60 \\udcff\r\n"
     os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("script", "evaluate", "this"),
+    [
+        ("train.py", "python evaluate.py", "python train.py 'a b'"),
+        (
+            "/zoo here/train.py",
+            "python '/zoo here/evaluate.py'",
+            "python '/zoo here/train.py' 'a b'",
+        ),
+        ("/x/zoo/__main__.py", "python -m zoo evaluate", "python -m zoo 'a b'"),
+        ("/no/bin/zoo", "/no/bin/zoo evaluate", "/no/bin/zoo 'a b'"),
+    ],
+)
+def test_a_command_is_named_as_the_user_called_it(monkeypatch, script, evaluate, this):
+    monkeypatch.setattr(sys, "argv", [script, "a b"])
+    assert program.command("evaluate") == evaluate
+    assert program.again() == this
+
+
+def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
+    script = tmp_path / "zoo"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(script), "train"])
+    assert (program.command("train"), program.again()) == ("zoo train", "zoo train")

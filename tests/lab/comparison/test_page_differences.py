@@ -1,70 +1,46 @@
-"""Attention in the report: the words of translations as `zoo translate` writes them."""
+"""Words and translations in which two runs differ, by hand."""
 
-from types import SimpleNamespace
+import re
 
 import numpy as np
 import pytest
 
-from zoo.alignment import Copyable, PositionalAll
-from zoo.data import Corpus
-from zoo.decoding.batched_search import Hypothesis
+from zoo.data.encoded_text import EncodedText
 from zoo.lab.comparison import page_differences
-
-WORDS = ["</s>", "<unk>", "a", "<unk_1>", "<unkpos_0>"]
-
-
-class Fake:
-    """A translator of one sentence whose second word is unknown, and says so."""
-
-    def __init__(self, folder, unknowns, said):
-        data = SimpleNamespace(unknowns=unknowns)
-        source = SimpleNamespace(sentences=[["d&apos;", "chien"]])
-        self.read = None
-        self._said = [WORDS.index(word) for word in said]
-        experiment = SimpleNamespace(data=data, source_of=lambda corpus: source, model=self)
-        self.attention = "some"
-        self.runs = [
-            SimpleNamespace(
-                path=folder,
-                experiment=experiment,
-                lexicon=SimpleNamespace(unknown="<unk>"),
-                others=[SimpleNamespace(ids={"d&apos;": 0})],
-            )
-        ]
-
-    def pairs(self, split):
-        return Corpus("test", [["a", "&quot;"]])
-
-    def translate(self, sentences, *given):
-        self.read = sentences
-        return [[Hypothesis(self._said, [], 0.0, 0.0, True)]]
-
-    def words(self, hypothesis):
-        return [WORDS[word] for word in hypothesis.words]
+from zoo.lab.comparison.page_differences import Attended
+from zoo.lab.evaluation.best_words import KeptWords
+from zoo.lexicon import Lexicon
 
 
-@pytest.mark.parametrize(
-    ("unknowns", "said", "dictionary", "expected"),
-    [
-        (None, ["a", "<unk>"], "chien\tdog\n", ["a", "dog"]),
-        (None, ["a", "<unk>"], None, ["a", "<unk>"]),
-        (Copyable(), ["a", "<unk_1>"], "chien\tdog\n", ["a", "dog"]),
-        (Copyable(), ["a", "<unk_1>"], None, ["a", "chien"]),
-        # Its marks take part in attention, a row each.
-        (PositionalAll(), ["a", "<unk>"], "chien\tdog\n", ["a", "<unk>"]),
-    ],
-)
-def test_words_are_those_of_the_text(unknowns, said, dictionary, expected, tmp_path, monkeypatch):
-    fake = Fake(tmp_path, unknowns, said)
-    monkeypatch.setattr(page_differences, "Translator", lambda runs: fake)
-    monkeypatch.setattr(
-        "zoo.lab.evaluation.translators.attention_weights",
-        lambda *given: np.array([[1, 0], [0, 1]]),
-    )
-    if dictionary:
-        (tmp_path / "dictionary.tsv").write_text(dictionary)
-    (found,) = page_differences.translations(fake.runs[0], "test")
-    assert found.translation == expected
-    assert (found.source, found.reference) == (["d'", "chien"], ["a", '"'])
-    if not isinstance(unknowns, PositionalAll):  # which replaces every unknown word alike
-        assert fake.read == [["d&apos;", "<unk_1>" if unknowns else "chien"]]
+def kept(log_prob):
+    words = np.array([0, 1, 2, 0, 1, 3], np.int32)
+    every = np.ones(6, bool)
+    text = EncodedText(words, every, every, np.array([0, 3]))
+    return KeptWords(text, np.arange(6), np.array(log_prob, np.float32))
+
+
+@pytest.mark.parametrize("rows", [None, 8])
+def test_the_rows_in_which_a_carried_state_begins_empty_are_told(rows):
+    scores = [kept([-1, -2, -3, -4, -5, -6]), kept([-2, -1, -3, -9, -9, -9])]
+    told = page_differences._shares("a", "b", scores, rows)
+    assert "Of 6 counted words a predicts 4 better (66.7%), and b 1 (16.7%)." in told
+    assert ("the state begins empty in each of 8 rows of the text" in told) == bool(rows)
+
+
+def test_words_that_differ_most():
+    lexicon = Lexicon(("le", "chat", "dort", "rit"), np.ones(4, np.int64))
+    one = kept([-1, -2, -3, -1, -2, -9])
+    other = kept([-1, -4, -2.5, -1, -3, -1])
+    found = page_differences.differences(one, other, lexicon)
+    first, second = ([(row.sentence, row.before, row.word) for row in of] for of in found)
+    assert first == [(1, "le", "chat")]  # +2, and after the same word again +1
+    assert second == [(2, "le chat", "rit"), (1, "le chat", "dort")]  # -8, -0.5
+    assert (found[1][0].one, found[1][0].other) == (-9, -1)
+
+
+def test_attention_is_drawn_by_area():
+    weights = np.array([[1.0, 0.0], [0.25, 0.75]])
+    drawn = page_differences.drawing(Attended(["a", "b"], ["x", "y"], [], weights), "about <it>")
+    sizes = re.findall(r'class="weight"[^>]* width="([\d.]+)"', drawn)
+    assert [float(size) for size in sizes] == pytest.approx([18, 0, 9, 15.6], abs=0.05)
+    assert "<title>y ← b: 0.75</title>" in drawn and "about &lt;it&gt;" in drawn

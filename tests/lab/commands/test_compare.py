@@ -1,0 +1,89 @@
+"""zoo compare hands on what its line says."""
+
+import sys
+
+import pytest
+
+from zoo import __main__ as commands
+from zoo.lab.commands import options
+from zoo.lab.comparison import (
+    bar_plots,
+    learning_curves,
+    micro_report,
+    page_report,
+    sweep,
+    text_report,
+)
+from zoo.lab.comparison.comparison import Wanted
+
+CASES = {
+    "compare a b": (text_report, "tables", (["a", "b"], False, Wanted(splits=[]))),
+    "compare a --split x b": (text_report, "tables", (["a", "b"], False, Wanted(splits=["x"]))),
+    "compare a --by frequency b": (text_report, "tables", (["a", "b"], True, Wanted(splits=[]))),
+    "compare a b --sweep training.batch --plot s.svg --label one": (
+        sweep,
+        "report",
+        ("training.batch", ["a", "b"], "s.svg", ["one"]),
+    ),
+    "compare a --sweep training.batch": (
+        sweep,
+        "report",
+        ("training.batch", ["a"], "sweep.png", []),
+    ),
+    "compare a b --plot c.svg": (
+        learning_curves,
+        "report",
+        (["a", "b"], "c.svg", "step", False, []),
+    ),
+    "compare a --against epoch --training b --plot c.pdf": (
+        learning_curves,
+        "report",
+        (["a", "b"], "c.pdf", "epoch", True, []),
+    ),
+    "compare --by frequency a --split dev --label one --plot b.png": (
+        bar_plots,
+        "plot_bands",
+        (["a"], "b.png", "dev", ["one"]),
+    ),
+    "compare --by distance a --plot d.png": (
+        bar_plots,
+        "plot_agreement",
+        (["a"], "d.png", None, []),
+    ),
+    "compare a b --page p.html": (
+        page_report,
+        "report",
+        (["a", "b"], "p.html", None, None, 20, []),
+    ),
+    "compare a --page p.html --text t.txt --sentences 3 --label one": (
+        page_report,
+        "report",
+        (["a"], "p.html", None, "t.txt", 3, ["one"]),
+    ),
+    "compare a --split x --page p.html b": (
+        page_report,
+        "report",
+        (["a", "b"], "p.html", "x", None, 20, []),
+    ),
+    "compare a b --micro": (micro_report, "report", (["a", "b"],)),
+}
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
+    module, name, expected = CASES[line]
+    given = []
+    monkeypatch.setattr(module, name, lambda *arguments, load=None: given.append(arguments))
+    monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
+    commands.main()
+    assert given == [expected]
+
+
+def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
+    given = []
+    monkeypatch.setattr(text_report, "report", lambda *arguments: given.extend(arguments))
+    monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
+    line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
+    commands.main(line.split())
+    runs, file, load, state, mixed = given
+    assert (runs, file, load("a"), state, mixed) == (["a", "b"], "t.txt", "w.txt", "carried", True)
