@@ -18,8 +18,8 @@ os.close(0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 TESTS = (
-    "test_distributed.py",
-    "training/test_signals.py",
+    "base/test_distributed.py",
+    "lab/training/test_loop_signals.py",
 )
 
 
