@@ -11,7 +11,7 @@ from tests import examples
 from tests.heads import head_references, test_every_head
 from tests.heads.test_with_expert import Told
 from tests.marks import slow
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.heads import (
     NCE,
     CharLSTM,

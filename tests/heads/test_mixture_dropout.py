@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 
 from tests import examples, references
 from tests.marks import slow
-from zoo.base.arrays.types import Keys, fold_in_rows
+from zoo.base.arrays.random_keys import Keys, fold_in_rows
 from zoo.errors import UserError
 from zoo.heads import MixtureOfSoftmaxes, mixture
 from zoo.layers import dropout

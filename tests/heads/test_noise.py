@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.errors import UserError
 from zoo.heads import (
     NCE,

@@ -7,7 +7,7 @@ import pytest
 
 from tests import examples, references
 from tests.marks import slow
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.heads import (
     NCE,
     BlackOut,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.errors import UserError
 from zoo.heads import LogLinear, SampledLogLinear
 from zoo.lexicon import with_features

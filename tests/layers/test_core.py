@@ -10,7 +10,7 @@ import pytest
 from tests import examples, references
 from tests.marks import slow
 from zoo.base.arrays import products
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 from zoo.layers import dropout

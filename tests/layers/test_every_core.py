@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.cores import GRU, LSTM, Bidirectional, Core, Elman, LastWords, NGram
 
 SIZE = 5

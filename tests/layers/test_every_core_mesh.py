@@ -10,7 +10,7 @@ from jax.sharding import PartitionSpec as P
 from tests import layouts
 from tests.marks import slow
 from zoo.base.arrays import products
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.layers import dropout
 

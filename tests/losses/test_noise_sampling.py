@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.heads import LogUniformNoise, UniformNoise, UnigramNoise
 from zoo.losses import noise_sampling
 from zoo.sources import files

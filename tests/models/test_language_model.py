@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.base.arrays.types import Keys, fold_in_rows
+from zoo.base.arrays.random_keys import Keys, fold_in_rows
 from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError

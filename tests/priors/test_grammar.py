@@ -342,11 +342,11 @@ def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
     """Of 51 states (one after each word), 51 classes (each word's, and <unk>'s), 1 move."""
     words = [f"w{number}" for number in range(50)]
     text = "s: " + " ".join(f'"{word}"' for word in words) + "\n"
-    monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51 - 1)
+    monkeypatch.setattr(memory, "host_memory", lambda: 3 * 4 * 51 * 51 - 1)
     what = r"forms\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
     with pytest.raises(UserError, match=what):
         compiled(tmp_path, text, words)
-    monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51)
+    monkeypatch.setattr(memory, "host_memory", lambda: 3 * 4 * 51 * 51)
     _, lexicon = compiled(tmp_path, text, words)
     assert lexicon.background_tables["moves"].shape == (51, 51, 1)
 

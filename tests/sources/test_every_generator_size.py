@@ -29,7 +29,7 @@ def refusal(source, split):
 
 @pytest.fixture
 def eight_gigabytes(monkeypatch):
-    monkeypatch.setattr(memory, "of_host", lambda: 8 * 10**9)
+    monkeypatch.setattr(memory, "host_memory", lambda: 8 * 10**9)
 
 
 @pytest.mark.parametrize(

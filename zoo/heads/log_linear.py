@@ -27,9 +27,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products
+from zoo.base.arrays import precision
+from zoo.base.arrays.random_keys import uniform
 from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN, axes
-from zoo.base.arrays.types import Context, Params, Prepared, Tables, uniform
+from zoo.base.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -156,7 +157,7 @@ class LogLinear(Head):
         """Computes the weights [S, D] and the bias [S] of the softmax over signatures; the bias
         includes log B(s), unless B(s) depends on the context."""
         vectors = params["weights"]
-        weights = products.rounded_as(feature_signatures.sum_features(tables, vectors), vectors)
+        weights = precision.rounded_as(feature_signatures.sum_features(tables, vectors), vectors)
         bias = feature_signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products, row_lookup
+from zoo.base.arrays import precision, products, row_lookup
 from zoo.base.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
 from zoo.heads import noise as noises
@@ -138,7 +138,7 @@ class SampledHead(SoftmaxScores):
                 f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
                 f"the vectors of words {vectors.shape[-1]}"
             )
-        if product == PRODUCTS["batch"] and not products.is_narrow(vectors):
+        if product == PRODUCTS["batch"] and not precision.is_narrow(vectors):
             # XLA for CPUs computes the gradient faster as [D, K], and would transpose the product.
             product, vectors = "...d,dk->...k", jax.lax.optimization_barrier(vectors.T)
         scores = products.einsum(product, hidden, vectors)

@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.base.arrays import products, row_lookup
-from zoo.base.arrays.types import Keys, Params, Tables
+from zoo.base.arrays import precision, products, row_lookup
+from zoo.base.arrays.random_keys import Keys
+from zoo.base.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -131,7 +132,7 @@ class SampledLogLinear(LogLinear):
         hidden states and signatures' vectors."""
         features, values = draws["features"][chosen], draws["feature_values"][chosen]
         rows = row_lookup.take(params["weights"], features)
-        vectors = products.rounded_as(products.einsum("...pd,...p->...d", rows, values), rows)
+        vectors = precision.rounded_as(products.einsum("...pd,...p->...d", rows, values), rows)
         biases = (params["bias"][features] * values).sum(axis=-1)
         scores = products.einsum(product, hidden, vectors)
         if product in PRODUCTS.values():  # of draws

@@ -67,7 +67,7 @@ class Memory(Contextual):
             f"a cache of {self.size:,} states, of {hidden_size:,} numbers in {batch:,} batch rows"
         )
         # Before and after a window.
-        memory.check(what, 2 * 4 * batch * self.size * hidden_size, memory.of_host())
+        memory.check(what, 2 * 4 * batch * self.size * hidden_size, memory.host_memory())
         return MemoryCarry(
             jnp.zeros((batch, self.size, hidden_size)),
             jnp.full((batch, self.size), -1, jnp.int32),

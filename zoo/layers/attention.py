@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products
-from zoo.base.arrays.types import Params, accumulator, uniform
+from zoo.base.arrays import precision, products
+from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.random_keys import uniform
+from zoo.base.arrays.types import Params
 from zoo.base.component_registry import Component
 from zoo.errors import check_least
 
@@ -147,7 +149,7 @@ class Attention(Component, abc.ABC):
         """Computes the arrays of a memory that `apply` needs, for many calls."""
         memory = jnp.where(mask[:, :, None], memory, 0)  # whatever padding holds, even nan
         keys = self._keys(params, memory)
-        memory, keys = (products.rounded_as(x, params["state"]) for x in (memory, keys))
+        memory, keys = (precision.rounded_as(x, params["state"]) for x in (memory, keys))
         return PreparedMemory(memory, keys, mask)
 
     def apply(

@@ -24,9 +24,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products, row_blocks
+from zoo.base.arrays import precision, products, row_blocks
+from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.random_keys import uniform
 from zoo.base.arrays.row_blocks import Differentiated, map_by_length
-from zoo.base.arrays.types import accumulator, uniform
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
 
@@ -245,7 +246,7 @@ class Convolution:
         least = max(self.widths)
         gradable = Differentiated(self._forward, self._backward)
         vectors = map_by_length(gradable, params, letters, lengths, least=least, **options)
-        return products.rounded_as(vectors, params["letters"])
+        return precision.rounded_as(vectors, params["letters"])
 
     def distinct_vectors(self, params, tables, words):
         """Computes the vectors of words, [..., size], with each distinct word computed once."""

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
-from zoo.base.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows, uniform
+from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.random_keys import Keys, fold_in_rows, uniform
+from zoo.base.arrays.types import Carry, Key, Params
 from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
@@ -23,7 +25,7 @@ class Core(Component):
 
     Arguments of methods:
       key: a key of `jax.random`; of `apply`, it turns dropout on, and may be `Keys` of
-        zoo.base.arrays.types, so that a row's masks do not depend on the other rows.
+        zoo.base.arrays.random_keys, so that a row's masks do not depend on the other rows.
       input_size: E.
       params: the parameters of `init`.
       inputs: x, [B, T, E].

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_lookup, sharded_functions
+from zoo.base.arrays.random_keys import uniform
 from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
-from zoo.base.arrays.types import Params, Tables, uniform
+from zoo.base.arrays.types import Params, Tables
 from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers.char_convolution import Convolution

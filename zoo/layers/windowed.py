@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products
-from zoo.base.arrays.types import Carry, Keys, fold_in_rows, uniform
+from zoo.base.arrays.random_keys import Keys, fold_in_rows, uniform
+from zoo.base.arrays.types import Carry
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
 from zoo.layers.core import Core

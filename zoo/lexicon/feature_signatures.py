@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.base.arrays import products, row_lookup, sharded_functions, sparse_products
-from zoo.base.arrays.types import accumulator
+from zoo.base.arrays import precision, products, row_lookup, sharded_functions, sparse_products
+from zoo.base.arrays.precision import accumulator
 
 logger = logging.getLogger(__name__)
 
@@ -304,7 +304,7 @@ def _sums(vectors, tables):
 def _sums_backward(residuals, cotangent):
     tables, vectors = residuals
     if "shared_values" in tables:
-        values = products.rounded_as(tables["shared_values"].astype(cotangent.dtype), vectors)
+        values = precision.rounded_as(tables["shared_values"].astype(cotangent.dtype), vectors)
         shared = products.einsum("sf,sd->fd", values, cotangent)
     else:
         levels = tables["shared_of_feature"], tables["shared_of_signature"]

@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
-from zoo.base.arrays.types import as_wide
 from zoo.losses import softmax
 from zoo.losses.softmax import Exponentials, Shaping, Terms, Wanted
 from zoo.losses.value_checks import check_shapes, of_ids

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
+from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
-from zoo.base.arrays.types import accumulator, as_wide
 from zoo.losses import softmax, token_blocks, top_k, value_checks
 from zoo.losses.token_blocks import weighted_rows
 from zoo.losses.value_checks import check_shapes

@@ -13,7 +13,7 @@ are below.
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products, row_blocks, sharded_functions, sparse_products
+from zoo.base.arrays import precision, products, row_blocks, sharded_functions, sparse_products
 from zoo.base.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.token_blocks import present_states
@@ -321,7 +321,7 @@ def _block(shared, tables, h, s, u):
         slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows; columns are tokens
         of_adaptors = sparse_products.product(tables["of_feature"], tables["of_signature"], slopes)
         bias_gradient = of_adaptors.sum(axis=1)
-        of_adaptors = products.rounded_as(of_adaptors, weights)
+        of_adaptors = precision.rounded_as(of_adaptors, weights)
         hidden_gradient = products.einsum("fn,fd->nd", of_adaptors, weights)
         weights_gradient = products.matmul(of_adaptors, h)
         return token_blocks.added(sums, (weights_gradient, bias_gradient)), hidden_gradient

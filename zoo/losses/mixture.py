@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
-from zoo.base.arrays.types import as_wide
 from zoo.losses import softmax, token_blocks, value_checks, weighted_softmax
 from zoo.losses.softmax import Shaping
 from zoo.losses.token_blocks import usable_states, weighted_rows, weighted_sum, without_gradient

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.base.arrays.types import Keys, fold_in_rows
+from zoo.base.arrays.random_keys import Keys, fold_in_rows
 from zoo.losses import value_checks
 from zoo.losses.value_checks import check_shapes
 
@@ -204,8 +204,8 @@ def sample_noise(
 
     Args:
       tables: see `noise_tables`.
-      key: one key, or `zoo.base.arrays.types.Keys` for tokens [B, T]: words for the batch then
-        come from its `batch` key, words for each batch row or token from the keys of the rows.
+      key: one key, or `zoo.base.arrays.random_keys.Keys` for tokens [B, T]: words for the batch
+        then come from its `batch` key, words for each batch row or token from the keys of the rows.
       shape: the shape of the tokens, [B, ...].
       draws: K, at least 1.
       per: the unit that has words of its own, "batch", "row" or "token"; a batch row is a row of

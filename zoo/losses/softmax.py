@@ -28,8 +28,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
+from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
-from zoo.base.arrays.types import accumulator, as_wide
 from zoo.losses import value_checks
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.

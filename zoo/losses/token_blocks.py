@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks, sharded_functions
-from zoo.base.arrays.types import accumulator
+from zoo.base.arrays.precision import accumulator
 from zoo.losses.value_checks import check_shapes
 
 

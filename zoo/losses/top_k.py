@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
-from zoo.base.arrays.types import accumulator, as_wide
 from zoo.losses.softmax import (
     UNSHAPED,
     Exponentials,

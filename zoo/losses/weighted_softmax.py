@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
+from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
-from zoo.base.arrays.types import accumulator, as_wide
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.softmax import Shaping, Wanted, flat_contexts
 from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum

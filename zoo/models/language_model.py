@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.base.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
+from zoo.base.arrays.random_keys import Keys, fold_in_rows
+from zoo.base.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.base.component_registry import Component
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
@@ -125,7 +126,8 @@ class LanguageModel(OverWords):
       token_weights: [B, T], or an array that broadcasts to it.
       carry: of `initial_carry`; of `hidden`, the core's alone, without a background's.
       reset: bool [B, T], True where a text begins; or None.
-      key: turns dropout and a sampled head's noise on; one key or `zoo.base.arrays.types.Keys`.
+      key: turns dropout and a sampled head's noise on; one key, or
+        `zoo.base.arrays.random_keys.Keys`.
       prepared: the result of `prepared` for these parameters, to evaluate many batches; or None.
     """
 

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import optax
 
 from zoo.attention import Attention
-from zoo.base.arrays.types import Carry, Key, Keys, Params, Prepared, Tables
+from zoo.base.arrays.random_keys import Keys
+from zoo.base.arrays.types import Carry, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_choices, check_least
@@ -73,7 +74,8 @@ class SequenceToSequence(OverWords):
       words: int32 [B, T], the word before each position, the boundary first.
       targets: int32 [B, T], the word at each position.
       token_weights: [B, T], 0 at padding.
-      key: turns dropout and a sampled head's noise on; one key or `zoo.base.arrays.types.Keys`.
+      key: turns dropout and a sampled head's noise on; one key, or
+        `zoo.base.arrays.random_keys.Keys`.
       prepared: the result of `prepared`, or None.
     """
 

@@ -294,7 +294,7 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     states, width = len(automata.edges), max(map(len, shifts), default=1)
     most = max(map(len, moves.values()), default=1)
     what = f"{path}, of {states:,} states, {len(classes):,} classes of words and {most:,} moves,"
-    memory.check(what, 3 * 4 * states * len(classes) * most, memory.of_host())
+    memory.check(what, 3 * 4 * states * len(classes) * most, memory.host_memory())
     tables: dict[str, np.ndarray] = {
         "class": np.array(class_of, np.int32),
         "first": np.array(automata.start, np.int32),

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from zoo.base.arrays.types import Keys, fold_in_rows
+from zoo.base.arrays.random_keys import Keys, fold_in_rows
 
 
 def test_uses_have_keys_of_their_own():

@@ -35,7 +35,7 @@ GB = 10**9
 def test_a_slip_of_zeros_is_refused_with_both_numbers_of_bytes(
     monkeypatch, tmp_path, setting, told
 ):
-    monkeypatch.setattr(memory, "there", lambda: 8 * GB)
+    monkeypatch.setattr(memory, "device_memory", lambda: 8 * GB)
     head = MixtureOfSoftmaxes() if "components" in setting else small.MODEL.head
     if "samples" in setting:
         head, setting = NCE(), setting.replace(".sampled", "")
@@ -68,19 +68,19 @@ def test_the_state_is_measured_by_its_shapes(layers=2):
 
 
 def test_what_fits_is_let_through(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "there", lambda: 10**6)
+    monkeypatch.setattr(memory, "device_memory", lambda: 10**6)
     small.trainer(small.experiment(), tmp_path)
-    monkeypatch.setattr(memory, "there", lambda: None)  # cannot be told
+    monkeypatch.setattr(memory, "device_memory", lambda: None)  # cannot be told
     lexicon, _ = (recipe := small.with_settings(small.experiment(), "training.length=999")).build()
     costs.check(recipe, (lexicon,), jax.devices()[:1])
-    monkeypatch.setattr(memory, "there", lambda: 10**6)
+    monkeypatch.setattr(memory, "device_memory", lambda: 10**6)
     recipe = small.with_settings(recipe, "training.length=99999")
     with pytest.raises(UserError, match=r"training.batch=4 x training.length=99999 needs at least"):
         costs.check(recipe, (lexicon,), jax.devices()[:1])
 
 
 def test_the_memory_of_this_machine():
-    found = memory.of_host()
+    found = memory.host_memory()
     assert found is None or 10**8 < found < 10**15
 
 

@@ -9,13 +9,13 @@ import jax
 from zoo.errors import UserError
 
 
-def there() -> int | None:
-    """Returns the bytes of memory of the first accelerator, or `of_host()` without one."""
+def device_memory() -> int | None:
+    """Returns the bytes of memory of the first accelerator, or `host_memory()` without one."""
     statistics = jax.local_devices()[0].memory_stats() or {}
-    return statistics.get("bytes_limit") or of_host()
+    return statistics.get("bytes_limit") or host_memory()
 
 
-def of_host() -> int | None:
+def host_memory() -> int | None:
     """Returns the bytes of memory and swap of this machine, or the limit of this process's cgroup.
 
     None if the system does not give the size.
@@ -39,10 +39,10 @@ def of_host() -> int | None:
 
 def check(what: str, needed: int, available: int | None = None):
     """Raises UserError if a computation needs more than the whole memory, used or free."""
-    available = there() if available is None else available
+    available = device_memory() if available is None else available
     if available is not None and needed > available:
         raise UserError(
-            f"{what} needs at least {_told(needed)}, and there are {_told(available)}: give a "
+            f"{what} needs at least {_amount(needed)}, and there are {_amount(available)}: give a "
             "smaller number, or a machine with more memory."
         )
 
@@ -51,10 +51,10 @@ def check_fields(recipe: Any, name: str, **item_bytes: int):
     """Raises UserError for a recipe whose items would not fit in this machine's memory."""
     for field, size in item_bytes.items():
         count = getattr(recipe, field)
-        check(f"{name}.{field}={count}", count * size, of_host())
+        check(f"{name}.{field}={count}", count * size, host_memory())
 
 
-def _told(count: int) -> str:
+def _amount(count: int) -> str:
     """Formats a number of bytes in figures and in a larger unit."""
     power = min(max(0, (len(str(count)) - 1) // 3), 6)
     unit = ("B", "kB", "MB", "GB", "TB", "PB", "EB")[power]

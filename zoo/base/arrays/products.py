@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import sharded_functions
+from zoo.base.arrays.precision import is_narrow, rounded_as
 
 # The letters of the axes of an ellipsis, and of the axis that `_contracted_on_cpu` adds.
 _LEADING, _ADDED = "ABCDEFGH", "Z"
@@ -21,16 +22,6 @@ _LEADING, _ADDED = "ABCDEFGH", "Z"
 
 # Entries of a matrix up to which `by_transpose` copies it: an LSTM of 256 cells.
 TRANSPOSED = 1 << 18
-
-
-def is_narrow(array) -> bool:
-    """Whether an array has a floating-point type of fewer bits than float32."""
-    return jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4
-
-
-def rounded_as(array, weights):
-    """Rounds an array to the type of the weights, if that is narrower than float32."""
-    return array.astype(weights.dtype) if is_narrow(weights) else array
 
 
 def matmul(left, right):

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import sharded_functions
-from zoo.base.arrays.types import accumulator
+from zoo.base.arrays.precision import accumulator
 
 # Rows of a block where the number of rows is symbolic: enough for fast products, without much
 # padding where all rows are fewer.

@@ -5,14 +5,14 @@ import copy
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products, sharded_functions
+from zoo.base.arrays import precision, sharded_functions
 
 
 def take(table, ids):
     """Looks up table[ids]. Gives [..., *row]."""
     if isinstance(table, Watched | Computed):
         return table.take(ids)
-    return _narrow_rows(table, ids) if products.is_narrow(table) else table[ids]
+    return _narrow_rows(table, ids) if precision.is_narrow(table) else table[ids]
 
 
 @jax.custom_vjp

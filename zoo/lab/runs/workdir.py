@@ -373,7 +373,7 @@ def check_sizes(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where
                     f"recipe has model.{path}={value}: put back a copy of the run."
                 )
     for what, needed in of_model(model):
-        memory.check(what, needed, memory.of_host())
+        memory.check(what, needed, memory.host_memory())
     memory.check(*of_batches(model, experiment.evaluation, "evaluation", "batch"))
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays.types import Keys
+from zoo.base.arrays.random_keys import Keys
 from zoo.experiment import Training
 from zoo.lab.training import average
 from zoo.lab.training.devices import TrainState, sum_over_devices

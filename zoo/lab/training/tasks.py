@@ -107,7 +107,7 @@ class Task(abc.ABC):
 
         The total is the scalar sum of weights * loss, penalties included, whose gradient is taken;
         the penalty is the penalties' share of it; the carry is the one after the batch. `key` is a
-        `zoo.base.arrays.types.Keys`, one key for the batch and one for each row.
+        `zoo.base.arrays.random_keys.Keys`, one key for the batch and one for each row.
         """
 
     @abc.abstractmethod
