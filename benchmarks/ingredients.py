@@ -39,7 +39,7 @@ from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.lab.evaluation.perplexity import PRECISION
-from zoo.lab.runs import output_files
+from zoo.lab.runs import provenance
 from zoo.lab.training import tasks
 from zoo.lab.training.step import Batch, TrainState, train_step
 from zoo.lab.training.tasks import Words, words_loss
@@ -335,8 +335,8 @@ def main(arguments: list[str] | None = None):
         "set": changes,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)) // len(variants),
         "device": jax.devices()[0].device_kind,
-        "versions": output_files.versions(),
-        "revision": output_files.revision(),
+        "versions": provenance.versions(),
+        "revision": provenance.revision(),
         "date": datetime.date.today().isoformat(),
         "variants": table,
     }

@@ -20,7 +20,7 @@ from benchmarks import steps, timing
 from records.cells import FOLDER
 from records.rows import PTB_STRONG
 from zoo import Experiment, changed, configuration
-from zoo.lab.runs import output_files
+from zoo.lab.runs import provenance
 from zoo.optimizers import Constant
 
 
@@ -62,10 +62,10 @@ def main():
             if number > 1:  # after compilation, and once more
                 seconds[file].append(time.process_time() - begun)
     kept = {
-        "device": output_files.machine()["processor"],
+        "device": provenance.machine()["processor"],
         "cores": len(os.sched_getaffinity(0)),
-        "versions": output_files.versions(),
-        "revision": output_files.revision(),
+        "versions": provenance.versions(),
+        "revision": provenance.revision(),
         "date": datetime.date.today().isoformat(),
         "heads": {
             file: {"seconds": round(statistics.median(seconds[file]), 4), "bytes": side.memory()}

@@ -14,7 +14,7 @@ from zoo.lab.comparison.paired import Runs, p_text
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import learns, read_results
-from zoo.lab.runs import output_files
+from zoo.lab.runs.provenance import machine, revision, versions
 
 FOLDER = pathlib.Path(__file__).parent
 Cell = Callable[[Sequence[str]], str]  # makes the cell of a model from its runs
@@ -102,13 +102,13 @@ def provenance() -> dict:
     Raises:
       UserError: by code that was not committed.
     """
-    revision = output_files.revision()
-    if (revision or "dirty").endswith("dirty"):
+    commit = revision()
+    if (commit or "dirty").endswith("dirty"):
         raise UserError("the figures would be of code that was not committed: commit it first.")
     return {
-        "revision": revision,
-        "versions": output_files.versions(),
-        "machine": output_files.machine(),
+        "revision": commit,
+        "versions": versions(),
+        "machine": machine(),
         "date": datetime.date.today().isoformat(),
     }
 

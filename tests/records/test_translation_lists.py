@@ -165,14 +165,14 @@ def test_arrays_are_made_once(tmp_path):
 
 def test_uncommitted_code_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["translation_lists", "lists", "--run", "runs/one"])
-    monkeypatch.setattr(cells.output_files, "revision", lambda: "1a2b3c-dirty")
+    monkeypatch.setattr(cells, "revision", lambda: "1a2b3c-dirty")
     with pytest.raises(UserError, match="commit it first"):
         translation_lists.main()
 
 
 def test_the_file_has_short_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["translation_lists", "one", "--run", "runs/one"])
-    monkeypatch.setattr(cells.output_files, "revision", lambda: "1a2b3c")
+    monkeypatch.setattr(cells, "revision", lambda: "1a2b3c")
     monkeypatch.setattr(translation_lists, "FILE", tmp_path / "found.json")
     found = {"p": 1 / 3, "whole": 12, "half": 0.5}
     monkeypatch.setattr(translation_lists, "of_translator", lambda *arguments: found)

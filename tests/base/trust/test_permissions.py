@@ -25,7 +25,7 @@ from zoo.errors import UserError
 from zoo.lab.adaptation import Trained, WithWordsOf
 from zoo.lab.commands import program
 from zoo.lab.evaluation.run import Run
-from zoo.lab.runs import workdir as runs
+from zoo.lab.runs import own_runs
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import warm_start
 from zoo.sources import files
@@ -310,8 +310,8 @@ def test_ones_made_here_are_read_as_they_are(trained):
 
 def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    assert runs.noted_modules(recipe) is not None
-    assert runs.noted_modules(recipe | {"init_from": "x"}) is None
+    assert own_runs.noted_modules(recipe) is not None
+    assert own_runs.noted_modules(recipe | {"init_from": "x"}) is None
     strangers(workdir)
     with pytest.raises(UserError, match="was not trained here by you"):
         Run.load(workdir).read("test")
@@ -321,41 +321,6 @@ def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     Workdir(workdir).claim(experiment)
     permissions._named.clear()
     assert Run.load(workdir).read("test").sentences
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"modules": 3}'])
-def test_a_spoilt_note_is_a_note(workdir, content):
-    recipe = json.loads((workdir / "experiment.json").read_text())
-    note = runs._note(recipe)
-    kept = note.read_text()
-    note.write_text(content)
-    assert runs.noted_modules(recipe) == []
-    note.write_text(kept)
-
-
-def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplog):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
-    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
-    with caplog.at_level(logging.WARNING, "zoo"):
-        Workdir(tmp_path / "run").claim(small.experiment())
-    assert (tmp_path / "run" / "experiment.json").exists()
-    (record,) = caplog.records
-    message = record.getMessage()
-    assert message.startswith(f"{tmp_path / 'run'} is not noted as your own run (")
-    assert "--trust-paths" in message and "\n" not in message
-    assert (
-        runs.noted_modules(json.loads((tmp_path / "run" / "experiment.json").read_text())) is None
-    )
-
-
-def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the standard says to pass over
-    assert runs.notes_folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert runs.notes_folder() == tmp_path / "state" / "zoo" / "runs"
 
 
 @pytest.mark.parametrize("component", [Trained, WithWordsOf])
@@ -437,7 +402,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way
     assert not mark.exists() and not (here / "PWNED").exists() and "planted" not in sys.modules
-    assert not (here / "out").exists() and runs.noted_modules(recipe) is None
+    assert not (here / "out").exists() and own_runs.noted_modules(recipe) is None
 
 
 def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
@@ -447,7 +412,7 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     kept(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
-    assert runs.noted_modules(recipe) is None
+    assert own_runs.noted_modules(recipe) is None
     assert call(evaluate, "out")[0] == 0
 
 
@@ -462,7 +427,7 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     else:
         options = ("--trust", "my_features:suffix", "--trust-paths")
         assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
-    assert runs.noted_modules(recipe) is not None
+    assert own_runs.noted_modules(recipe) is not None
 
 
 def test_the_names_of_json():

@@ -247,25 +247,3 @@ def test_an_export_in_a_bucket_is_to_be_fetched(store):
     store["b/run/export.json"] = b"{}"
     with pytest.raises(UserError, match="gs://b/run is an export in a bucket: fetch it with `zoo"):
         Workdir("gs://b/run").experiment()
-
-
-def test_a_new_file_of_a_bucket_is_written_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(location, "is_bucket", lambda path: True)
-    path = tmp_path / "file"
-    assert location.write_new(path, lambda own: own.write_text("one"))
-    assert not location.write_new(path, lambda own: own.write_text("two"))
-    assert path.read_text() == "one"
-
-
-def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
-    """Otherwise a power loss may leave an empty file in the place of a whole one."""
-    path, flushed = tmp_path / "table", []
-    path.write_text("old")
-
-    def fsync(descriptor):
-        flushed.append((os.stat(descriptor).st_size, path.read_text()))
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    location.write_text(path, "newer")
-    assert flushed[0] == (5, "old")
-    assert path.read_text() == "newer"

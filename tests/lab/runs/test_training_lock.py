@@ -13,13 +13,13 @@ import pytest
 
 from tests import object_store
 from zoo.errors import UserError
-from zoo.lab.runs import location
-from zoo.lab.runs.location import BUCKET_FILE, FILE, Ownership, check_free
+from zoo.lab.runs import location, training_lock
+from zoo.lab.runs.training_lock import BUCKET_FILE, FILE, Ownership, check_free
 
 # Holds the lock of a folder until it is killed.
 HOLDER = """
 import pathlib, sys, time
-from zoo.lab.runs.location import Ownership
+from zoo.lab.runs.training_lock import Ownership
 with Ownership(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(3600)
@@ -44,13 +44,13 @@ def elsewhere(folder):
 
 def test_a_folder_has_one_owner_until_it_ends(tmp_path):
     with Ownership(tmp_path) as first:
-        with first.kept():
+        with first.guard():
             pass
         with pytest.raises(UserError, match=f"is being trained by process {os.getpid()} on "):
             Ownership(tmp_path).__enter__()
         with pytest.raises(UserError, match="wait until it has ended, stop it, or give another"):
             check_free(tmp_path)
-        with first.kept():
+        with first.guard():
             pass
     check_free(tmp_path)
     with Ownership(tmp_path):
@@ -90,7 +90,7 @@ def test_the_lock_of_another_machine_is_waited_for(tmp_path, holder, monkeypatch
 
 
 def test_the_wait_for_another_machine_ends(tmp_path, holder, monkeypatch):
-    monkeypatch.setattr(location, "SILENCE", 0.2)
+    monkeypatch.setattr(training_lock, "SILENCE", 0.2)
     elsewhere(tmp_path)
     with pytest.raises(UserError, match="is being trained by process 7 on elsewhere: wait"):
         Ownership(tmp_path, lambda line: None).__enter__()
@@ -108,10 +108,10 @@ def test_a_folder_that_was_moved_is_named(tmp_path):
     folder.mkdir()
     with Ownership(folder) as first:
         moved = "run was deleted or moved, .* nothing more is saved"
-        with pytest.raises(UserError, match=moved), first.kept():
+        with pytest.raises(UserError, match=moved), first.guard():
             folder.rename(tmp_path / "moved")
             raise FileNotFoundError(errno.ENOENT, "of what was to be saved")
-        with pytest.raises(UserError, match="was deleted or moved"), first.kept():
+        with pytest.raises(UserError, match="was deleted or moved"), first.guard():
             pytest.fail("it saves")
 
 
@@ -131,7 +131,7 @@ def test_one_of_many_gets_the_folder(tmp_path):
 
         with concurrent.futures.ThreadPoolExecutor(len(owners)) as pool:
             (one,) = filter(None, pool.map(take, owners))
-        with one.kept():
+        with one.guard():
             pass
 
 
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_locked_is_named(tmp_path, monkeypatch, number):
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(location, "_acquired", refuse)
+    monkeypatch.setattr(training_lock, "_acquire", refuse)
     with pytest.raises(UserError, match=rf"cannot be locked \({os.strerror(number)}\): make it"):
         Ownership(tmp_path).__enter__()
 
@@ -149,15 +149,15 @@ def test_in_a_bucket_the_last_one_goes_on(monkeypatch):
     object_store.stand_in(monkeypatch, objects := {})
     run = location.path_of("gs://b/run")
     with Ownership(run) as first:
-        with first.kept():
+        with first.guard():
             pass
         with Ownership(run) as second:
-            with second.kept():
+            with second.guard():
                 pass
             taken = f"was taken over by process {os.getpid()} on .*: wait until it has ended"
-            with pytest.raises(UserError, match=taken), first.kept():
+            with pytest.raises(UserError, match=taken), first.guard():
                 pytest.fail("it saves")
         assert not objects  # the second has ended
-        with pytest.raises(UserError, match=f"or {BUCKET_FILE} in it was"), first.kept():
+        with pytest.raises(UserError, match=f"or {BUCKET_FILE} in it was"), first.guard():
             pytest.fail("it saves")
     assert not objects

@@ -12,7 +12,7 @@ from tests import examples
 from tests.lab.training import small
 from zoo.errors import UserError
 from zoo.lab.runs.checkpoints import Checkpoints
-from zoo.lab.runs.location import Ownership
+from zoo.lab.runs.training_lock import Ownership
 from zoo.lab.runs.workdir import Workdir
 from zoo.lexicon import Lexicon
 

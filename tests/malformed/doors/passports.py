@@ -14,7 +14,7 @@ from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import item_scores, translation_quality
 from zoo.lab.rescoring.reranking import Weights
 from zoo.lab.rescoring.run_interpolation import Interpolation
-from zoo.lab.runs import checksums, workdir
+from zoo.lab.runs import checksums, exported_run, recipe_sizes
 from zoo.lab.runs.seen_texts import SeenTexts
 from zoo.lab.runs.workdir import Workdir
 from zoo.sources import fetch
@@ -119,7 +119,7 @@ def _export(changes, folder):
     else:
         record = changed(_EXPORT, changes)
         text = json.dumps(record | {"digest": checksums.of_json(record)})
-    workdir.export_record(_written(folder, workdir.RECORD, text).parent)
+    exported_run.read_record(_written(folder, exported_run.RECORD, text).parent)
 
 
 def _whole(value):
@@ -142,7 +142,7 @@ def _sizes(changes, folder):
     recipe = configuration.from_json(
         _whole(changed(configuration.to_json(readers.EXPERIMENT), changes))
     )
-    workdir.check_sizes(recipe, _SHAPES, "the run")
+    recipe_sizes.check(recipe, _SHAPES, "the run")
 
 
 def _curves(path):

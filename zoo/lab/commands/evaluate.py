@@ -25,7 +25,7 @@ from zoo.lab.evaluation import (
 from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.run import splits_of
-from zoo.lab.runs import output_files
+from zoo.lab.runs import output_files, text_tables
 from zoo.lab.runs.workdir import Workdir
 
 _WEIGHT = options.number(0, 0.999999)
@@ -151,9 +151,9 @@ def _score_words(run, arguments):
     options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.given)])
     columns = surprisal.columns(scored.given)
     rows = surprisal.rows(scored.given, scored.text, scored.scores, run.lexicon)
-    lines: Iterator[str] = map(output_files.line, itertools.chain([columns], rows))
+    lines: Iterator[str] = map(text_tables.tsv_line, itertools.chain([columns], rows))
     if arguments.output is None and sys.stdout.isatty():
-        lines = output_files.for_reading(columns, [*rows])
+        lines = text_tables.format_for_terminal(columns, [*rows])
     options.write(lines, arguments.output, "the table")
 
 
@@ -243,7 +243,7 @@ def run_words(arguments: argparse.Namespace):
             )
         columns = (*columns, "features")
         rows = [(*row, _features(lexicon.features_of(word))) for word, row in enumerate(rows)]
-    lines = map(output_files.line, (columns, *rows))
+    lines = map(text_tables.tsv_line, (columns, *rows))
     options.write(lines, arguments.output, "the table")
 
 

@@ -20,7 +20,7 @@ from zoo.lab.evaluation import agreement, item_scores, leakage, significance
 from zoo.lab.evaluation.perplexity import UNKNOWN
 from zoo.lab.evaluation.results import names_of, read_answers
 from zoo.lab.runs import output_files
-from zoo.lab.runs.output_files import aligned
+from zoo.lab.runs.text_tables import align
 
 with lazy.extra():
     from matplotlib.axes import Axes
@@ -341,4 +341,4 @@ def table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iter
         for recipe, of_recipe in bars.items()
         for group, bar in of_recipe.items()
     ]
-    yield from aligned(["recipe", title, "", interval, unit], rows)
+    yield from align(["recipe", title, "", interval, unit], rows)

@@ -16,8 +16,9 @@ from zoo.lab.comparison.comparison import Comparison, Group
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.results import check_comparable, quantity
 from zoo.lab.runs import output_files, seen_texts
-from zoo.lab.runs.output_files import aligned
-from zoo.lab.runs.workdir import METRICS, Workdir, read_bytes
+from zoo.lab.runs.location import read_bytes
+from zoo.lab.runs.text_tables import align
+from zoo.lab.runs.workdir import METRICS, Workdir
 
 # -------- validations of a run while it trained, read from its metrics.jsonl or its record
 
@@ -236,7 +237,7 @@ def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
         count = sum(map(len, of_seeds))
         rows.append([recipe.name, f"{best.loss:.4f}", spread, at, f"{count:,}"])
     header = ["best validation", "nats", "seeds", "at step", "validations"]
-    yield from aligned(header, rows, left=1)
+    yield from align(header, rows, left=1)
 
 
 def _check_seen(paths):

@@ -20,7 +20,7 @@ from zoo.lab.comparison import paired
 from zoo.lab.comparison.paired import Runs
 from zoo.lab.evaluation import item_scores, mixtures
 from zoo.lab.evaluation.perplexity import BAND_NAMES, UNKNOWN
-from zoo.lab.runs.output_files import tables_beside as beside
+from zoo.lab.runs.text_tables import join_tables as beside
 
 ALL, SPREAD, SEEN, UNSEEN, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
 ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN, MIXTURE)

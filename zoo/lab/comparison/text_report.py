@@ -19,7 +19,7 @@ from zoo.lab.evaluation import (
 from zoo.lab.evaluation.passport import of_seen_texts, priors_that_saw, unfinished
 from zoo.lab.evaluation.results import judged_texts, names_of, read_answers
 from zoo.lab.evaluation.run import Run
-from zoo.lab.runs import output_files
+from zoo.lab.runs import output_files, text_tables
 from zoo.lab.runs.workdir import check_folders
 
 NOT_RANKED = "!"
@@ -38,7 +38,7 @@ def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> 
     for questions, of_runs in answers.items():
         named = {names[run]: found for run, found in of_runs.items()}
         lines += _accuracies(runs, str(questions), named)
-    return "\n".join(output_files.wrapped(lines)).removeprefix("\n")
+    return "\n".join(text_tables.wrap_lines(lines)).removeprefix("\n")
 
 
 def _losses(runs, in_parts, wanted):
@@ -50,7 +50,7 @@ def _losses(runs, in_parts, wanted):
         if len(steps := _checkpoints(results)) > 1
     }
     groups, lines = table.ranked, []
-    for head, *made in output_files.tables_beside(_blocks(table, mixed)):
+    for head, *made in text_tables.join_tables(_blocks(table, mixed)):
         lines += [head, *made[: len(groups)]]
         if table.others:
             lines += ["not ranked:", *made[len(groups) :]]
@@ -134,7 +134,7 @@ def _accuracies(runs, split, of_runs):
     }
     return [
         "",
-        *output_files.aligned(header, [row for _, row in rows]),
+        *text_tables.align(header, [row for _, row in rows]),
         *paired.answer_lines(split, of_runs),
         *paired.accuracy_lines(of_groups),
     ]

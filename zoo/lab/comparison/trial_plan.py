@@ -16,7 +16,7 @@ from zoo import configuration
 from zoo.base import strict_json
 from zoo.errors import Diverged, UserError
 from zoo.experiment import Experiment
-from zoo.lab.runs import location
+from zoo.lab.runs import atomic_writes
 
 FILE = "plan.json"
 _SHAPE = {
@@ -107,7 +107,7 @@ class Plan:
         heads = {name: dataclasses.asdict(of_head) for name, of_head in self.heads.items()}
         text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        location.write_text(self._path, text)
+        atomic_writes.write_text(self._path, text)
 
 
 def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:

@@ -22,8 +22,8 @@ from zoo.lab.comparison.trial_plan import Plan
 from zoo.lab.evaluation import leakage
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
-from zoo.lab.runs import location
-from zoo.lab.runs.output_files import aligned
+from zoo.lab.runs import atomic_writes
+from zoo.lab.runs.text_tables import align
 from zoo.lab.runs.workdir import METRICS
 
 with lazy.extra():
@@ -237,7 +237,7 @@ def _table(summary):
             ]
         )
     yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
-    yield from aligned(header, rows, left=1)
+    yield from align(header, rows, left=1)
 
 
 def _range(losses):
@@ -363,7 +363,7 @@ def write(folder: pathlib.Path, summary: Summary):
     """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
     of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", of_json)):
-        location.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
+        atomic_writes.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
     for suffix in (".png", ".svg"):
         draw(summary, folder / f"{NAME}{suffix}")
 

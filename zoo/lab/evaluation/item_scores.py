@@ -27,7 +27,7 @@ from zoo.errors import UserError
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.perplexity import BAND_NAMES, BANDS, Scores
 from zoo.lab.evaluation.perplexity import UNKNOWN as UNKNOWN_BAND
-from zoo.lab.runs import checksums, location
+from zoo.lab.runs import atomic_writes, checksums
 from zoo.lexicon import Lexicon
 
 Arrays = Mapping[str, np.ndarray]
@@ -69,7 +69,7 @@ def path_of(result: pathlib.Path) -> pathlib.Path:
 
 def write(result: pathlib.Path, arrays: Arrays):
     """Writes the scores of a result beside it, whole or not at all."""
-    location.write_whole(path_of(result), lambda path: array_files.write(path, arrays))
+    atomic_writes.write_whole(path_of(result), lambda path: array_files.write(path, arrays))
 
 
 def read(result: pathlib.Path, passport: dict) -> Arrays | None:

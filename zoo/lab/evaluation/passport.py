@@ -30,8 +30,8 @@ from zoo.lab.evaluation import item_scores, leakage
 from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN, Impossible
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.sentence_scores import share
-from zoo.lab.runs import location, output_files, seen_texts
-from zoo.lab.runs.output_files import machine, revision, versions
+from zoo.lab.runs import atomic_writes, location, output_files, seen_texts
+from zoo.lab.runs.provenance import machine, revision, versions
 from zoo.lab.runs.workdir import Workdir
 from zoo.lexicon import Lexicon
 
@@ -253,7 +253,7 @@ def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) ->
             path.parent.mkdir(exist_ok=True)
             if scores is not None:
                 item_scores.write(path, scores)
-            location.write_text(path, text)
+            atomic_writes.write_text(path, text)
             if scores is None and item_scores.path_of(path).exists():  # of a result replaced here
                 item_scores.path_of(path).unlink()
     except OSError as error:

@@ -19,7 +19,7 @@ from zoo.base.arrays import array_files
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.evaluation import item_scores
-from zoo.lab.runs import location, workdir
+from zoo.lab.runs import atomic_writes, workdir
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
 _LINE = {"run": str, "experiment": dict, "results": dict}
@@ -129,5 +129,5 @@ def write(
         for result, of_result in of_results.items():
             arrays |= {f"{run}/{result}/{name}": array for name, array in of_result.items()}
     if arrays:
-        location.write_whole(scores_file(file), lambda path: array_files.write(path, arrays))
-    location.write_text(file, text)
+        atomic_writes.write_whole(scores_file(file), lambda path: array_files.write(path, arrays))
+    atomic_writes.write_text(file, text)

@@ -9,7 +9,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import named
 from zoo.lab.evaluation.evaluation_texts import GivenText
 from zoo.lab.evaluation.perplexity import Scores
-from zoo.lab.runs import output_files
+from zoo.lab.runs import text_tables
 from zoo.lexicon import Lexicon
 
 
@@ -42,7 +42,7 @@ COLUMNS = Row._fields[:-1]
 
 def columns(given: GivenText) -> tuple[str, ...]:
     """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
-    return (*COLUMNS, *output_files.beside(COLUMNS, (*given.columns, *given.token_columns)))
+    return (*COLUMNS, *text_tables.user_columns(COLUMNS, (*given.columns, *given.token_columns)))
 
 
 def critical_note(run, given: GivenText) -> str | None:

@@ -18,8 +18,8 @@ from zoo.lab.evaluation import passport, significance
 from zoo.lab.evaluation.results import OF_TRANSLATIONS, check_comparable, read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
-from zoo.lab.runs import location
-from zoo.lab.runs.output_files import aligned
+from zoo.lab.runs import atomic_writes, location
+from zoo.lab.runs.text_tables import align
 from zoo.lab.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -115,7 +115,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     path = result.with_suffix(".txt")
     text = "".join(f"{line}\n" for line in hypotheses)
     with location.reaching(path):
-        location.write_text(path, text)
+        atomic_writes.write_text(path, text)
     return result, path
 
 
@@ -204,7 +204,7 @@ def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
         ]
         for row in rows
     ]
-    return "\n".join(aligned(["source words", "sentences", *names], cells, left=0))
+    return "\n".join(align(["source words", "sentences", *names], cells, left=0))
 
 
 def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:

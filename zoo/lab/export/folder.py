@@ -24,8 +24,9 @@ from zoo.lab.evaluation import leakage
 from zoo.lab.evaluation.results import read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.export import stablehlo
-from zoo.lab.runs import checksums, output_files
-from zoo.lab.runs.workdir import PARAMS, RECORD, Workdir, safetensors
+from zoo.lab.runs import checksums, provenance
+from zoo.lab.runs.exported_run import PARAMS, RECORD, safetensors
+from zoo.lab.runs.workdir import Workdir
 from zoo.models import LanguageModel, SequenceToSequence
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -99,7 +100,7 @@ def _write(run, folder, name, licence, platforms):
             for file in (PARAMS, TABLES, *files.values(), *COPIED)
             if (folder / file).exists()
         },
-        "versions": output_files.versions(),
+        "versions": provenance.versions(),
     }
     _write_json(folder / RECORD, {**record, "digest": checksums.of_json(record)})
 

@@ -29,7 +29,7 @@ from jax import export
 
 from zoo.decoding import steps
 from zoo.lab.evaluation.perplexity import PRECISION
-from zoo.lab.runs.workdir import named_arrays
+from zoo.lab.runs.exported_run import named_arrays
 from zoo.models import LanguageModel, SequenceToSequence
 
 PLATFORMS = ("cpu", "cuda", "tpu")

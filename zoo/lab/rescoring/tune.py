@@ -11,7 +11,7 @@ from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.nbest import NBestList, read_references
 from zoo.lab.rescoring.bleu_chrf_wer import Metric
 from zoo.lab.rescoring.model_features import RANK, Lists, first_weights, unit
-from zoo.lab.runs import output_files
+from zoo.lab.runs import text_tables
 
 
 def collect_references(
@@ -219,7 +219,7 @@ def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     for name, figures in parts:
         cells = map(cell, (figures.untuned, figures.tuned, figures.oracle))
         rows.append((name, str(figures.lists), *cells, f"{figures.p:.3f}"))
-    return [line.rstrip() for line in output_files.aligned(rows[0], rows[1:], len(rows[0]))]
+    return [line.rstrip() for line in text_tables.align(rows[0], rows[1:], len(rows[0]))]
 
 
 def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Checksums of arrays and of JSON, by which a bit that flips on a disk is found on reading."""
+"""Checksums of arrays, files and JSON, by which a bit that flips on a disk is found on reading."""
 
 import functools
 import hashlib
@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from zoo.lab.runs import location
 
 # Seeds of two sums modulo 2^32: different arrays agree in both with probability 2^-64.
 _SEEDS = (0x9E3779B9, 0x85EBCA77)
@@ -127,3 +129,14 @@ def _mixed(x):
 def of_json(value: Any) -> str:
     """Computes the SHA-256 of a JSON value, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def recipe_digest(recipe: dict) -> str:
+    """Hashes a recipe without its seed and devices: runs of several seeds share it."""
+    recipe = {name: value for name, value in recipe.items() if name != "parallel"}
+    return of_json({**recipe, "training": {**recipe.get("training", {}), "seed": None}})
+
+
+def file_digest(file: Any) -> str:
+    """Computes the SHA-256 of a file of a run."""
+    return hashlib.sha256(location.read_bytes(file)).hexdigest()

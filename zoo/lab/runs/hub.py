@@ -8,7 +8,7 @@ from typing import Any
 from zoo.base import lazy, temporary_files
 from zoo.base.trust import permissions
 from zoo.errors import UserError, shortened
-from zoo.lab.runs import workdir
+from zoo.lab.runs import exported_run
 
 # Files of an export; other files of a repository are not fetched.
 FILES = (
@@ -40,7 +40,7 @@ def _refused(repository: str, error: Exception) -> UserError:
 def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
     """Uploads an export and returns its address."""
     folder = pathlib.Path(folder)
-    if not workdir.is_whole(folder):
+    if not exported_run.is_complete(folder):
         raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
     hub = _hub()
     try:
@@ -87,7 +87,7 @@ def _download(repository, **where) -> str:
         if isinstance(error, OSError) and error.errno in temporary_files.FULL:
             raise
         raise _refused(repository, error) from error
-    if not workdir.is_whole(pathlib.Path(folder)):
+    if not exported_run.is_complete(pathlib.Path(folder)):
         raise UserError(
             f"{repository} exists and does not hold an export of this zoo: name one that "
             "`zoo export` made."

@@ -25,7 +25,7 @@ from zoo.configuration import fields
 from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.lab.runs import location
+from zoo.lab.runs import atomic_writes
 from zoo.lab.runs.workdir import Workdir
 from zoo.priors import Arpa, Grammar, Morphology
 from zoo.priors.experts import Expert
@@ -358,4 +358,4 @@ def of_workdir(workdir: Workdir) -> SeenTexts | None:
 
 def keep(workdir: Workdir, seen: SeenTexts):
     """Writes the record of the texts that a run is trained and selected on."""
-    location.write_whole(workdir.path / FILE, seen.save)
+    atomic_writes.write_whole(workdir.path / FILE, seen.save)

@@ -12,13 +12,10 @@ An exported run has params.safetensors in place of checkpoints.
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import logging
-import math
-import os
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -26,21 +23,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo import configuration
-from zoo.base import lazy, regular_files, strict_json, temporary_files
-from zoo.base.arrays import memory
+from zoo.base import strict_json, temporary_files
 from zoo.base.trust import permissions, user_modules
-from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.lab.runs import checksums, location
+from zoo.lab.runs import (
+    atomic_writes,
+    checksums,
+    exported_run,
+    location,
+    own_runs,
+    recipe_sizes,
+    training_lock,
+)
 from zoo.lexicon import Lexicon
-from zoo.models import LanguageModel
 from zoo.sources import files
 
 logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
 # Files and folders that training writes to in an existing run.
-_WRITTEN = ("checkpoints/last", "checkpoints/best", "tensorboard", METRICS, location.FILE)
+_WRITTEN = ("checkpoints/last", "checkpoints/best", "tensorboard", METRICS, training_lock.FILE)
 _START = {"workdir": str, "parts": [str]}
 
 
@@ -75,7 +77,7 @@ class Workdir:
         if set("[]") & set(str(whole)):
             # orbax takes them for glob patterns and leaves checkpoints that cannot be read.
             raise UserError(f"{whole}: checkpoints need a folder without [ or ] in its path.")
-        if is_exported(self.path):
+        if exported_run.is_exported(self.path):
             raise UserError(
                 f"{self.path} is an exported run, which is not trained further: give another folder"
                 f", and --set init_from={self.path} to start from its parameters."
@@ -94,7 +96,7 @@ class Workdir:
                     f"{self.path} holds another experiment ({difference}): give the settings that "
                     f"it was made with to resume it, or another folder{further}."
                 )
-            location.check_free(self.path)
+            training_lock.check_free(self.path)
             for name in ("", *_WRITTEN):
                 location.check_writable(self.path / name)
             return
@@ -127,7 +129,7 @@ class Workdir:
                 self._write(experiment)
         recipe = self._read_experiment()
         if permissions.all_open(permissions.names_in(recipe)):
-            note(recipe, self.path)
+            own_runs.note(recipe, self.path)
 
     def _write(self, experiment):
         try:
@@ -139,7 +141,7 @@ class Workdir:
                 f"{self.path} cannot be made ({error.strerror}): give another folder."
             ) from error
         text = json.dumps(configuration.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        if not location.write_new(
+        if not atomic_writes.write_new(
             self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
         ):
             self.check(experiment)  # another process has just begun a run here
@@ -147,7 +149,7 @@ class Workdir:
     def _read_experiment(self):
         if location.is_bucket(self.path):
             with location.reaching(self.path):
-                is_export = (self.path / RECORD).exists()
+                is_export = (self.path / exported_run.RECORD).exists()
             if is_export:
                 raise UserError(
                     f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} "
@@ -166,8 +168,8 @@ class Workdir:
 
     def file(self, name: str) -> Any:
         """Returns the path of a file of the run, whose checksum is compared in an export."""
-        if is_exported(self.path):
-            check_exported(self.path, name)
+        if exported_run.is_exported(self.path):
+            exported_run.check_file(self.path, name)
         return self.path / name
 
     def exists(self) -> bool:
@@ -183,7 +185,7 @@ class Workdir:
     def experiment(self) -> Experiment:
         """Reads the experiment of the folder; imports other people's code only where permitted."""
         saved = self._read_experiment()
-        modules = noted_modules(saved)
+        modules = own_runs.noted_modules(saved)
         if modules is not None:  # the run is the user's own; see `zoo.base.trust.permissions`
             permissions.name(permissions.names_in(saved))
             for folder in modules:
@@ -194,7 +196,7 @@ class Workdir:
         """Writes a lexicon, or checks that it equals the lexicon of the run."""
         path = self.path / f"{name}.npz"
         if not path.exists():
-            location.write_whole(path, lexicon.save)
+            atomic_writes.write_whole(path, lexicon.save)
         elif Lexicon.load(path).digest() != lexicon.digest():
             raise UserError(
                 f"the data have changed since {path} was written: words, counts or features "
@@ -208,7 +210,7 @@ class Workdir:
     def keep_start(self, record: dict):
         """Writes the origin of the run's start values; see `zoo.lab.training.warm_start.Start`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        location.write_text(self.path / "start.json", text)
+        atomic_writes.write_text(self.path / "start.json", text)
 
     def start(self) -> dict | None:
         """Reads the record of `keep_start`; None for a run without a warm start."""
@@ -218,21 +220,18 @@ class Workdir:
     def recipe_digest(self) -> str:
         """Computes the SHA-256 of the file experiment.json; "" without one."""
         path = self._experiment_file
-        return hashlib.sha256(read_bytes(path)).hexdigest() if path.exists() else ""
+        return checksums.file_digest(path) if path.exists() else ""
 
     def recipe_digest_but_seed(self) -> str:
         """Hashes the recipe without its seed and devices: runs of several seeds share it."""
         if not self.exists():
             return ""
-        recipe = self._read_experiment()
-        recipe = {name: value for name, value in recipe.items() if name != "parallel"}
-        training = {**recipe.get("training", {}), "seed": None}
-        return checksums.of_json({**recipe, "training": training})
+        return checksums.recipe_digest(self._read_experiment())
 
     def data_digest(self) -> str:
         """Reads the digest of the training and validation text from a checkpoint or an export."""
-        if is_exported(self.path):
-            return export_record(self.path)["data"]
+        if exported_run.is_exported(self.path):
+            return exported_run.read_record(self.path)["data"]
         for kind in ("best", "last"):
             with self._kept(kind) as kept:
                 if kept and (data := kept.progress(kind).get("data")):
@@ -263,7 +262,7 @@ class Workdir:
 
     def finished(self) -> bool | None:
         """Whether training is complete; None of an export, and where only its best is left."""
-        if is_exported(self.path):
+        if exported_run.is_exported(self.path):
             return None
         with self._kept("last") as kept:
             return kept.progress("last").get("finished") if kept else None
@@ -282,14 +281,14 @@ class Workdir:
             model = experiment.model
             return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
 
-        if is_exported(self.path):
-            arrays = read_arrays(self.path)
-            check_sizes(experiment, [one.shape for one in arrays.values()], str(self.path))
-            return *read_params(self.path, arrays, like()), {}
+        if exported_run.is_exported(self.path):
+            arrays = exported_run.read_arrays(self.path)
+            recipe_sizes.check(experiment, [x.shape for x in arrays.values()], str(self.path))
+            return *exported_run.read_params(self.path, arrays, like()), {}
         restored = None
         with self._kept("best") as kept:
             if kept:
-                check_sizes(experiment, kept.shapes("best"), str(kept.folder / "best"))
+                recipe_sizes.check(experiment, kept.shapes("best"), str(kept.folder / "best"))
                 restored = kept.restore("best", {"params": like()}, log)
         if restored is None:
             raise UserError(
@@ -311,207 +310,3 @@ def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
             " or give the folder of a training run."
         )
     return experiment
-
-
-# ---- checks of a recipe's sizes against stored parameters and memory, before its model is built
-# A recipe may come from somebody else: a zero too many, or a billion layers, would take hours or
-# all memory before its parameters are found not to fit. All sizes here are lower bounds.
-
-# Fields that count layers. Each layer has parameters of its own.
-_REPEATS = ("layers", "highway")
-# Bytes of the host's memory that tracing and compiling a layer takes at least (measured: 2.6 MB for
-# each layer of an LSTM of 8 cells).
-_PROGRAM = 10**6
-# Fields that are the length of an axis of parameters, or of a sum of several axes.
-_OF_PARAMETERS = (
-    *("size", "units", "projection", "letter_size", "correction", "components", "filters"),
-    *("widths", "order", "words"),
-)
-# Fields that are at most the length of some array of float32 or int32.
-_LENGTHS = (*_OF_PARAMETERS, "samples", "classes", "most", "stacks", "depth", "longest")
-_NUMBER = 4  # bytes of a float32 or an int32
-
-
-def whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
-    """Yields (dotted path, name, value) of each whole number in a component, nested or not."""
-    for path, name, value in fields.values(component):
-        if isinstance(value, int) and not isinstance(value, bool):
-            yield path, name, value
-
-
-def of_model(model: Any) -> Iterator[tuple[str, int]]:
-    """Yields (field, least bytes that its value needs) for the sizes of a model."""
-    for path, name, value in whole_numbers(model):
-        if name in _LENGTHS:
-            yield f"model.{path}={value}", value * _NUMBER
-        if name in _REPEATS:
-            yield f"model.{path}={value}", value * _PROGRAM
-
-
-def of_batches(model: Any, recipe: Any, where: str, batch_rows: str) -> tuple[str, int]:
-    """Returns (fields, least bytes) of one batch of training or evaluation."""
-    count, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
-    of_length = ""
-    if isinstance(model, LanguageModel):
-        length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
-        of_length = f" x {where}.length={length}"
-    # Words, targets, positions and two masks.
-    needed = count * length * (4 + 4 + 8 + 1 + 1) + count * length * vector
-    return f"{where}.{batch_rows}={count}{of_length}", needed
-
-
-def check_sizes(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str):
-    """Checks the sizes of a recipe against the stored parameters and the memory."""
-    model = experiment.model
-    if shapes is not None:
-        numbers = sum(map(math.prod, shapes))
-        for path, name, value in whole_numbers(model):
-            most = len(shapes) if name in _REPEATS else numbers
-            if name in (*_REPEATS, *_OF_PARAMETERS) and value > most:
-                raise UserError(
-                    f"{where} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
-                    f"recipe has model.{path}={value}: put back a copy of the run."
-                )
-    for what, needed in of_model(model):
-        memory.check(what, needed, memory.host_memory())
-    memory.check(*of_batches(model, experiment.evaluation, "evaluation", "batch"))
-
-
-# ----- exported runs, whose parameters are one file of safetensors in place of checkpoints
-# An exported run does not have an optimiser state and cannot be trained further; everything else
-# that reads a run reads it too. The record has the SHA-256 of itself and of all files but the
-# results, the model card and load.py. They are compared on reading.
-
-PARAMS = "params.safetensors"
-RECORD = "export.json"
-_EXPORT_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
-
-
-def is_exported(path: pathlib.Path) -> bool:
-    """Whether a folder holds an exported run, whole or damaged."""
-    # Not by pathlib, which raises an error for a name that is too long. Buckets hold no exports.
-    return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
-
-
-def is_whole(path: pathlib.Path) -> bool:
-    """Whether a folder holds an exported run with its record and its parameters."""
-    return os.path.isfile(path / RECORD) and os.path.isfile(path / PARAMS)
-
-
-def safetensors() -> Any:
-    """Imports the module `safetensors.numpy`."""
-    with lazy.extra():
-        import safetensors.numpy
-    return safetensors.numpy
-
-
-def named_arrays(tree: Any) -> dict[str, np.ndarray]:
-    """Copies the leaves of a pytree to the host, {path such as "head/bias": array}."""
-    leaves = checksums.leaf_names(tree)
-    return {name: np.ascontiguousarray(np.asarray(leaf)) for name, leaf in leaves.items()}
-
-
-def export_record(path: pathlib.Path) -> dict:
-    """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
-    kept = strict_json.read(path / RECORD, _EXPORT_RECORD)
-    _compare_digest(path / RECORD, kept.pop("digest"), checksums.of_json(kept))
-    return kept
-
-
-def check_exported(path: pathlib.Path, name: str):
-    """Checks the SHA-256 of a file of an exported run, unless neither it nor the file exists."""
-    known, file = export_record(path)["sha256"].get(name), path / name
-    if known is None:
-        if file.exists():
-            raise UserError(
-                f"{path / RECORD} has no checksum of {name}: put back a copy of the export, or "
-                "export the run again."
-            )
-        return
-    _compare_digest(file, known, hashlib.sha256(read_bytes(file)).hexdigest())
-
-
-def _compare_digest(file, known, digest):
-    if known != digest:
-        raise UserError(f"{file} is not as it was written: put back a copy of it.")
-
-
-def read_bytes(file: Any) -> bytes:
-    """Reads a file of a run."""
-    try:
-        return regular_files.read_bytes(file)
-    except OSError as error:
-        raise UserError(
-            f"{file} cannot be read ({error.strerror or error}): put back a copy of it."
-        ) from error
-
-
-def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """Reads the arrays of an exported run's parameters, whose digest `read_params` compares."""
-    file, load = path / PARAMS, safetensors().load
-    content = read_bytes(file)
-    try:
-        return load(content)
-    except Exception as error:  # safetensors has errors of its own
-        raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
-
-
-def read_params(path: pathlib.Path, arrays: dict[str, np.ndarray], like: Any) -> tuple[int, Any]:
-    """Returns (checkpoint, parameters) of an exported run, made of its arrays."""
-    kept, names = export_record(path), checksums.leaf_names(like)
-    if difference := checksums.first_difference(arrays, names):
-        name, there, here = difference
-        raise UserError(
-            f"{path / PARAMS} is of another model: {name} is {there} there, and {here} in the "
-            "recipe; put back a copy of the export."
-        )
-    check_exported(path, PARAMS)
-    leaves = [arrays[name] for name in names]
-    return kept["checkpoint"], jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-# ---- the runs that this user made on this machine: a note of each recipe, in a folder of state
-# The name of a note is the SHA-256 of the recipe in the run's experiment.json. Another recipe has
-# another hash, and other users cannot write notes there; a copy of a run counts as the user's own
-# too. So the paths and modules that a noted recipe names are permitted without being named again.
-
-
-def notes_folder() -> pathlib.Path:
-    """Returns zoo/runs in $XDG_STATE_HOME, or in ~/.local/state unless that is an absolute path."""
-    given = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
-    state = given if given.is_absolute() else pathlib.Path.home() / ".local" / "state"
-    return state / "zoo" / "runs"
-
-
-def _note(recipe: dict) -> pathlib.Path:
-    return notes_folder() / f"{checksums.of_json(recipe)}.json"
-
-
-def note(recipe: dict, workdir: Any):
-    """Notes the recipe of a run; logs a warning if the note cannot be written."""
-    note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
-    try:
-        path = _note(recipe)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        location.write_text(path, json.dumps(note, ensure_ascii=False) + "\n")
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
-        logger.warning(
-            "%s is not noted as your own run (%s): to judge it, absolute paths in its recipe need "
-            "--trust-paths, and functions and components of your own --trust NAME.",
-            workdir,
-            error,
-        )
-
-
-def noted_modules(recipe: dict) -> list[str] | None:
-    """Returns the folders of modules that were permitted when a run was made."""
-    try:
-        text = _note(recipe).read_bytes()
-    except (OSError, RuntimeError):
-        return None
-    note = strict_json.object_or_none(text) or {}
-    try:
-        strict_json.check(note, {"modules": [str]})
-    except ValueError:
-        return []  # the note exists, although it is damaged
-    return note["modules"]

@@ -15,7 +15,7 @@ import jax
 
 from zoo.base.arrays import memory
 from zoo.experiment import Experiment
-from zoo.lab.runs import workdir
+from zoo.lab.runs import recipe_sizes
 from zoo.lab.training.step import shapes_of
 from zoo.lab.training.updates import choose_updates
 from zoo.lexicon import Lexicon
@@ -35,9 +35,9 @@ def needs(
 ) -> Iterator[tuple[str, int]]:
     """Yields (name, least bytes) of the needs of a run, the cheapest to compute first."""
     model = experiment.model
-    yield from workdir.of_model(model)
-    yield workdir.of_batches(model, experiment.training, "training", "batch")
-    yield workdir.of_batches(model, experiment.evaluation, "evaluation", "batch")
+    yield from recipe_sizes.model_memory(model)
+    yield recipe_sizes.batch_memory(model, experiment.training, "training", "batch")
+    yield recipe_sizes.batch_memory(model, experiment.evaluation, "evaluation", "batch")
     yield _of_state(experiment, lexicons, devices)
 
 

@@ -19,7 +19,7 @@ from zoo.base import distributed, strict_json
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.lab.runs.checkpoints import Checkpoints, any_kept
-from zoo.lab.runs.location import Ownership
+from zoo.lab.runs.training_lock import Ownership
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import average
 from zoo.lab.training.devices import choose_devices
@@ -365,7 +365,7 @@ class Pass:
         """Saves the arrays of a checkpoint of a kind, unless the parameters are not finite."""
         if not all(bool(_finite(leaf)) for leaf in jax.tree.leaves(params)):
             self.give_up("the parameters are not finite after", self.step)
-        with self.ownership.kept() if self.ownership else contextlib.nullcontext():
+        with self.ownership.guard() if self.ownership else contextlib.nullcontext():
             self.metrics.sync()  # a resumed run writes only the lines after its checkpoint
             self.checkpoints.save(kind, self.step, arrays, dataclasses.asdict(self.progress))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo.base import lazy, regular_files, strict_json, temporary_files
-from zoo.lab.runs import location
+from zoo.lab.runs import atomic_writes, location
 from zoo.lab.runs.workdir import METRICS
 
 # tensorboardX imports each of these that is installed, which takes seconds, and needs none of them
@@ -71,7 +71,7 @@ class Metrics:
         text = regular_files.read_bytes(path) if path.exists() else b""
         kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
         if kept != text:
-            location.write_whole(path, lambda path: path.write_bytes(kept))
+            atomic_writes.write_whole(path, lambda path: path.write_bytes(kept))
         self._path = path
         self._file = self._opened(kept)
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)

@@ -7,7 +7,7 @@ from typing import Any
 from zoo.base import distributed
 from zoo.experiment import Experiment
 from zoo.lab.evaluation import leakage
-from zoo.lab.runs import output_files, seen_texts
+from zoo.lab.runs import provenance, seen_texts
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import tasks
 from zoo.lab.training.loop import Trainer
@@ -75,7 +75,7 @@ def _keep(experiment, workdir, task, log):
     for name, lexicon in task.lexicons.items():
         workdir.keep_lexicon(lexicon, name)
     if seen_texts.of_workdir(workdir) is None:  # not read again when the run resumes
-        made = {"revision": output_files.revision(), "versions": output_files.versions()}
+        made = {"revision": provenance.revision(), "versions": provenance.versions()}
         made |= {"sources": seen_texts.sources_of(experiment)}
         if (seen := task.seen_texts(made)) is not None:
             seen_texts.keep(workdir, seen)

@@ -1,0 +1,84 @@
+"""Atomic writes: a file is complete or absent, in a folder or in a bucket."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+from zoo.base import temporary_files
+from zoo.lab.runs import location
+
+# File systems without hard links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+def write_whole(path: Any, write):
+    """Writes a file that is complete or absent after a kill, a full disk or a power loss."""
+    if location.is_bucket(path):
+        with tempfile.TemporaryDirectory() as folder:
+            write(pathlib.Path(folder, path.name))
+            path.write_bytes(pathlib.Path(folder, path.name).read_bytes())
+        return
+    with _complete_file(path, write) as temporary:
+        temporary.replace(path)
+
+
+def write_text(path: Any, text: str):
+    """Writes a file of text in UTF-8 atomically; see `write_whole`."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def write_new(path: Any, write) -> bool:
+    """Writes a new file atomically, unless the file exists."""
+    if location.is_bucket(path):
+        if path.exists():
+            return False
+        write_whole(path, write)
+        return True
+    with _complete_file(path, write) as temporary:
+        return place_new(temporary, path)
+
+
+@contextlib.contextmanager
+def _complete_file(path, write):
+    """Writes a temporary file beside `path`, yields it to be renamed, and removes it if left."""
+    with temporary_files.naming(path), temporary_files.made(path) as temporary:
+        try:
+            write(temporary)
+            with temporary.open("r+b") as file:
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
+    """Whether the temporary file could be linked to `path`, where no file was; of several
+    processes, on any machines, exactly one succeeds."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        # A network file system may retry a link whose answer was lost, and find it made.
+        return temporary.stat().st_nlink == 2
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            with path.open("xb") as file:
+                file.write(temporary.read_bytes())
+        except FileExistsError:
+            return False
+    return True
+
+
+def _sync_folder(folder):
+    """Synchronises a folder's entries to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

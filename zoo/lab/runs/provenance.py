@@ -1,0 +1,61 @@
+"""Versions, git revision and machine of a run, for passports."""
+
+import contextlib
+import functools
+import importlib.metadata
+import os
+import pathlib
+import platform
+import re
+import subprocess
+
+import jax
+
+from zoo import version
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Returns the versions of Python, of Zoo and of the packages that compute, by name."""
+    packages = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
+            packages[name] = importlib.metadata.version(name)
+    return {"python": platform.python_version(), "zoo": version.VERSION, **packages}
+
+
+@functools.cache
+def revision() -> str | None:
+    """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added."""
+    folder = pathlib.Path(version.__file__).resolve().parent.parent
+
+    def git(*arguments):
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        # An installed Zoo may lie within the checkout of another project.
+        if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        added = git("ls-files", "--others", "--exclude-standard", "--", "*.py")
+        return git("rev-parse", "HEAD") + ("-dirty" if changed or added else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+@functools.cache
+def machine() -> dict:
+    """Describes the machine: processor, cores, and the devices that JAX sees."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    devices = jax.devices()
+    return {
+        "processor": model[1] if model else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "device": devices[0].device_kind,
+        "platform": devices[0].platform,
+        "devices": len(devices),
+    }

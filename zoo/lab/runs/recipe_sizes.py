@@ -1,0 +1,73 @@
+"""Sizes of a recipe, checked against stored parameters and memory before its model is built.
+
+A recipe may come from somebody else: a zero too many, or a billion layers, would take hours or all
+memory before its parameters are found not to fit. All sizes here are lower bounds.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from zoo.base.arrays import memory
+from zoo.configuration import fields
+from zoo.errors import UserError
+from zoo.models import LanguageModel
+
+# Fields that count layers. Each layer has parameters of its own.
+_REPEATS = ("layers", "highway")
+# Bytes of the host's memory that tracing and compiling a layer takes at least (measured: 2.6 MB for
+# each layer of an LSTM of 8 cells).
+_LAYER_BYTES = 10**6
+# Fields that are the length of an axis of parameters, or of a sum of several axes.
+_PARAMETER_AXES = (
+    *("size", "units", "projection", "letter_size", "correction", "components", "filters"),
+    *("widths", "order", "words"),
+)
+# Fields that are at most the length of some array of float32 or int32.
+_LENGTHS = (*_PARAMETER_AXES, "samples", "classes", "most", "stacks", "depth", "longest")
+_NUMBER = 4  # bytes of a float32 or an int32
+
+
+def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
+    """Yields (dotted path, name, value) of each whole number in a component, nested or not."""
+    for path, name, value in fields.values(component):
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield path, name, value
+
+
+def model_memory(model: Any) -> Iterator[tuple[str, int]]:
+    """Yields (field, least bytes that its value needs) for the sizes of a model."""
+    for path, name, value in _whole_numbers(model):
+        if name in _LENGTHS:
+            yield f"model.{path}={value}", value * _NUMBER
+        if name in _REPEATS:
+            yield f"model.{path}={value}", value * _LAYER_BYTES
+
+
+def batch_memory(model: Any, recipe: Any, section: str, batch_rows: str) -> tuple[str, int]:
+    """Returns (fields, least bytes) of one batch of training or evaluation."""
+    count, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
+    length_setting = ""
+    if isinstance(model, LanguageModel):
+        length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
+        length_setting = f" x {section}.length={length}"
+    # Words, targets, positions and two masks.
+    needed = count * length * (4 + 4 + 8 + 1 + 1) + count * length * vector
+    return f"{section}.{batch_rows}={count}{length_setting}", needed
+
+
+def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, source: str):
+    """Checks the sizes of a recipe against the stored parameters and the memory."""
+    model = experiment.model
+    if shapes is not None:
+        numbers = sum(map(math.prod, shapes))
+        for path, name, value in _whole_numbers(model):
+            largest = len(shapes) if name in _REPEATS else numbers
+            if name in (*_REPEATS, *_PARAMETER_AXES) and value > largest:
+                raise UserError(
+                    f"{source} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
+                    f"recipe has model.{path}={value}: put back a copy of the run."
+                )
+    for setting, needed in model_memory(model):
+        memory.check(setting, needed, memory.host_memory())
+    memory.check(*batch_memory(model, experiment.evaluation, "evaluation", "batch"))

@@ -1,0 +1,144 @@
+"""The lock of a run's folder, which lets one training at a time write there.
+
+In a folder it is an operating system's lock (`filelock`), which ends with its process, even if that
+is killed. Buckets do not have locks: there the training that began last continues, and an earlier
+training stops when it finds another owner's file, before it saves again.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from zoo.base import lazy, regular_files, strict_json, temporary_files
+from zoo.errors import UserError
+from zoo.lab.runs import location
+
+FILE, BUCKET_FILE = "training.lock", "training.owner"
+# Seconds after which a network file system's server releases the lock of a lost machine.
+SILENCE = 120.0
+
+
+class Ownership:
+    """A process's lock of a run's folder, held within a `with` statement."""
+
+    def __init__(self, folder: Any, log=print):
+        self._folder, self._log = folder, log
+        self._bucket = location.is_bucket(folder)
+        self._path = folder / (BUCKET_FILE if self._bucket else FILE)
+        self._record = {
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            "token": uuid.uuid4().hex,
+        }
+        self._lock: Any = None
+
+    def __enter__(self):
+        if self._bucket:
+            self._sign()
+            return self
+        try:
+            self._lock = _acquire(self._path, self._log)
+            self._sign()
+        except OSError as error:
+            if error.errno in temporary_files.FULL:
+                raise
+            raise UserError(
+                f"{self._folder} cannot be locked ({error.strerror}): make it writable, or give "
+                "another folder."
+            ) from error
+        return self
+
+    def __exit__(self, *error):
+        if self._lock is not None:
+            with contextlib.suppress(OSError):  # the folder was deleted
+                if self._is_own():
+                    os.truncate(self._path, 0)  # it names nobody now
+            self._lock.release()
+        else:
+            with contextlib.suppress(Exception):  # an error that ended the training matters more
+                if self._is_own():
+                    self._path.unlink()
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Checks, before and after a checkpoint is saved in its context, that the lock is held."""
+        self._check()
+        try:
+            with location.reaching(self._folder):
+                yield
+        except Exception as error:  # a deleted folder may raise any
+            self._check(error)
+            raise
+        self._check()
+
+    def _is_own(self):
+        """Whether the file names this training."""
+        return _read_owner(self._path).get("token") == self._record["token"]
+
+    def _sign(self):
+        with location.reaching(self._folder):
+            self._path.write_text(json.dumps(self._record))
+
+    def _check(self, cause=None):
+        with location.reaching(self._folder):
+            owner = _read_owner(self._path)
+        if not owner:
+            raise UserError(
+                f"{self._folder} was deleted or moved, or {self._path.name} in it was, during "
+                "training: nothing more is saved; start again with the folder's present name."
+            ) from cause
+        if owner.get("token") != self._record["token"]:
+            raise _refusal(self._folder, owner, "was taken over by") from cause
+
+
+def check_free(folder: Any):
+    """Checks, without waiting, that no process of this machine trains in a folder."""
+    path = folder / FILE
+    if not location.is_bucket(folder) and path.exists():
+        with contextlib.suppress(OSError):  # `Ownership` raises it again, with a reason
+            _acquire(path, None).release()
+
+
+def _acquire(path, log):
+    with lazy.extra():
+        import filelock
+
+    lock = filelock.FileLock(path, is_singleton=False)
+    with contextlib.suppress(filelock.Timeout):
+        lock.acquire(timeout=0)
+        return lock
+    owner = _read_owner(path)
+    on_another_host = owner.get("host", socket.gethostname()) != socket.gethostname()
+    if on_another_host and log:
+        log(
+            f"{path.parent} is locked by {_name(owner)}: waiting up to {SILENCE:.0f} s, in which "
+            "the lock of a lost machine ends."
+        )
+        with contextlib.suppress(filelock.Timeout):
+            lock.acquire(timeout=SILENCE)
+            return lock
+    raise _refusal(path.parent, owner)
+
+
+def _refusal(folder, owner, verb="is being trained by"):
+    return UserError(
+        f"{folder} {verb} {_name(owner)}: wait until it has ended, stop it, or give another folder."
+    )
+
+
+def _name(owner):
+    if not {"process", "host"} <= owner.keys():
+        return "another process"
+    return f"process {owner['process']} on {owner['host']}"
+
+
+def _read_owner(path) -> dict:
+    """Reads the owner's record from its file; {} if the file is missing or malformed."""
+    try:
+        return strict_json.object_or_none(regular_files.read_bytes(path)) or {}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
