@@ -151,3 +151,7 @@ def test_without_a_counted_token_there_is_no_perplexity(run):
     experiment = dataclasses.replace(run.experiment, vocabulary=vocabulary)
     with pytest.raises(UserError, match="no token of strange is counted"):
         dataclasses.replace(run, experiment=experiment).score_corpus(Corpus("strange", [["zèbre"]]))
+
+
+def test_a_bit_is_log_2_nats():
+    assert perplexity.bits(math.log(8)) == pytest.approx(3)

@@ -17,7 +17,7 @@ from zoo.lab.comparison.learning_curves import Best, Curve
 from zoo.lab.comparison.seeds import runs_of_lines
 from zoo.lab.evaluation import results
 from zoo.lab.evaluation.passport import conditions
-from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.evaluation.perplexity import bits, perplexity_of
 from zoo.lab.evaluation.results import check_comparable
 
 
@@ -80,7 +80,7 @@ def _figures(of_runs, recipes):
                 html_parts.perplexity(row.perplexity) + " !" * row.seen,
                 loss if math.isnan(row.low) else f"{loss} {html_parts.interval(ends, 4)}",
                 html_parts.interval(runs.span, 4) if row.seeds > 1 else "–",
-                number(row.log_perplexity / math.log(2), 4),
+                number(bits(row.log_perplexity), 4),
                 f"{row.tokens:,}",
             ]
         )

@@ -150,6 +150,11 @@ def perplexity_of(log_perplexity: float) -> float:
     return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
+def bits(nats: float) -> float:
+    """Converts nats to bits."""
+    return nats / math.log(2)
+
+
 # Accelerators multiply float32 in fewer bits by default; figures must be the same on all.
 PRECISION = "highest"
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 import pathlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
 from zoo.lab.evaluation.evaluation_texts import GivenText
 from zoo.lab.evaluation.mixtures import Mixture
 from zoo.lab.evaluation.passport import Judgement
-from zoo.lab.evaluation.perplexity import Scores, impossible_words
+from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
 from zoo.lab.evaluation.run import Run
 from zoo.lexicon import Lexicon
 
@@ -129,7 +128,7 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
     figures = {
         "log_perplexity": scores.log_perplexity,
         "perplexity": scores.perplexity,
-        "bits": scores.log_perplexity / math.log(2),
+        "bits": bits(scores.log_perplexity),
         **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
         "bands": scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
         "seen": _part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),

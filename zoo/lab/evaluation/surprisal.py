@@ -1,6 +1,5 @@
 """Surprisal word by word, as a table for psycholinguistics and error analysis."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import named
 from zoo.lab.evaluation.evaluation_texts import GivenText
-from zoo.lab.evaluation.perplexity import Scores
+from zoo.lab.evaluation.perplexity import Scores, bits
 from zoo.lab.runs import text_tables
 from zoo.lexicon import Lexicon
 
@@ -79,7 +78,7 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
             not unknown[chosen].any(),
             int(min(occurrences[chosen], default=0)),
             total,
-            total / math.log(2),
+            bits(total),
             bool(scores.counted[chosen].all()),
         )
 

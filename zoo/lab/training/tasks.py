@@ -335,7 +335,7 @@ class LanguageModelling(TextTask):
 def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
     """Makes a Validation of the exact log-perplexity of a text."""
     impossible = perplexity.impossible_words(scores, text, lexicon)
-    bits = scores.log_perplexity / math.log(2)
+    bits = perplexity.bits(scores.log_perplexity)
     of_characters = f", {bits:.4f} bits per character" if lexicon.of_characters else ""
     return Validation(
         scores.log_perplexity,
