@@ -13,7 +13,7 @@ from tests import examples, references
 from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
-from zoo.lab.training.step import Batch, TrainState, train_step
+from zoo.lab.training.step import Batch, TrainState, seed_keys, train_step
 from zoo.lab.training.tasks import Words, words_loss
 from zoo.lab.training.updates import Updates, scale_by_rate_factor
 from zoo.models import LanguageModel
@@ -173,3 +173,8 @@ def test_a_penalty_is_trained_and_reported_apart(float64):
     for name, gradient in of_head.items():
         difference = after.params["head"][name] - before.params["head"][name]
         np.testing.assert_allclose(difference, -0.7 * gradient / 6, rtol=1e-6, atol=1e-9)
+
+
+def test_start_values_and_steps_have_keys_of_their_own():
+    keys = [jax.random.key_data(key).tolist() for key in seed_keys(7)]
+    assert keys == [[0, 7], [0, 8]]

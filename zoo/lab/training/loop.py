@@ -24,7 +24,7 @@ from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import average
 from zoo.lab.training.devices import choose_devices
 from zoo.lab.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.lab.training.step import TrainState, settings, shapes_of, train_step
+from zoo.lab.training.step import TrainState, seed_keys, settings, shapes_of, train_step
 from zoo.lab.training.tasks import Task, check_steps
 from zoo.lab.training.updates import choose_updates
 
@@ -129,7 +129,7 @@ class Trainer:
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
         """Makes the state before the first step."""
-        return self._state_of(jax.random.key(self.recipe.seed), taken or {})
+        return self._state_of(seed_keys(self.recipe.seed).start, taken or {})
 
     def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
         """Makes the state before the first step; random values are drawn with a key."""
@@ -222,11 +222,11 @@ class Trainer:
 
     def step_key(self) -> jax.Array:
         """Returns the data of the key of all steps, on the devices."""
-        return self.devices.place(jax.random.key_data(jax.random.key(self.recipe.seed + 1)))
+        return self.devices.place(jax.random.key_data(seed_keys(self.recipe.seed).steps))
 
     def drawn_state(self, taken: dict) -> TrainState:
         """Draws the state before the first step on the devices."""
-        return self.devices.drawn(self._state_of, jax.random.key(self.recipe.seed), taken)
+        return self.devices.drawn(self._state_of, seed_keys(self.recipe.seed).start, taken)
 
     def agreed_stop(self) -> signal.Signals | None:
         """Returns the signal after which all processes stop at this step, or None.
