@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN
-from zoo.base.arrays.sharded_functions import WORDS as OF_WORDS
+from zoo.base.arrays.parameter_sharding import FEATURES, HIDDEN
+from zoo.base.arrays.parameter_sharding import WORDS as OF_WORDS
 from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
 from zoo.errors import UserError
 from zoo.layers.char_convolution import Convolution

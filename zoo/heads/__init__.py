@@ -13,7 +13,7 @@ The examples of the heads begin with
 
 from typing import TYPE_CHECKING
 
-from zoo.base.arrays.sharded_functions import on_mesh as on_mesh
+from zoo.base.arrays.parameter_sharding import on_mesh as on_mesh
 from zoo.heads.adaptive import AdaptiveSoftmax as AdaptiveSoftmax
 from zoo.heads.blackout import BlackOut as BlackOut
 from zoo.heads.char_lstm import CharLSTM as CharLSTM

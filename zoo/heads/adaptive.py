@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.base.arrays.parameter_sharding import HIDDEN, VECTOR, WORDS, Axes
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, Axes
 from zoo.base.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes

@@ -28,9 +28,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_lookup, sharded_functions
+from zoo.base.arrays.parameter_sharding import HIDDEN, axes
 from zoo.base.arrays.random_keys import uniform
 from zoo.base.arrays.row_blocks import map_by_length
-from zoo.base.arrays.sharded_functions import HIDDEN, axes
 from zoo.base.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes

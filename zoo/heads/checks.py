@@ -27,8 +27,8 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from zoo.base.arrays import row_lookup, sharded_functions
+from zoo.base.arrays.parameter_sharding import HIDDEN
 from zoo.base.arrays.random_keys import Keys
-from zoo.base.arrays.sharded_functions import HIDDEN
 from zoo.lexicon import Lexicon
 from zoo.losses import value_checks
 from zoo.losses.token_blocks import present_states

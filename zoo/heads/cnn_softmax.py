@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import products, row_lookup
+from zoo.base.arrays.parameter_sharding import HIDDEN, VECTOR, WORDS, axes
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
 from zoo.base.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import noise

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks
-from zoo.base.arrays.sharded_functions import Axes, named
+from zoo.base.arrays.parameter_sharding import Axes, named
 from zoo.base.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.base.component_registry import Component
 from zoo.errors import UserError
@@ -147,7 +147,7 @@ class Head(Component):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Axis names of the parameters that have any; see `zoo.base.arrays.sharded_functions`."""
+        """Axis names of the parameters that have any; see `zoo.base.arrays.parameter_sharding`."""
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from zoo.base.arrays.sharded_functions import Axes
+from zoo.base.arrays.parameter_sharding import Axes
 from zoo.base.arrays.types import Params, Prepared, Tables
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon

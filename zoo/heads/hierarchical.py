@@ -6,8 +6,8 @@ import math
 import jax
 import jax.numpy as jnp
 
+from zoo.base.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.base.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes

@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.base.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.base.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes

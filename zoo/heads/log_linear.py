@@ -28,8 +28,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import precision
+from zoo.base.arrays.parameter_sharding import FEATURES, HIDDEN, axes
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN, axes
 from zoo.base.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes

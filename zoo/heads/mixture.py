@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products
+from zoo.base.arrays.parameter_sharding import HIDDEN, VECTOR, WORDS, axes
 from zoo.base.arrays.random_keys import Keys, fold_in_rows, uniform
-from zoo.base.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
 from zoo.base.arrays.types import Params
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes

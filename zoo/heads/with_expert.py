@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products
-from zoo.base.arrays.sharded_functions import HIDDEN, Axes
+from zoo.base.arrays.parameter_sharding import HIDDEN, Axes
 from zoo.base.arrays.types import Context, Params
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes

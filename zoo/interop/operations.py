@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo import heads
-from zoo.base.arrays.sharded_functions import NAMES
+from zoo.base.arrays.parameter_sharding import NAMES
 from zoo.base.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.losses import Statistics
 

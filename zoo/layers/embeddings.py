@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_lookup, sharded_functions
+from zoo.base.arrays.parameter_sharding import FEATURES, HIDDEN, WORDS, Axes, axes, named
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
 from zoo.base.arrays.types import Params, Tables
 from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
@@ -46,7 +46,7 @@ class Embedding(Component):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Axis names of the parameters, if any; see `zoo.base.arrays.sharded_functions`."""
+        """Axis names of the parameters, if any; see `zoo.base.arrays.parameter_sharding`."""
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:

@@ -13,7 +13,7 @@ from tests import examples
 from tests.lab.training import small, test_tasks_translation
 from zoo import heads
 from zoo.attention import Luong
-from zoo.base.arrays.sharded_functions import path_name
+from zoo.base.arrays.parameter_sharding import path_name
 from zoo.cores import LSTM
 from zoo.data import Buckets
 from zoo.embeddings import Lookup

@@ -10,10 +10,11 @@ import optax
 import pytest
 
 from tests import examples, references
+from zoo.base.arrays.random_keys import seed_keys
 from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
-from zoo.lab.training.step import Batch, TrainState, seed_keys, train_step
+from zoo.lab.training.step import Batch, TrainState, train_step
 from zoo.lab.training.tasks import Words, words_loss
 from zoo.lab.training.updates import Updates, scale_by_rate_factor
 from zoo.models import LanguageModel

@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.training import small
 from tests.marks import slow
-from zoo.base.arrays.sharded_functions import path_name
+from zoo.base.arrays.parameter_sharding import path_name
 from zoo.lab.training import average
 from zoo.lab.training.updates import RowGradient, SparseGradients
 from zoo.optimizers import SGD, Adagrad, Adam

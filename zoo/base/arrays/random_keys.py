@@ -5,6 +5,18 @@ from typing import NamedTuple
 import jax
 
 
+class SeedKeys(NamedTuple):
+    """The random keys of a training."""
+
+    start: jax.Array  # draws the start values
+    steps: jax.Array  # into which each step folds its number
+
+
+def seed_keys(seed: int) -> SeedKeys:
+    """Makes the keys of a training from its seed."""
+    return SeedKeys(jax.random.key(seed), jax.random.key(seed + 1))
+
+
 class Keys(NamedTuple):
     """Random keys of a batch, with results that do not depend on how devices share its batch rows.
 

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from zoo.base.arrays.sharded_functions import Axes, path_name
+from zoo.base.arrays.parameter_sharding import Axes, path_name
 from zoo.errors import UserError
 
 

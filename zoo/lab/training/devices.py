@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from zoo.base.arrays.sharded_functions import Axes, cut_by_rows, path_name
+from zoo.base.arrays.parameter_sharding import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
 from zoo.experiment import Parallel
 

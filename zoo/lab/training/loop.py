@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import optax
 
 from zoo.base import distributed, strict_json
+from zoo.base.arrays.random_keys import seed_keys
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.lab.runs.checkpoints import Checkpoints, any_kept
@@ -24,7 +25,7 @@ from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import average
 from zoo.lab.training.devices import choose_devices
 from zoo.lab.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.lab.training.step import TrainState, seed_keys, settings, shapes_of, train_step
+from zoo.lab.training.step import TrainState, settings, shapes_of, train_step
 from zoo.lab.training.tasks import Task, check_steps
 from zoo.lab.training.updates import choose_updates
 

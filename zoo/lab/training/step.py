@@ -40,18 +40,6 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-class SeedKeys(NamedTuple):
-    """The random keys of a training."""
-
-    start: jax.Array  # draws the start values
-    steps: jax.Array  # into which each step folds its number
-
-
-def seed_keys(seed: int) -> SeedKeys:
-    """Makes the keys of a training from its seed."""
-    return SeedKeys(jax.random.key(seed), jax.random.key(seed + 1))
-
-
 def shapes_of(batch: Batch) -> Hashable:
     """Returns the shapes of a batch's arrays; a step is compiled once for each."""
     return tuple(leaf.shape for leaf in jax.tree.leaves(batch))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from zoo.base.arrays.sharded_functions import Axes
+from zoo.base.arrays.parameter_sharding import Axes
 from zoo.data import Corpus
 from zoo.data.batches import Batches, BucketedPairs, batch_count
 from zoo.data.encoded_text import EncodedText

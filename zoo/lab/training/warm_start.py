@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from zoo.base.arrays.sharded_functions import path_name
+from zoo.base.arrays.parameter_sharding import path_name
 from zoo.configuration import fields
 from zoo.embeddings import Embedding
 from zoo.errors import UserError

@@ -12,7 +12,7 @@ from tests import examples
 from tests.heads.test_every_head import HEADS
 from tests.marks import slow
 from zoo import heads, priors
-from zoo.base.arrays.sharded_functions import named
+from zoo.base.arrays.parameter_sharding import named
 from zoo.heads import on_mesh
 
 # Of axes with names alone: (name of the axis: its size), hidden states of 7 numbers.
