@@ -237,7 +237,18 @@ BAD = {
     "many letters": ("a: /(x{99}){102}/\n", 1, "it has more than 10,000 letters and signs"),
     "repetitions": ("a: /x{3,2}/\n", 1, "min repeat greater than max repeat"),
     "a class of another meaning in future": ("a: /[[x]/\n", 1, "Possible nested set"),
-    "nested in a pattern": (f"a: /{'(' * 2000}x{')' * 2000}/\n", 1, "recursion depth"),
+    "nested": (
+        f"a: {'(' * 101}b{')' * 101}\n" + 'b: "x"\n',
+        1,
+        "more than 100 parentheses stand within each other",
+    ),
+    "deeply nested": (f'a: {"(" * 5000}"x"{")" * 5000}\n', 1, "more than 100 parentheses stand"),
+    "nested in a pattern": (f"a: /{'(' * 101}x{')' * 101}/\n", 1, "more than 100 parentheses"),
+    "deeply nested in a pattern": (
+        f"a: /{'(' * 2000}x{')' * 2000}/\n",
+        1,
+        r"/\({60}\.\.\./ is not a valid regular expression \(maximum recursion depth",
+    ),
     "left": ('a: b\nb: c? d\nc: "x"\nd: b "y"\n', 2, "the rule b can begin with itself"),
     "many states": (
         's: "x"\nt: ("a" | "b")* "a"' + ' ("a" | "b")' * 14 + "\n",
@@ -356,5 +367,7 @@ def test_a_long_chain_of_rules_is_read_and_deep_parentheses_are_refused(tmp_path
     automata = grammar_rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
     ((symbol, pushed, _),) = grammar_rules.shifts(automata, "chain.grammar")[automata.start]
     assert symbol == ("word", "a") and len(pushed) == 1500
-    with pytest.raises(UserError, match=r"forms\.grammar has parentheses within parentheses"):
+    with pytest.raises(UserError, match="more than 100 parentheses stand within each other"):
         compiled(tmp_path, "s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n", ("a",))
+    deepest = "s: " + "(" * 100 + '"a"' + ")" * 100 + ' ("a") ("a")\n'
+    assert grammar_rules.read(deepest, "forms.grammar").final == [False, False, False, True]

@@ -73,14 +73,8 @@ class Grammar(ContextualBackground):
                 f"priors.Grammar.start is {self.start!r}, which is not in the lexicon: give a word "
                 "of the lexicon after which forms begin."
             )
-        try:
-            automata = grammar_rules.read(files.read_text(file), file)
-            tables = _compile(automata, lexicon, file)
-        except RecursionError as error:
-            raise UserError(
-                f"{file} has parentheses within parentheses, hundreds of levels deep: write some "
-                "of them as rules."
-            ) from error
+        automata = grammar_rules.read(files.read_text(file), file)
+        tables = _compile(automata, lexicon, file)
         words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
         if words > self.longest or levels >= self.depth:
             raise UserError(

@@ -37,6 +37,8 @@ _LETTER = re.compile(
     r"""|(?P<letter>\[\^?\]?(?:[^\\\]]|\\.)*\]|\\[dDsSwW\W]|[^\\^${(|)*+?[])|(?P<bad>.)""",
     re.DOTALL,
 )
+# Most parentheses within each other, through which the parser recurses.
+DEEPEST = 100
 # Most letters and signs of a regular expression, with repetitions written out.
 LONGEST_PATTERN = 10_000
 # Most states and edges of the automaton of one rule, unless it has more symbols.
@@ -123,7 +125,7 @@ class _Parser:
 
     def __init__(self, tokens, path, line):
         self.tokens, self.path, self.line, self.position = tokens, path, line, 0
-        self.moves = []
+        self.moves, self.depth = [], 0
 
     def automaton(self):
         """Parses the rule to (moves, first state, last state)."""
@@ -185,10 +187,17 @@ class _Parser:
             self._fail(f"{text} has nothing before it to repeat: put a symbol or a group there")
         self.position += 1
         if kind == "sign":
+            self.depth += 1
+            if self.depth > DEEPEST:
+                self._fail(
+                    f"more than {DEEPEST} parentheses stand within each other: take some out, or "
+                    "write them as rules"
+                )
             inner = self._alternatives()
             if self._peek() != ("sign", ")"):
                 self._fail("a ( is never closed: add the )")
             self.position += 1
+            self.depth -= 1
             return inner
         if kind in ("word", "pattern"):
             text = text[1:-1]
@@ -198,7 +207,8 @@ class _Parser:
             # Numbers too long, parentheses too deep, and classes of an uncertain meaning, as [[a].
             except (re.error, ValueError, OverflowError, RecursionError, FutureWarning) as error:
                 self.position -= 1
-                self._fail(f"/{text}/ is not a valid regular expression ({error}): correct it")
+                pattern = shortened(text, 60)
+                self._fail(f"/{pattern}/ is not a valid regular expression ({error}): correct it")
         first, last = self._state(), self._state()
         self.moves[first].append(((kind, text), last))
         return first, last
