@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.lab.comparison.test_comparison import keep
 from zoo import __main__ as commands
 from zoo.lab.commands import options
 from zoo.lab.comparison import (
@@ -87,3 +88,10 @@ def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monk
     commands.main(line.split())
     runs, file, load, state, mixed = given
     assert (runs, file, load("a"), state, mixed) == (["a", "b"], "t.txt", "w.txt", "carried", True)
+
+
+def test_a_folder_is_a_run_whatever_its_name(tmp_path, capsys):
+    runs = [keep(tmp_path / name, {}) for name in ("x.json", "y")]
+    commands.main(["compare", *runs])
+    rows = capsys.readouterr().out.splitlines()[1:3]
+    assert sorted(row.split()[0] for row in rows) == ["x.json", "y"]

@@ -139,7 +139,7 @@ def _print(arguments):
     from zoo.lab.runs import output_files
 
     translated = translations.found(arguments.runs, arguments.split)
-    folders = [run for run in arguments.runs if not run.endswith(".json")]
+    folders = [run for run in arguments.runs if not translations.is_result(run)]
     judged = not translated or any(map(results.judged_texts, folders))
     judged = judged or bool(results.read_answers(folders))
     if judged:

@@ -29,6 +29,11 @@ _FILES = "translation-*.json"
 _LENGTHS = 5
 
 
+def is_result(path: str) -> bool:
+    """Whether a path names a result of translations rather than a run's folder."""
+    return path.endswith(".json") and not os.path.isdir(path)
+
+
 def found(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """Returns {split: {name: file}} of the results of translations that runs keep, or that are
     named."""
@@ -37,7 +42,7 @@ def found(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[st
         if is_record(run):
             continue
         place = location.path_of(run)
-        if run.endswith(".json"):
+        if is_result(run):
             files = [place]
         elif location.is_bucket(place) or os.path.isdir(run):  # a name that is too long, too
             files = sorted((place / "results").glob(_FILES))
@@ -55,9 +60,11 @@ def found(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[st
 
 def _names(given) -> list[str]:
     """Returns the runs' folder names for a table or picture; whole paths where two are equal."""
-    paths = [pathlib.Path(result) for result in given]
     # A result is RUN/results/NAME.json; a folder is a run, or was given from within it.
-    runs = [path.absolute().parent.parent if path.suffix == ".json" else path for path in paths]
+    runs = [
+        path.absolute().parent.parent if is_result(str(path)) else path
+        for path in map(pathlib.Path, given)
+    ]
     names = [run.name for run in runs]
     return names if "" not in names and len({*names}) == len(names) else [*map(str, given)]
 
