@@ -36,6 +36,9 @@ class Schedule(Component):
         """Builds the function from step to learning rate, at most `peak`; subclasses do this."""
         raise self._unwritten("build")
 
+    def check_length(self, total_steps: int, setting: str = "total_steps"):
+        """Checks that a training is long enough; `setting` is what bounds its steps."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Constant(Schedule):
@@ -74,15 +77,18 @@ class Cosine(Schedule):
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Builds a schedule: up to `peak` in `warmup` steps, down to final peak at the end."""
-        if self.warmup >= total_steps:
-            raise UserError(
-                f"training.optimizer.schedule.warmup={self.warmup} steps leave nothing of the "
-                f"{total_steps} steps of this training: lower it, or raise training.steps if that "
-                f"is {total_steps}, else training.epochs."
-            )
+        self.check_length(total_steps)
         return optax.warmup_cosine_decay_schedule(
             0.0 if self.warmup else peak, peak, self.warmup, total_steps, self.final * peak
         )
+
+    def check_length(self, total_steps: int, setting: str = "total_steps"):
+        """Checks that the warm-up ends before the training does."""
+        if self.warmup >= total_steps:
+            raise UserError(
+                f"training.optimizer.schedule.warmup={self.warmup} steps leave nothing of the "
+                f"{total_steps} steps of this training: lower it, or raise {setting}."
+            )
 
 
 @dataclasses.dataclass(frozen=True)

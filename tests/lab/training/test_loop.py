@@ -117,6 +117,16 @@ def test_schedules_end_with_the_last_step(tmp_path):
     assert task.total_steps == 2 * task.epoch_steps
 
 
+@pytest.mark.parametrize(("steps", "setting"), [(4, "steps"), (0, "epochs"), (1000, "epochs")])
+def test_a_warm_up_that_is_too_long_names_the_setting_that_bounds_the_steps(
+    steps, setting, tmp_path
+):
+    schedule = SGD(schedule=Cosine(warmup=500))
+    recipe = small.experiment(epochs=2, steps=steps, optimizer=schedule)
+    with pytest.raises(UserError, match=rf"lower it, or raise training\.{setting}\.$"):
+        small.trainer(recipe, tmp_path)
+
+
 def test_a_run_stopped_early_within_an_epoch_is_finished_for_good(tmp_path):
     recipe = small.experiment(epochs=9, patience=1, validate_every=2, optimizer=STILL)
     trainer = small.trainer(recipe, tmp_path)

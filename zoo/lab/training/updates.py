@@ -314,6 +314,8 @@ def choose_updates(
 ) -> Updates:
     """Builds the updates that a training recipe asks for."""
     steps = epoch_steps, total_steps
+    bound = "training.steps" if recipe.steps == total_steps else "training.epochs"
+    recipe.optimizer.schedule.check_length(total_steps, bound)
     trained = [path for path in paths if path[0] not in recipe.frozen]
     if recipe.row_sparse:
         _check_rows(recipe, paths, trained)
