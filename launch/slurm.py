@@ -39,9 +39,11 @@ esac
 {run}
 job="${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
 # RUNNING also near its time limit; after scancel a task is COMPLETING.
-case "$code" in {again}) [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ] &&
-  [ "$(squeue --noheader --jobs "$job" --format %T)" = RUNNING ] &&
-  scontrol requeue "$job" ;;
+case "$code" in {again}) if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
+  state=$(squeue --noheader --jobs "$job" --format %T) ||
+    echo "squeue failed: $job is not queued again; sbatch this script to resume it" >&2
+  [ "$state" = RUNNING ] && scontrol requeue "$job"
+fi ;;
 esac
 exit "$code"
 """

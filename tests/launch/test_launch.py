@@ -158,6 +158,16 @@ def test_slurm_queues_a_run_again_by_its_exit_code(code, runs, capsys, tmp_path)
     assert not queued(tmp_path)  # it has been started again often enough
 
 
+def test_a_failure_of_squeue_is_told(runs, capsys, tmp_path):
+    programs = {"train": "#!/bin/bash\nexit 143\n", "squeue": "#!/bin/bash\nexit 1\n"}
+    environment = stand_ins(tmp_path, **programs, scontrol=SCONTROL)
+    script = rendered(capsys, "slurm", runs, "--python", f"{tmp_path}/train")
+    job = subprocess.run(["bash", "-c", script], env=environment, text=True, capture_output=True)
+    assert (job.returncode, queued(tmp_path)) == (143, "")
+    message = "squeue failed: 77_1 is not queued again; sbatch this script to resume it\n"
+    assert job.stderr == message
+
+
 def test_an_error_of_one_process_ends_a_run_of_slurm(runs, capsys, tmp_path):
     """The others leave with 75, which is greater, and is what srun would end with."""
     train = (
