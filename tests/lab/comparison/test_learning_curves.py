@@ -1,6 +1,7 @@
 """Learning curves of runs and records, by recipe."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -124,6 +125,60 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, drawn, said):
     learning_curves.report([one, fresh], str(tmp_path / "c.png"))
     assert said[-2].startswith("c: not evaluated on their validation text")
     assert said[-2].endswith(f"python -m zoo evaluate {fresh} --split validation.")
+
+
+DAMAGED = {
+    "[1,2]": "it is a list, where an object should be",
+    '{"step": 60, "validation_log_perplexity": NaN}': "it has NaN, which is not a finite number",
+    '{"step": -10, "training_loss": 3.0}': "step is -10, where at least 50 should be",
+    '{"step": 40, "training_loss": 3.0}': "step is 40, where at least 50 should be",
+    '{"step": 60, "train': "Unterminated string",
+    '{"training_loss": 3.0}': "step is missing or null",
+    "": "Expecting value",
+}
+
+
+@pytest.mark.parametrize("line", DAMAGED)
+def test_a_damaged_line_is_named(tmp_path, drawn, line):
+    run = run_of(tmp_path / "a", [5.0, 4.0])
+    first, second, *rest = (tmp_path / "a" / METRICS).read_text().split("\n")
+    (tmp_path / "a" / METRICS).write_text("\n".join([first, second, line, *rest]))
+    reason = re.escape(DAMAGED[line])
+    with pytest.raises(
+        UserError, match=rf"metrics\.jsonl, line 3, is not a line of metrics \({reason}.*take it"
+    ):
+        learning_curves.report([run], str(tmp_path / "c.png"))
+
+
+def test_random_bytes_are_not_a_line_that_was_cut_short(tmp_path, drawn):
+    run = run_of(tmp_path / "a", [5.0])
+    for content in (bytes(range(255, 10, -1)), b"[1, 2]", b'{"ste\n', b'{"seconds": 4.0, "st'):
+        (tmp_path / "a" / METRICS).write_bytes(content)
+        with pytest.raises(UserError, match=r"metrics\.jsonl, line 1, is not a line of metrics"):
+            learning_curves.report([run], str(tmp_path / "c.png"))
+    for content in (b"", b'{"ste', b'{"step": 5, "epo', b'{"step": 5}'):
+        (tmp_path / "a" / METRICS).write_bytes(content)
+        with pytest.raises(UserError, match="a has not validated anything yet: train it further"):
+            learning_curves.report([run], str(tmp_path / "c.png"))
+
+
+def test_steps_of_a_record_do_not_fall(tmp_path, drawn):
+    run_of(tmp_path / "a", [5.0, 4.0])
+    lines = learning_curves.read(tmp_path / "a" / METRICS, {})
+    experiment = json.loads((tmp_path / "a" / "experiment.json").read_text())
+    file = tmp_path / "kept.jsonl"
+    for validations, message in (
+        (lines[::-1], "step is 50, where at least 100 should be"),
+        ([{**lines[0], "step": -10}], "step is -10, where at least 0 should be"),
+    ):
+        records.write(file, [records.Record("one", experiment, {}, validations)], {})
+        with pytest.raises(UserError, match=message):
+            learning_curves.report([f"{file}:one"], str(tmp_path / "c.png"))
+
+
+def test_a_loss_that_is_not_a_number_is_not_the_best():
+    lines = [{"step": step, learning_curves.LOSS: loss} for step, loss in ((1, "nan"), (2, 3.0))]
+    assert learning_curves.Best.of([lines]) == ([3.0], [2])
 
 
 def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path, drawn):

@@ -33,7 +33,7 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
     validation, _ = page_figures.lines_of(Curve.of(recipe, [found, other]))
     assert validation == (3, [(150, 3.5)], False, [(150, 3.0, 4.0)])
     metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
-    with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not of a validation"):
+    with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not a line of metrics"):
         learning_curves.read(metrics, fields)
 
 

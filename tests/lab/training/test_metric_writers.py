@@ -151,7 +151,9 @@ def test_a_last_line_that_was_cut_short_is_mended(tmp_path, content, kept):
     assert lines_after(tmp_path, content, 2) == (kept, [])
 
 
-@pytest.mark.parametrize("line", [b"[1]", b"5", b'{"step": "x"}', b"{}", b"\xff", b"null"])
+@pytest.mark.parametrize(
+    "line", [b"[1]", b"5", b'{"step": "x"}', b"{}", b"\xff", b"null", b'{"step": 0}']
+)
 def test_a_line_that_is_none_is_said(tmp_path, line):
     before, said = lines_after(tmp_path, b'{"step": 1}\n' + line + b'\n{"step": 2}\n', 2)
     assert before == [b'{"step": 1}', b'{"step": 2}']

@@ -15,7 +15,7 @@ from zoo.lab.comparison import plot_style
 from zoo.lab.comparison.comparison import Comparison, Group
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.results import check_comparable, quantity
-from zoo.lab.runs import output_files, seen_texts
+from zoo.lab.runs import metric_lines, output_files, seen_texts
 from zoo.lab.runs.location import read_bytes
 from zoo.lab.runs.text_tables import align
 from zoo.lab.runs.workdir import METRICS, Workdir
@@ -43,7 +43,9 @@ def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
             raise UserError(
                 f"{run} was recorded without its learning curve: give the run's folder."
             )
-        _check(found, fields, run)
+        least = 0
+        for values in found:
+            least = _check(values, fields, run, least)["step"]
         return found
     workdir = Workdir(run)
     metrics = workdir.path / METRICS
@@ -70,14 +72,24 @@ def of_paths(
 
 
 def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
-    """Reads the lines of a metrics.jsonl that belong to validations."""
-    found = []
-    for number, line in enumerate(read_bytes(metrics).splitlines(), 1):
-        values = strict_json.object_or_none(line) or {}
+    """Reads the lines of a metrics.jsonl that belong to validations.
+
+    Only the last line may be incomplete, of a run that was killed; a resumed run drops the lines
+    after its checkpoint, so that steps never fall.
+    """
+    *lines, last = read_bytes(metrics).split(b"\n")
+    lines += [] if metric_lines.is_cut(last) else [last]
+    validations, least = [], 0
+    for number, line in enumerate(lines, 1):
+        where = f"{metrics}, line {number},"
+        try:
+            values = metric_lines.parse(line, least)
+        except ValueError as error:
+            raise UserError(f"{where} is not a line of metrics ({error}): take it out.") from error
+        least = values["step"]
         if LOSS in values:
-            _check([values], fields, f"{metrics}, line {number},")
-            found.append(values)
-    return found
+            validations.append(_check(values, fields, where))
+    return validations
 
 
 def points(
@@ -105,15 +117,17 @@ def _steps_per_epoch(lines):
     return float(of_first[-1]["step"])
 
 
-def _check(found, fields, where):
+def _check(values, fields, where, least=0):
+    """Returns a validation; raises UserError unless it has its fields and a step from `least`."""
     try:
-        for values in found:
-            strict_json.check(values, fields)
-            for name in fields.keys() & {LOSS, TRAINING}:
-                if _LARGEST < abs(float(values.get(name) or 0)) < math.inf:
-                    raise ValueError(f"{name} is {values[name]}, which is no loss of float32")
+        strict_json.check(values, fields)
+        for name in fields.keys() & {LOSS, TRAINING}:
+            if _LARGEST < abs(float(values.get(name) or 0)) < math.inf:
+                raise ValueError(f"{name} is {values[name]}, which is no loss of float32")
+        metric_lines.check_step(values, least)
     except ValueError as error:
         raise UserError(f"{where} is not of a validation ({error}): take it out.") from error
+    return values
 
 
 class Best(NamedTuple):
@@ -124,7 +138,10 @@ class Best(NamedTuple):
 
     @classmethod
     def of(cls, of_seeds: Sequence[Sequence[dict]]) -> "Best":
-        best = [min(lines, key=lambda line: float(line[LOSS])) for lines in of_seeds]
+        best = [
+            min(lines, key=lambda line: (math.isnan(float(line[LOSS])), float(line[LOSS])))
+            for lines in of_seeds
+        ]
         return cls([float(line[LOSS]) for line in best], [line["step"] for line in best])
 
     @property

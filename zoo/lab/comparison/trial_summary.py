@@ -24,7 +24,6 @@ from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
 from zoo.lab.runs import atomic_writes
 from zoo.lab.runs.text_tables import align
-from zoo.lab.runs.workdir import METRICS
 
 with lazy.extra():
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
@@ -146,7 +145,7 @@ def of_runs(
 
 def _row(group, of_head, passports, plan, difference) -> Row:
     curves = [
-        {line["step"]: line for line in learning_curves.read(folder / METRICS, _VALIDATION)}
+        {line["step"]: line for line in learning_curves.of_run(str(folder), _VALIDATION)}
         for folder in of_head
     ]
     of_plan, last = plan.heads[group.name], [max(curve) for curve in curves]

@@ -14,7 +14,7 @@ from zoo.lab.comparison.learning_curves import Best
 from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
 from zoo.lab.evaluation import scored_texts
 from zoo.lab.evaluation.run import Run, first_test
-from zoo.lab.runs.workdir import METRICS, Workdir
+from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import costs, tasks
 from zoo.lab.training import train as training
 from zoo.lab.training.loop import Trainer
@@ -141,7 +141,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     try:
         training.train(recipe, of_rate, log=lambda line: None)
         fields = {"step": int, learning_curves.LOSS: float}
-        loss = Best.of([learning_curves.read(of_rate / METRICS, fields)]).loss
+        loss = Best.of([learning_curves.of_run(str(of_rate), fields)]).loss
     except Diverged:
         loss = math.inf
     of_head.tried[key] = loss

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo.base import lazy, regular_files, strict_json, temporary_files
-from zoo.lab.runs import atomic_writes, location
+from zoo.lab.runs import atomic_writes, location, metric_lines
 from zoo.lab.runs.workdir import METRICS
 
 # tensorboardX imports each of these that is installed, which takes seconds, and needs none of them
@@ -150,17 +150,20 @@ class Unwritten:
 
 def _until(step, text, path, log):
     """Yields the lines of a file up to a step, and logs and skips malformed lines."""
-    lines = text.split(b"\n")
+    lines, least = text.split(b"\n"), 0
     for number, line in enumerate(lines, 1):
-        at = (strict_json.object_or_none(line) or {}).get("step")
-        if isinstance(at, int):
-            if at <= step:
+        try:
+            line_step = metric_lines.parse(line, least)["step"]
+        except ValueError:
+            if number < len(lines):  # a last line without a newline was cut short
+                log(
+                    f"{path}, line {number} is not an object with a step of at least {least}, and "
+                    f"is left out: {line[:80]!r}."
+                )
+        else:
+            if line_step <= step:
+                least = line_step
                 yield line
-        elif number < len(lines):  # a last line without a newline was cut short
-            log(
-                f"{path}, line {number} is not an object with a step, and is left out: "
-                f"{line[:80]!r}."
-            )
 
 
 class ProgressBar:
