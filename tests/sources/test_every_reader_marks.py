@@ -9,8 +9,15 @@ import pytest
 
 from zoo.data import AsPairs, Characters, Pairs, Prefixed, RawPairs, RawText, Text, Vocabulary
 from zoo.errors import UserError
-from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest, translators
+from zoo.lab.evaluation import (
+    evaluation_texts,
+    minimal_pairs,
+    nbest,
+    sentence_scores,
+    translators,
+)
 from zoo.lab.evaluation.evaluation_texts import Reading
+from zoo.lab.rescoring import run_interpolation
 from zoo.sources import files, mapped_text
 
 LINES = ("the cat sat .", "a dog barked .", "", "the dog sat on a cat .")
@@ -50,12 +57,24 @@ def path(request, tmp_path):
         ("<s>", (3, 3)),
         (" <s> </s> ", (10, 10)),
         ("", (0, 0)),
-        ("<s>a b</s>", (0, 10)),
+        ("<s>a b</s>", (3, 6)),
         ("<unk> a <unk>", (0, 13)),
         ("  a </s>", (0, 3)),
+        ("horse.</s>", (0, 6)),
+        ("a horse<EOS><pad><pad>", (0, 7)),
+        ("the end<|endoftext|>", (0, 7)),
+        ("<|im_start|>a b <|im_end|>", (12, 15)),
+        ("[BOS] a b [EOS]", (6, 9)),
+        ("a <EOD>", (0, 1)),
+        ("a <s/>", (0, 1)),
+        ("a [SEP]</s>", (0, 7)),
+        ("a</s>b", (0, 6)),
+        ("a[EOS]", (0, 6)),
+        ("press<end>", (0, 10)),
+        ("[noise] a <3", (0, 12)),
     ],
 )
-def test_marks_are_whole_words_at_the_edges_of_a_line(line, expected):
+def test_marks_lie_at_the_edges_of_a_line(line, expected):
     assert files.bare_span(line) == expected
     assert files.bare(line) == line[slice(*expected)]
 
@@ -95,6 +114,36 @@ def test_lines_with_marks_are_counted_in_a_warning(tmp_path, caplog):
     Text(train=path, validation="").read("train")
     (message,) = caplog.messages
     assert message.startswith(f"{path}: 1 of 4 lines begin or end with marks such as </s>")
+
+
+READ = {
+    "text": lambda path: evaluation_texts.read(path, Reading()),
+    "references": lambda path: nbest.read_references(path, ["0", "1"]),
+    "tuning": run_interpolation.read_text,
+    "pairs": lambda path: Pairs(train=(path, path), validation=(path, path)).read("train"),
+    "lines": lambda path: [*sentence_scores.rows(path)],
+}
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+def test_all_readers_warn_once_of_marks(tmp_path, caplog, read):
+    files.warn_once.cache_clear()
+    read(write(tmp_path, "plain", ["a cat", "a dog"]))
+    assert not caplog.messages
+    read(write(tmp_path, "marked", ["a cat", "a dog"], "{} </s>"))
+    (message,) = caplog.messages
+    assert message.startswith("some lines begin or end with marks such as </s> or <eos>, which")
+
+
+def test_marks_of_items_and_minimal_pairs_are_told_in_a_warning(tmp_path, caplog):
+    for rows, read in (
+        (["item\tword", "1\ta", "1\tcat", "1\t</s>"], READ["text"]),
+        (["True\ta cat </s>", "False\tan cat </s>"], lambda path: [*minimal_pairs.read(path)]),
+    ):
+        files.warn_once.cache_clear()
+        caplog.clear()
+        read(write(tmp_path, "a.tsv", rows))
+        assert [message[:22] for message in caplog.messages] == ["some lines begin or en"]
 
 
 def test_marks_within_lines_are_words_and_told(tmp_path, caplog):

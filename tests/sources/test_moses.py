@@ -104,3 +104,11 @@ def test_sentences_of_tokenised_text(paragraph, expected):
 def test_a_language_without_rules():
     with pytest.raises(UserError, match=r"^data\.language is 'xx', for which Moses has no rules"):
         moses.check("xx", "data.language")
+
+
+def test_marks_that_stand_alone_end_sentences_of_tokenised_text_without_capitals():
+    paragraph = "a man rides . two dogs play ."
+    assert moses.sentences(paragraph, "en") == [paragraph]  # as Moses's script does
+    assert moses.sentences(paragraph, "") == ["a man rides .", "two dogs play ."]
+    assert moses.sentence_ends(paragraph, "en") == moses.sentence_ends(paragraph, "") == [13, 29]
+    assert moses.sentence_ends("A man rides . two dogs play .", "en") == [29]

@@ -6,6 +6,7 @@ the lexicon has the word without it, as "Mr." is a word of tokenised text, too.
 """
 
 import collections
+import itertools
 import logging
 import re
 import unicodedata
@@ -44,10 +45,15 @@ def looks_tokenised(counts: Mapping[str, int]) -> bool:
     return alone > SHARE * tokens and alone > 10 * attached
 
 
+def sentence_marks(words: Iterable[str]) -> list[str]:
+    """Returns the words that are marks of sentences, such as </s>."""
+    return [*filter(files.MARK.fullmatch, words)]
+
+
 def warn(counts: Mapping[str, int], language: str = ""):
     """Logs a warning if a training text looks untokenised, many of its words having a mark, is
     tokenised for a language although it has <unk>, or has marks of sentences within its lines."""
-    if marks := [*filter(files.MARK.fullmatch, counts)]:
+    if marks := sentence_marks(counts):
         logger.warning(
             "the training text has marks of sentences within its lines, where they are words: %s; "
             "break the lines there, or delete the marks",
@@ -105,9 +111,15 @@ def spaced(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[str]:
 def notes(
     sentences: Sequence[list[str]], unknown: Iterable[str], lexicon: Lexicon
 ) -> Iterator[str]:
-    """Yields notes on words with blanks that a text and the training text read differently."""
+    """Yields notes on words with blanks that a text and the training text read differently, and on
+    marks of sentences within lines."""
     if lexicon.of_characters:
         return
+    if marks := sentence_marks({*itertools.chain.from_iterable(sentences)}):
+        yield (
+            f"{named(sorted(marks), 3)}: marks of sentences within lines, where they are words: "
+            "break the lines there, or delete the marks"
+        )
     if apart := spaced(sentences, lexicon):
         yield (
             f"{named(apart, 3)}: words with blanks in the training text, and several words here: "

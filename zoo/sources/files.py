@@ -2,13 +2,13 @@
 
 import bz2
 import codecs
+import collections
 import contextlib
 import dataclasses
 import functools
 import glob
 import gzip
 import io
-import itertools
 import logging
 import lzma
 import math
@@ -421,25 +421,44 @@ def lines_at(
 
 
 # A mark of a sentence, such as </s>, is the boundary at an edge of a line, as for SRILM's tools;
-# within a line it is a word.
-MARK = re.compile(r"(?i:</?s>|<(?:[bes]os|start|end|pad)>|\[(?:cls|sep|pad)]|<\|endoftext\|>)")
-_BEGINNING = re.compile(rf"(?:\s*{MARK.pattern}(?!\S)\s*)*+")
+# within a line it is a word. No word of a natural text begins or ends with one of these marks, so
+# they need no blank beside them.
+_GLUED = (
+    r"</?s>|<s/>|<(?:[bes]os|eod|pad)>"
+    r"|<\|(?:endoftext|startoftext|begin_of_text|end_of_text|im_start|im_end)\|>"
+)
+_SEPARATE = r"<(?:start|end)>|\[(?:[bes]os|cls|sep|pad)]"
+MARK = re.compile(rf"(?i:{_GLUED}|{_SEPARATE})")
+_MARKS = re.compile(rf"(?i:(?:(?:{_GLUED}|(?<!\S)(?:{_SEPARATE})(?!\S))\s*+)++)")
+_AS_BOUNDARY = (
+    "begin or end with marks such as </s> or <eos>, which are read as the boundary (see "
+    "vocabulary.boundary), not as text"
+)
+
+
+def _bare_span(line):
+    start, end = 0, len(line)
+    if "<" not in line and "[" not in line:  # as nearly all lines
+        return start, end
+    if first := _MARKS.match(line, end - len(line.lstrip())):
+        start = first.end()
+    for last in collections.deque(_MARKS.finditer(line, start), maxlen=1):
+        if last.end() == end:
+            end = max(start, len(line[: last.start()].rstrip()))
+    return start, end
 
 
 def bare_span(line: str) -> tuple[int, int]:
-    """Returns the positions (start, end) of a line's text, without the marks around it."""
-    start = _BEGINNING.match(line).end()  # type: ignore[union-attr]
-    text = line[start:]  # whose first word is not a mark
-    if any(map(MARK.fullmatch, text.rsplit(None, 1)[1:])):
-        marks = itertools.takewhile(MARK.fullmatch, reversed(text.split()))
-        text = text.rsplit(None, len([*marks]))[0]
-    return start, start + len(text)
+    """Returns the positions (start, end) of a line's text, without the marks around it; a warning
+    tells of the first line with marks."""
+    span = _bare_span(line)
+    if span != (0, len(line)):
+        warn_once(f"some lines {_AS_BOUNDARY}")
+    return span
 
 
 def bare(line: str) -> str:
     """Returns a line without the marks around it, its white space unchanged if it has none."""
-    if "<" not in line and "[" not in line:  # as nearly all lines
-        return line
     return line[slice(*bare_span(line))]
 
 
@@ -447,15 +466,12 @@ def bare_lines(lines: Iterable[str], path: str) -> Iterator[str]:
     """Yields lines without marks of sentences around them; a warning counts lines with marks."""
     total = marked = 0
     for line in lines:
-        text = bare(line)
+        text = line[slice(*_bare_span(line))]
         total += bool(line.strip())
         marked += len(text) < len(line)
         yield text
     if marked:
-        warn_once(
-            f"{path}: {marked:,} of {total:,} lines begin or end with marks such as </s> or <eos>, "
-            "which are read as the boundary (see vocabulary.boundary), not as text"
-        )
+        warn_once(f"{path}: {marked:,} of {total:,} lines {_AS_BOUNDARY}")
 
 
 def _lines_at(path, column, streaming, setting, after):

@@ -92,13 +92,14 @@ def unescaped(word: str) -> str:
 
 def sentences(paragraph: str, language: str) -> list[str]:
     """Splits a paragraph into sentences, as Moses's split-sentences.perl does."""
-    bounds = itertools.pairwise([0, *sentence_ends(paragraph, language)])
+    bounds = itertools.pairwise([0, *sentence_ends(paragraph, language, tokenised=not language)])
     return [piece for start, end in bounds if (piece := paragraph[start:end].strip())]
 
 
-def sentence_ends(paragraph: str, language: str) -> list[int]:
-    """Returns the position behind each sentence of a paragraph; the last is the paragraph's end."""
-    is_lower = not language and paragraph.islower()  # capitals do not tell where sentences begin
+def sentence_ends(paragraph: str, language: str, tokenised: bool = True) -> list[int]:
+    """Returns the position behind each sentence of a paragraph; the last is the paragraph's end.
+    In tokenised text without capitals, marks that stand alone end sentences."""
+    is_lower = tokenised and paragraph.islower()  # capitals do not tell where sentences begin
     ends = {match.start() for match in _WIDE_END.finditer(paragraph)}
     ends |= {
         match.end(1)

@@ -336,6 +336,40 @@ def test_an_item_of_several_sentences_is_divided_as_a_paragraph(read, language):
     assert spans(text.sentences[1])[0] == ("The dog", 0, 7)
 
 
+@pytest.mark.parametrize("language", ["", "en"])
+def test_a_tokenised_item_without_capitals_is_divided_at_marks_that_stand_alone(read, language):
+    words = ["a", "man", "rides", ".", "two", "dogs", "play", ".", "the", "end", "."]
+    text = read(story(words=words), reading=Reading(language=language, boundary="</s>"))
+    assert [" ".join(words) for words in text.corpus.sentences] == [
+        "a man rides .", "two dogs play .", "the end ."
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", [["<s> a", "man", "sleeps </s>"], ["<s>", "<s>a", "man", "sleeps</s>", "</s> <pad>"]]
+)
+def test_marks_at_the_ends_of_the_cells_of_an_item_are_its_boundary(read, words):
+    (sentence,) = read(story(words=words), reading=Reading(boundary="</s>")).sentences
+    assert [token.words for token in sentence.tokens] == [("a",), ("man",), ("sleeps",)]
+    assert sentence.tokens[-1].text == next(word for word in words if word.startswith("sleeps"))
+
+
+def test_rows_of_marks_within_an_item_end_its_sentences(read):
+    words = ["<s>", "a", "man", ".", "</s>", "<s>", "the", "end", "</s>", "so", "<eos>"]
+    text = read(story(words=words), reading=Reading(boundary="</s>"))
+    assert text.corpus.sentences == [["a", "man", "."], ["the", "end"], ["so"]]
+    assert [sentence.extra for sentence in text.sentences] == [("5",), ("9",), ("11",)]
+    assert [sentence.begins_item for sentence in text.sentences] == [True, False, False]
+
+
+@pytest.mark.parametrize("column", ["region", "rt"])
+def test_the_boundary_of_a_sentence_of_one_row_has_no_figures_of_the_row(read, column):
+    table = f"item\tcond\t{column}\tword\n1\ta\t1\tgo\n" + "2\tb\t1\tno\n2\tb\t2\tway\n"
+    first, second = read(table, reading=Reading(boundary="</s>")).sentences
+    assert (first.extra, second.extra) == (("a", ""), ("b", ""))
+    assert first.tokens[0].extra == ("a", "1")
+
+
 def test_items_without_boundaries_or_with_an_abbreviation_are_left_whole(read):
     assert len(read(story()).sentences) == 1
     whole = read(story(words=["Mr.", "Smith", "runs. He", "sat."]), reading=Reading(boundary="s"))
@@ -388,7 +422,7 @@ def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
     first, second = text.sentences
     assert first.words == (["it", "'s"] if language else ["it's"])
     assert ([token.extra for token in first.tokens], first.extra) == ([("3",)], ("4",))
-    assert (second.words, second.extra) == (["so"], ("5",))
+    assert (second.words, second.extra) == (["so"], ("",))
 
 
 def test_a_corpus_is_given_as_its_words():

@@ -24,11 +24,12 @@ from zoo.decoding.steps import States
 from zoo.errors import UserError
 from zoo.heads import CharLSTM
 from zoo.lab.commands import command_table
-from zoo.lab.evaluation import scored_texts, sentence_scores, surprisal
+from zoo.lab.evaluation import score_stream, scored_texts, sentence_scores, surprisal
 from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.minimal_pairs import PairScores
 from zoo.lab.evaluation.run import Run
 from zoo.lexicon import feature_signatures
+from zoo.sources import files
 
 DOCS = pathlib.Path(__file__).parent.parent.parent.parent / "docs"
 
@@ -92,6 +93,20 @@ def test_marks_around_a_sentence_are_its_boundary_and_part_of_a_prefix(loaded):
     within = loaded.surprisal("le chat\n<s> le chat </s>\n")
     assert [row.surprisal_nats for row in within[:3]] == [row.surprisal_nats for row in within[3:]]
     assert loaded.words_in("le chat </s>") == ["le", "chat", "</s>"]
+
+
+def test_marks_around_and_within_sentences_are_told(loaded, caplog, tmp_path):
+    files.warn_once.cache_clear()
+    for _ in range(2):
+        loaded.score(["le chat </s>", "le chat dort </s>"])
+    (message,) = caplog.messages
+    assert message.startswith("some lines begin or end with marks such as </s>")
+    note = "'</s>': marks of sentences within lines, where they are words: break the lines there"
+    assert [one for one in loaded.notes([["le", "</s>", "chat"]]) if one.startswith(note)]
+    (tmp_path / "t.txt").write_text("le chat </s> le chat dort\n", encoding="utf-8")
+    stream = score_stream.Stream(loaded, str(tmp_path / "t.txt"))
+    assert [*stream.lines()] and [one for one in stream.notes() if one.startswith(note)]
+    assert not [one for one in loaded.notes([["le", "chat"]]) if "marks of sentences" in one]
 
 
 def test_lines_with_their_ends_are_sentences(loaded):

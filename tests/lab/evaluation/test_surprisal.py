@@ -11,6 +11,7 @@ import zoo
 from tests import tables
 from tests.trained_run import TEST
 from zoo.data import Corpus, Vocabulary
+from zoo.errors import UserError
 from zoo.lab.commands import command_table
 from zoo.lab.comparison import page_text
 from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
@@ -113,3 +114,10 @@ def test_the_characters_of_a_text_are_those_of_step_and_do_not_change_when_text_
     np.testing.assert_allclose(nats[1:], stepped(run, PLAY), rtol=1e-4, atol=1e-5)
     longer = nats_of(run.surprisal(PLAY + "is the sun.\n" + 3 * PLAY))
     np.testing.assert_allclose(longer[1 : len(nats)], nats[1:], rtol=1e-4, atol=1e-5)
+
+
+def test_a_text_without_a_second_character_is_too_short_without_boundary():
+    run = zoo.load(MODELS / "shakespeare")
+    with pytest.raises(UserError, match=r"^the text is too short: .* has no boundary"):
+        run.surprisal("a")
+    assert [row.counted for row in run.surprisal("ab")] == [False, True]

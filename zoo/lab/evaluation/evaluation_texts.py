@@ -383,47 +383,62 @@ def _from_word_rows(rows, path, name, reading, header):
                 "or tell two sentences apart in 'condition' or 'subject'."
             )
         items[key] = item
+    own = {name for rows in items.values() for name in columns if len(_values(name, rows)) > 1}
     sentences = []
     for key, item in items.items():
-        while len(item) > 1 and files.MARK.fullmatch(item[0][1]["word"]):
+        while len(item) > 1 and _is_mark(item[0][1]["word"]):
             del item[0]
         number = item[0][0]
         extras = {line: tuple(row[name] for name in columns) for line, row in item}
-        end = None
-        while item and files.MARK.fullmatch(item[-1][1]["word"]):  # as Zoo's own tables
-            end = extras[item.pop()[0]]
-        if reason := _describe_mixture([row for _, row in item]):
+        words = [(line, row) for line, row in item if not _is_mark(row["word"])]
+        if reason := _describe_mixture([row for _, row in words]):
             raise UserError(
                 f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
                 f"({reason}): name the column that tells sentences apart 'condition' or "
                 "'subject', and sort by it and then by place."
             )
-        blank = [line for line, row in item if not row["word"].strip()]
-        if blank and (len(blank) == len(item) or not {"region", "region_number"} & {*header}):
+        blank = [line for line, row in words if not row["word"].strip()]
+        if blank and (len(blank) == len(words) or not {"region", "region_number"} & {*header}):
             raise UserError(
                 f"{path}, line {blank[0]}: the word is empty: give one, or leave the row out; an "
                 "item that has words may have empty regions, numbered in a column 'region'."
             )
-        parts = [*_sentence_parts(item, reading)] or [item]
-        for part in parts:
-            values = zip(*(extras[line] for line, _ in part), strict=True)
-            shared = tuple(column[0] if len({*column}) == 1 else "" for column in values)
+        for position, part in enumerate(_sentence_parts(item, reading)):
+            end = None
+            while part and _is_mark(part[-1][1]["word"]):  # as Zoo's own tables
+                end = extras[part.pop()[0]]
+            # What differs from row to row elsewhere is not the sentence's, though it has one row.
+            of_rows = {*own, *_POSITIONS} if len(part) == 1 else ()
+            values = {name: () if name in of_rows else _values(name, part) for name in columns}
+            shared = tuple("".join(cells) if len(cells) == 1 else "" for cells in values.values())
             regions = zip(part, _regions([row["word"] for _, row in part], reading), strict=True)
             tokens = [token._replace(extra=extras[line]) for (line, _), token in regions]
-            extra = end if end is not None and part is parts[-1] else shared
+            extra = shared if end is None else end
             sentence = _sentence(part[0][0] if part else number, key[0], tokens, extra=extra)
-            sentences.append(dataclasses.replace(sentence, begins_item=part is parts[0]))
+            sentences.append(dataclasses.replace(sentence, begins_item=not position))
     return GivenText(name, sentences, columns, items=True)
 
 
+def _values(name, rows):
+    return {row[name] for _, row in rows}
+
+
+def _is_mark(word):
+    return bool(word.strip()) and not files.bare(word)
+
+
 def _sentence_parts(item, reading):
-    """Yields the rows of each sentence of an item, divided where a paragraph is."""
-    words = [" ".join(row["word"].split()) for _, row in item]
-    # An empty region ends with the words before it, and so belongs to their sentence.
+    """Yields the rows of each sentence of an item, divided where a paragraph is, and at marks."""
+    is_mark = [_is_mark(row["word"]) for _, row in item]
+    cells = zip(is_mark, item, strict=True)
+    words = ["" if mark else " ".join(row["word"].split()) for mark, (_, row) in cells]
+    # A mark or an empty region ends with the words before it, and so belongs to their sentence.
     row_ends = [end - 1 for end in itertools.accumulate(len(word) + bool(word) for word in words)]
     line = " ".join(filter(None, words))
-    ends = moses.sentence_ends(line, reading.language) if reading.boundary else []
-    inner = sorted({*ends} & {*row_ends})
+    inner: list[int] = []
+    if reading.boundary:
+        ends = {*moses.sentence_ends(line, reading.language)} & {*row_ends}
+        inner = sorted(ends.union(itertools.compress(row_ends, is_mark)))
     numbered = zip(row_ends, item, strict=True)
     for _, rows in itertools.groupby(numbered, lambda pair: bisect.bisect_left(inner, pair[0])):
         yield [row for _, row in rows]
@@ -453,6 +468,6 @@ def _regions(regions, reading):
     placed = _place_tokens([(region, ()) for region in regions], spaces)
     words: list[list[str]] = [[] for _ in placed]
     ends = [token.end for token in placed]
-    for token in tokenize(" ".join(filter(None, regions)), reading, marks=True):
+    for token in tokenize(" ".join(filter(None, regions)), reading):
         words[bisect.bisect_left(ends, token.end)] += token.words
     return [token._replace(words=tuple(w)) for token, w in zip(placed, words, strict=True)]

@@ -331,7 +331,8 @@ class Run:
     def noted(self, sentences: Sequence[list[str]]) -> dict[tuple[str, ...], None]:
         """Returns the parts of sentences that their notes are about: of a text read in pieces."""
         unknown = self.experiment.vocabulary.missing(sentences, self.lexicon)
-        marks = text_notes.ALONE.intersection(itertools.chain.from_iterable(sentences))
+        words = {*itertools.chain.from_iterable(sentences)}
+        marks = (*text_notes.ALONE & words, *text_notes.sentence_marks(words))
         spaced = (tuple(word.split()) for word in text_notes.spaced(sentences, self.lexicon))
         return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *spaced])
 
@@ -355,6 +356,11 @@ class Run:
         state begins empty in each of the `evaluation.batch` rows, or once with `one_row`."""
         own = self.experiment.vocabulary, self.lexicon
         text, scores = perplexity.in_words(*self._scores(corpus, one_row), *own)
+        if not scores.tokens and text.counted.any():
+            raise UserError(
+                f"{corpus.name} is too short: {self.path} has no boundary, and predicts nothing "
+                "before the second word or character: give a longer text."
+            )
         if not scores.tokens:
             raise UserError(
                 f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "
