@@ -352,6 +352,23 @@ def test_errors_are_aligned_word_by_word(call, tmp_path):
     assert "h has no hypotheses: give lists, or lines" in call("errors", "h", "r")[2]
 
 
+def test_errors_without_a_word_of_a_reference_have_no_rate(call, tmp_path):
+    """Every second list has an empty reference, and these alone are held out."""
+    (tmp_path / "h").write_text("u1 a\nu2 b\n")
+    (tmp_path / "r").write_text("u1\nu2\n")
+    code, printed, errors = call("errors", "h", "r")
+    assert (code, printed) == (2, "") and "r has no words, so errors have no rate" in errors
+    # A bootstrap sample may have u2 alone.
+    (tmp_path / "r").write_text("u1 a\nu2\n")
+    assert "WER 100.00 %: 0 substitutions, 1 insertions" in call("errors", "h", "r")[1]
+    lists = "".join(f"{n} ||| a b ||| x= 1 ||| 1\n{n} ||| a ||| x= 2 ||| 0\n" for n in range(8))
+    (tmp_path / "l").write_text(lists)
+    (tmp_path / "r").write_text("a\n\n" * 4)
+    code, printed, _ = call("tune", "l", "r", "--metric", "wer", "--hold-out", "2")
+    held_out = next(line for line in printed.splitlines() if line.startswith("held out"))
+    assert code == 0 and held_out.split()[2:6] == ["4", "-", "-", "-"], held_out
+
+
 def test_ids_stay_as_they_are(call, tmp_path):
     (tmp_path / "w.json").write_text('{"weights": {"x": 1}}')
     for id in ("3", '"3"', '"s 1"'):

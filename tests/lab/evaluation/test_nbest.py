@@ -133,6 +133,9 @@ def test_beside_names_of_recognisers_text_is_the_reference(tmp_path):
         ({"text": "unknown", "hyp": "guess"}, "guess", None),
         ({"text": "unknown", "nbest": ["guess", "a"]}, "guess", None),
         ({"text": "guess", "token_ids": [4, 7]}, "guess", None),
+        ({"text": "a b", "audio_filepath": "of A/é.wav", "speaker": "Anna B"}, "a b", None),
+        ({"text": "a b", "wav_scp": "a/b.wav", "duration": 1.5, "lang": "en"}, "a b", None),
+        ({"text": "a b", "pred_text": "a", "rec_token": "a <eos>"}, "a", "a b"),
     ],
 )
 def test_texts_of_one_hypothesis(value, text, reference, tmp_path):
@@ -142,22 +145,44 @@ def test_texts_of_one_hypothesis(value, text, reference, tmp_path):
 
 def test_alignments_between_phrases_are_no_words(tmp_path):
     text = "a man |0-1| rides |2-2,wa=0-0 ,total=-1.5, -2| ||| x= 1\n"
-    _, (nbest_list,) = read(tmp_path, f"0 ||| {text}0 ||| |0-1|a 0-1 |1| ||| x= 1\n")
-    assert [h.text for h in nbest_list.hypotheses] == ["a man rides", "|0-1|a 0-1 |1|"]
+    _, (nbest_list,) = read(tmp_path, f"0 ||| {text}0 ||| 0-1 1| |a b|c ||| x= 1\n")
+    assert [h.text for h in nbest_list.hypotheses] == ["a man rides", "0-1 1| |a b|c"]
     path = write(tmp_path, f"0 ||| {text}")
     assert scored_sentences.read(path, nbest=True).words == [["a", "man", "rides"]]
 
 
+def test_marks_of_unknown_words_of_moses_are_no_words(tmp_path):
+    text = "0 ||| Hypotonie|UNK|UNK|UNK |0-0| is tun.|UNK|UNK|UNK |1-2| ||| x= 1\n"
+    _, (nbest_list,) = read(tmp_path, text)
+    assert nbest_list.hypotheses[0].words == ["Hypotonie", "is", "tun."]
+    path = write(tmp_path, text)
+    assert scored_sentences.read(path, nbest=True).words == [["Hypotonie", "is", "tun."]]
+
+
+@pytest.mark.parametrize(
+    "bars", ["|0|", "|0-1|rides", "man|0-1|", "|UNK|UNK|UNK", "a|UNK|UNK|UNK."]
+)
+def test_bars_that_moses_does_not_write_are_refused(bars, tmp_path):
+    path = write(tmp_path, f"0 ||| a {bars} b ||| x= 1\n")
+    for reads in (
+        lambda: [*nbest.read_lists(path)[1]],
+        lambda: scored_sentences.read(path, nbest=True),
+    ):
+        with pytest.raises(UserError, match=r"lists, line 1: '\|.*' is not as Moses writes it"):
+            reads()
+
+
 def test_numbers_in_keys_of_kaldi_are_ranks(tmp_path):
-    keys = sorted(f"u-a-{rank}" for rank in (1, 2, 4, 10, 11))
+    ranks = [*range(1, 12)]
+    keys = sorted(f"u-a-{rank}" for rank in ranks)
     assert keys[:2] == ["u-a-1", "u-a-10"]
     form, (nbest_list, single) = read(tmp_path, "".join(f"{x} w{x}\n" for x in [*keys, "v-1"]))
     assert (form, nbest_list.id, single.id) == ("kaldi", "u-a", "v")
-    assert [h.text for h in nbest_list.hypotheses] == [f"wu-a-{n}" for n in (1, 2, 4, 10, 11)]
-    assert [h.line for h in nbest_list.hypotheses] == [1, 4, 5, 2, 3]
+    assert [h.text for h in nbest_list.hypotheses] == [f"wu-a-{rank}" for rank in ranks]
+    assert [h.line for h in nbest_list.hypotheses] == [1, *range(4, 12), 2, 3]
     # Scores are told in the order of the lines.
     sentences = scored_sentences.read(str(tmp_path / "lists"), nbest=True)
-    assert sentences.lines == [1, 2, 3, 4, 5, 6]
+    assert sentences.lines == [*range(1, 13)]
     assert sentences.words[1] == ["wu-a-10"]
 
 
@@ -171,8 +196,9 @@ def test_a_text_with_ids_is_no_list_of_kaldi(tmp_path):
 
 @pytest.mark.parametrize("blank", [" ", "\t", ""])
 def test_hypotheses_and_references_of_trn_have_their_ids_at_the_end(blank, tmp_path):
-    lines = [f"[noise] d e f{blank}(u-1) \n", f"a  (uh) b{blank}(u-2)\n", "(u-3)\n"]
-    right = {"u-1": "[noise] d e f", "u-2": "a (uh) b", "u-3": ""}
+    lines = [f"[noise] d e f{blank}(u-1) \n", f"a  ( uh) b{blank}(u-2)\n", "(u-3)\n"]
+    lines = [";; a system, of (u-1)\n", *lines, ";; its end\n"]
+    right = {"u-1": "[noise] d e f", "u-2": "a ( uh) b", "u-3": ""}
     assert nbest.read_best(write(tmp_path, "".join(lines))) == right
     path = write(tmp_path, "".join([*reversed(lines), "\n"]), "refs")
     assert read_references(path, [*right]) == right
@@ -191,12 +217,25 @@ def test_hypotheses_and_references_of_trn_have_their_ids_at_the_end(blank, tmp_p
         ("H-0\t-0.5\ta b\n", "line 1: several tabs"),
         ("a b (u1)\na c (u1)\n", "line 2: the id 'a' comes twice: write an id, a tab and"),
         ("{ a / b } (u1)\n", "line 1: it has alternatives { / }"),
+        ("a (u1)\nb (%hes) c (u2)\n", r"line 2: '\(%hes\)' is a word that sclite lets hypotheses"),
         ("\n", "file has no hypotheses"),
     ],
 )
 def test_other_formats_of_hypotheses_are_refused_by_name(text, message, tmp_path):
     with pytest.raises(UserError, match=message):
         nbest.read_best(write(tmp_path, text, "file"))
+
+
+def test_references_refuse_words_that_may_be_left_out(tmp_path):
+    path = write(tmp_path, "a (u1)\nb (uh) (u2)\n", "refs")
+    with pytest.raises(UserError, match=r"refs, line 2: '\(uh\)' is a word that sclite lets"):
+        read_references(path, ["u1", "u2"])
+
+
+def test_references_without_words_are_refused(tmp_path):
+    assert read_references(write(tmp_path, "u1\nu2 a\n"), ["u1", "u2"]) == {"u1": "", "u2": "a"}
+    with pytest.raises(UserError, match="lists has no words, so errors have no rate: give"):
+        read_references(write(tmp_path, "u1\nu2\n"), ["u1", "u2"])
 
 
 def test_digits_that_are_spoken_are_no_times(tmp_path):
@@ -339,11 +378,16 @@ def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatc
 
 def test_what_is_written_is_read(tmp_path):
     words = [["le", "chat"], [], ["a|||b", "|||"], ["|", "||"]]
+    words += [["|0-1|", "a|UNK|UNK|UNK"], ["|0|", "a|0-1|"]]
     lines = [nbest.line(number // 2, one, {"N": 1}, -1) for number, one in enumerate(words)]
     assert all(len(line.split(nbest.SEPARATOR)) == 4 for line in lines)
     path = tmp_path / "lists"
     path.write_text("\n".join(lines) + "\n")
     found = scored_sentences.read(str(path), nbest=True)
     bars = "&#124;" * 3
-    assert found.words == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
-    assert found.ids == ["0", "0", "1", "1"]
+    assert found.words[:4] == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
+    assert [" ".join(found_words).replace("&#124;", "|") for found_words in found.words[4:]] == [
+        "|0-1| a|UNK|UNK|UNK",
+        "|0| a|0-1|",
+    ]
+    assert found.ids == ["0", "0", "1", "1", "2", "2"]

@@ -69,6 +69,12 @@ _Lists = tuple[str, Iterator[NBestList]]
 SEPARATOR = "|||"
 # Where the phrase before it comes from: |0-1|, or with scores |0-1,wa=0-0 1-1 ,total=-1.5|.
 _ALIGNMENT = re.compile(r"(?<!\S)\|[0-9]+-[0-9]+(?:,[^|]*)?\|(?!\S)")
+# The three missing factors behind a word that Moses does not know.
+_UNKNOWN = re.compile(r"(?<=\S)(?:\|UNK){3}(?!\S)")
+# Bars that Moses never writes in words: it writes each as &#124;.
+_BARS = re.compile(
+    r"(?<!\S)\|[0-9]+\||\|[0-9]+-[0-9]+(?:,[^|]*)?\||(?:\|UNK){3}|" + re.escape(SEPARATOR)
+)
 # The beginning of an object or a list of JSON, and not of [noise].
 _JSON = re.compile(r"""\s*[{\[]\s*(?:["'{\[\]}]|$)""")
 # The key of a hypothesis in Kaldi; numbers with zeros before them belong to utterances.
@@ -148,8 +154,8 @@ def line(
     rest: Sequence[str] = (),
 ) -> str:
     """Formats a hypothesis as a line of the format "fields", without a line break."""
-    # Moses writes a separator within a word so.
-    text = " ".join(words).replace(SEPARATOR, "&#124;" * 3)
+    # Moses writes bars within a word so.
+    text = _BARS.sub(lambda match: match[0].replace("|", "&#124;"), " ".join(words))
     values = " ".join(f"{name}= {value:.9g}" for name, value in features.items())
     return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *rest))
 
@@ -190,9 +196,16 @@ def parse_features(text: str, place: str) -> dict[str, float]:
     return features
 
 
-def without_alignments(text: str) -> str:
-    """Returns the words of a hypothesis of Moses, which may have alignments of phrases between."""
-    return " ".join(_ALIGNMENT.sub(" ", text).split())
+def without_alignments(text: str, place: str) -> str:
+    """Returns the words of a hypothesis of Moses, without alignments between and marks of unknown
+    words; raises UserError for other bars like these."""
+    words = _UNKNOWN.sub("", _ALIGNMENT.sub(" ", text))
+    if bars := _BARS.search(words):
+        raise UserError(
+            f"{place}: {shortened(bars[0], 80)!r} is not as Moses writes it: write |0-1| between "
+            "blanks, |UNK|UNK|UNK at the end of a word, and other bars in words as &#124;."
+        )
+    return " ".join(words.split())
 
 
 def _read_fields(lines, path, _costs):
@@ -211,7 +224,7 @@ def _read_fields(lines, path, _costs):
             score = files.parse_number(fields[1].strip(), place, "the score")
         further_fields = tuple(field.strip() for field in fields[2:])
         hypothesis = Hypothesis(
-            number, bare_words(without_alignments(words)), features, score, further_fields
+            number, bare_words(without_alignments(words, place)), features, score, further_fields
         )
         yield id.strip(), id.strip(), [hypothesis], None
 
@@ -277,12 +290,15 @@ def _check_lists(lists, path, sparse) -> Iterator[NBestList]:
         if nbest_list.id in ids:
             raise repetition_error(nbest_list.id, path, first.line)
         ids.add(nbest_list.id)
-        for hypothesis in nbest_list.hypotheses:
+        for position, hypothesis in enumerate(nbest_list.hypotheses, 1):
             if names is None:
                 names, scored = {*hypothesis.features}, hypothesis.score is not None
             wrong = ""
-            if first.rank > 1:
-                wrong = f"has the number {first.rank}, the least of its list: number lists from 1"
+            # Kaldi's lattice-to-nbest leaves no gap: with a gap, the numbers are of utterances.
+            if hypothesis.rank not in (0, position):
+                wrong = f"has the number {hypothesis.rank} where {position} should be: number lists"
+                wrong += " from 1 without a gap; zoo rescore errors reads texts with a hypothesis "
+                wrong += "a line"
             elif (hypothesis.score is not None) != scored:
                 has, status = ("no", "has one") if scored else ("a", "has none")
                 wrong = f"has {has} score, and the first of the file {status}: give one to all, or "
@@ -315,10 +331,16 @@ _REMEDY = (
 )
 # Names of ESPnet and NeMo, beside which "text" is the transcript.
 _RECOGNISED = {"rec_text", "pred_text", "beams"}
+# Names of texts that are neither hypothesis nor transcript, as manifests have them.
+_DESCRIPTIONS = {"audio", "audio_filepath", "dataset", "file", "lang", "language", "path"}
+_DESCRIPTIONS |= {"source", "source_lang", "speaker", "target_lang", "task", "wav"}
 
 
 def _read_json(lines, path, _costs):
     """Yields the entry of each object, for `_join_entries`."""
+    # {whether it is an object of the file, not of a list: the field of its hypotheses}, as a line
+    # without "pred_text" has the transcript in "text".
+    fields: dict[bool, str] = {}
     for number, place, value in _read_objects(lines, path):
         if not isinstance(value, dict):
             raise UserError(f'{place}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
@@ -330,10 +352,22 @@ def _read_json(lines, path, _costs):
             )
         items = _items(value, place, str(id))
         hypotheses = [_hypothesis(item, number, place) for item in items]
+        for part in (value, *items):
+            field = _field(part)
+            if field != (first := fields.setdefault(part is value, field)):
+                raise UserError(
+                    f"{place}: the hypothesis is in {field}, and in {first} before: give all "
+                    "hypotheses of a file in one field."
+                )
         references = (text for text in map(_reference, (value, *items)) if text is not None)
         # Two whole lists with one id have different keys: the second is refused.
         key = None if items[0] is value else number
         yield (str(id), key), id, hypotheses, next(map(files.bare, references), None)
+
+
+def _field(value):
+    has_list = any(isinstance(value.get(name), list) for name in LISTS)
+    return "a list" if has_list else repr(next(name for name in TEXTS if name in value))
 
 
 def _reference(value):
@@ -378,6 +412,13 @@ def _parse_json(text, place):
 def _items(value, place, id):
     """Returns the hypotheses in the list of an object as objects, or the object itself."""
     lists = {name: items for name, items in value.items() if isinstance(items, list)}
+    for name in LISTS:
+        # "output" may be the reference.
+        if name in value.keys() - lists and (name != "output" or not isinstance(value[name], str)):
+            raise UserError(
+                f"{place}: {name!r} is {shortened(json.dumps(value[name]), 80)}: write a list of "
+                "hypotheses."
+            )
     names = [name for name in LISTS if name in lists]
     if len(names) > 1:
         raise UserError(f"{place}: both {named(names)} may be the hypotheses: leave one out.")
@@ -404,12 +445,21 @@ def _items(value, place, id):
 
 
 def _hypothesis(value, number, place):
-    names = [name for name in TEXTS if isinstance(value.get(name), str)]
+    names = [name for name in TEXTS if name in value]
     if not names:
         raise UserError(f"{place}: a hypothesis has no text, only {named([*value])}: {_REMEDY}")
     if len(names) > 1 and names[1] != "text":
         raise UserError(f"{place}: a hypothesis has the texts {named(names)}: keep one.")
+    if not isinstance(value[names[0]], str):
+        found = shortened(json.dumps(value[names[0]]), 80)
+        raise UserError(f"{place}: {names[0]!r} is {found}: write the hypothesis as a string.")
     for name, item in value.items():
+        # Beside a hypothesis of an unknown name, "text" is the transcript.
+        if names == ["text"] and _may_be_words(name, item):
+            raise UserError(
+                f"{place}: 'text' or {shortened(name, 80)!r} may be the hypothesis: name it "
+                f"{named([*TEXTS[:-1]])}, or leave out {shortened(name, 80)!r}."
+            )
         # Hypotheses or features may be within it.
         if isinstance(item, dict | list) and not all(map(strict_json.is_number, item)):
             raise UserError(f"{place}: {shortened(name, 80)!r} is not known: {_REMEDY}")
@@ -425,6 +475,12 @@ def _hypothesis(value, number, place):
         },
         None if score is None else files.parse_number(score, place, "the score"),
     )
+
+
+def _may_be_words(name, item):
+    # A single word of ASCII is an id, a path or a code.
+    known = name in ("text", *IDS, *REFERENCES) or name in _DESCRIPTIONS
+    return not known and isinstance(item, str) and (len(item.split()) > 1 or not item.isascii())
 
 
 # {format: its reader of (lines, path, files of costs)}
@@ -443,6 +499,9 @@ _LEAST_SENTENCES = 30
 # The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
 _FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
 _LAST = re.compile(r"(.*\S)?\s*(\(([^\s()]+)\))\s*$")
+# A line of trn, CTM or STM that is not read, and a word of trn such as (uh) or (%hesitation).
+_COMMENT = ";;"
+_OPTIONAL = re.compile(r"\(\S+\)")
 _TIME = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 # Formats that are not read, by a pattern of all their lines; some number has a decimal point.
 _FOREIGN = {
@@ -464,7 +523,9 @@ def read_best(path: str) -> dict[str, str]:
         raise UserError(f"{path} has no hypotheses: give lists, or lines of an id and words.")
     _check_text(lines, path)
     best: dict[str, str] = {}
-    for number, text in _trn_lines(lines, path) or lines:
+    trn_lines = _trn_lines(lines)
+    _check_trn(trn_lines, path)
+    for number, text in trn_lines or lines:
         id, *words = text.split("\t", 1) if "\t" in text else text.split(None, 1)
         if id.strip() in best:
             raise UserError(
@@ -477,7 +538,7 @@ def read_best(path: str) -> dict[str, str]:
 
 def _check_text(lines, path):
     """Raises UserError unless lines may be of a text with a hypothesis or a reference a line."""
-    content = [text for _, text in lines if text.strip() and not text.startswith(";;")]
+    content = [text for _, text in lines if text.strip() and not text.startswith(_COMMENT)]
     for name, line in _FOREIGN.items():
         if content and all(map(line.fullmatch, content)):
             raise UserError(
@@ -489,15 +550,26 @@ def _check_text(lines, path):
             raise UserError(f"{path}, line {number}: several tabs: write an id, a tab and words.")
 
 
-def _trn_lines(lines, path):
+def _trn_lines(lines):
     """Returns the lines `words (id)` of a trn file as `id, tab, words`; [] for another file."""
-    matches = [(number, match) for number, text in lines if (match := _LAST.match(text))]
-    if len({match[2] for _, match in matches}) < sum(bool(text.strip()) for _, text in lines):
+    filled = [line for line in lines if line[1].strip() and not line[1].startswith(_COMMENT)]
+    matches = [(number, match) for number, text in filled if (match := _LAST.match(text))]
+    if len({match[2] for _, match in matches}) < len(filled):
         return []
-    for number, match in matches:
-        if "{" in match.string.split():
-            raise UserError(f"{path}, line {number}: it has alternatives {{ / }}: write one.")
     return [(number, match.expand(r"\3\t\1")) for number, match in matches]
+
+
+def _check_trn(lines, path):
+    """Raises UserError for words of lines `id, tab, words` that sclite does not count as words."""
+    for number, text in lines:
+        words = text.partition("\t")[2].split()
+        if "{" in words:
+            raise UserError(f"{path}, line {number}: it has alternatives {{ / }}: write one.")
+        if optional := next(filter(_OPTIONAL.fullmatch, words), ""):
+            raise UserError(
+                f"{path}, line {number}: {shortened(optional, 80)!r} is a word that sclite lets "
+                "hypotheses leave out: delete it, or its parentheses."
+            )
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
@@ -508,9 +580,10 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # The lists' spelling of each number, such as 007: zeros before it may differ.
     id_by_key = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
-    trn_lines = _trn_lines(lines, path)
+    trn_lines = _trn_lines(lines)
     if any(_split_id(text, id_by_key, numbers)[0] for _, text in trn_lines):
         lines = trn_lines
+        _check_trn(lines, path)
     pairs = [_split_id(text, id_by_key, numbers) for _, text in lines]
     file_ids = {id for id, _ in pairs if id is not None}
     tabs = [number for number, text in lines if "\t" in text]
@@ -548,6 +621,8 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
             f"{path} has no reference for {len(missing):,} of {len(ids):,} lists, "
             f"{named(missing)}: give lists and references of the same sentences."
         )
+    if not any(references.values()):
+        raise UserError(f"{path} has no words, so errors have no rate: give references with words.")
     return {id: references[id] for id in ids}
 
 

@@ -135,7 +135,7 @@ def rows(
                 "another --column."
             )
         text = fields[field - 1]
-        text = nbest_lists.without_alignments(text) if nbest else text
+        text = nbest_lists.without_alignments(text, where) if nbest else text
         yield fields[0].strip(), number, words_of(text, reading)
 
 

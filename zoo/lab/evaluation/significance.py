@@ -30,7 +30,10 @@ def bootstrap_interval(
     for number in range(samples):
         drawn = np.bincount(generator.integers(count, size=count), minlength=count)
         sums[number] = drawn @ statistics
-    low, high = np.quantile(figure(sums), (0.025, 0.975))
+    figures = figure(sums)
+    if not np.isfinite(figures).all():  # errors, and no word of a reference
+        return math.nan, math.nan
+    low, high = np.quantile(figures, (0.025, 0.975))
     return float(low), float(high)
 
 

@@ -213,7 +213,9 @@ def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     """Returns the figures of parts side by side, as lines of text."""
 
     def cell(figure):
-        return f"{figure.value:.2f}{significance.bounds(figure.low, figure.high)}"
+        # Errors without a word of a reference have no rate.
+        value = f"{figure.value:.2f}" if np.isfinite(figure.value) else "-"
+        return value + significance.bounds(figure.low, figure.high)
 
     rows = [(metric.name + metric.unit, "lists", "untuned", "tuned", "oracle", "p")]
     for name, figures in parts:
