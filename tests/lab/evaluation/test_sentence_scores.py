@@ -254,7 +254,7 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
     "text",
     [
         "u-1 Le chat\nu-2\nv-1 dort\n",
-        '{"id": "u", "input": ["Le chat", ""]}\n{"id": "v", "text": "dort"}\n',
+        '{"id": "u", "input": ["Le chat", ""]}\n{"id": "v", "input": ["dort"]}\n',
     ],
 )
 def test_lists_of_other_forms_are_read(tmp_path, text):

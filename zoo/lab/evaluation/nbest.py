@@ -355,10 +355,8 @@ def _read_json(lines, path, _costs):
         for part in (value, *items):
             field = _field(part)
             if field != (first := fields.setdefault(part is value, field)):
-                raise UserError(
-                    f"{place}: the hypothesis is in {field}, and in {first} before: give all "
-                    "hypotheses of a file in one field."
-                )
+                wrong = f"the hypothesis is in {field}, and in {first} before"
+                raise UserError(f"{place}: {wrong}: give all hypotheses of a file in one field.")
         references = (text for text in map(_reference, (value, *items)) if text is not None)
         # Two whole lists with one id have different keys: the second is refused.
         key = None if items[0] is value else number
@@ -415,10 +413,8 @@ def _items(value, place, id):
     for name in LISTS:
         # "output" may be the reference.
         if name in value.keys() - lists and (name != "output" or not isinstance(value[name], str)):
-            raise UserError(
-                f"{place}: {name!r} is {shortened(json.dumps(value[name]), 80)}: write a list of "
-                "hypotheses."
-            )
+            content = shortened(json.dumps(value[name]), 80)
+            raise UserError(f"{place}: {name!r} is {content}: write a list of hypotheses.")
     names = [name for name in LISTS if name in lists]
     if len(names) > 1:
         raise UserError(f"{place}: both {named(names)} may be the hypotheses: leave one out.")
@@ -451,8 +447,8 @@ def _hypothesis(value, number, place):
     if len(names) > 1 and names[1] != "text":
         raise UserError(f"{place}: a hypothesis has the texts {named(names)}: keep one.")
     if not isinstance(value[names[0]], str):
-        found = shortened(json.dumps(value[names[0]]), 80)
-        raise UserError(f"{place}: {names[0]!r} is {found}: write the hypothesis as a string.")
+        content = shortened(json.dumps(value[names[0]]), 80)
+        raise UserError(f"{place}: {names[0]!r} is {content}: write the hypothesis as a string.")
     for name, item in value.items():
         # Beside a hypothesis of an unknown name, "text" is the transcript.
         if names == ["text"] and _may_be_words(name, item):
@@ -478,8 +474,8 @@ def _hypothesis(value, number, place):
 
 
 def _may_be_words(name, item):
-    # A single word of ASCII is an id, a path or a code.
-    known = name in ("text", *IDS, *REFERENCES) or name in _DESCRIPTIONS
+    # A single word of ASCII is an id, a path or a code; "output" is of a recogniser, too.
+    known = name in ("text", "reference", "ref", *IDS, *_DESCRIPTIONS)
     return not known and isinstance(item, str) and (len(item.split()) > 1 or not item.isascii())
 
 
