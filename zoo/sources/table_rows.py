@@ -119,8 +119,8 @@ def _of_csv(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
 # Only the columns of text become values of Python. Features of `datasets`, such as Image, are never
 # decoded: that opens the paths and the addresses that the rows name.
 
-# What a reader returns: a function that yields the rows with the values of some columns. Rows have
-# the names of all columns, for the error of a missing one.
+# What a reader returns: a function that yields the rows with the values of some columns. If one of
+# these is missing, rows have the names of all columns, for the error.
 Table = Callable[[Sequence[str]], Iterable[dict]]
 
 _ROWS = 1000  # that become values of Python at a time
@@ -257,8 +257,15 @@ def _values(text, path) -> Iterator:
 
 def _filled(names: Iterable[str], records: Iterable[dict]) -> Table:
     """Makes a table of rows that may lack columns."""
-    empty = dict.fromkeys(names)
-    return lambda columns: ({**empty, **row} for row in records)
+    known = dict.fromkeys(names)
+
+    def rows(columns: Sequence[str]) -> Iterator[dict]:
+        roots = [name if name in known else name.partition(".")[0] for name in columns]
+        # Every name in every row would take quadratic time where each row has names of its own.
+        empty = dict.fromkeys(roots) if known.keys() >= {*roots} else known
+        return ({**empty, **row} for row in records)
+
+    return rows
 
 
 def _delimited(file: pathlib.Path) -> Table:
