@@ -204,7 +204,9 @@ READERS = {
     ),
     "n-best, JSON": Reader(nbest_lists, lines('{"id": {}, "hypotheses": ["a", "b"]}\n'), 250),
     "n-best, hyphens": Reader(nbest_lists, lambda n: f"u{'-7' * n}-1 a\nu{'-7' * n}-2 b\n", 2500),
-    "n-best, alignments": Reader(nbest_lists, joined("0 ||| ", items("|{}-1, "), "\n"), 500),
+    "n-best, alignments": Reader(
+        refused(nbest_lists), joined("0 ||| ", items("|{}-1, "), "\n"), 500
+    ),
     "hypotheses, trn": Reader(nbest.read_best, lines("a b (u{})\n"), 250),
     "hypotheses, blanks": Reader(nbest.read_best, lambda n: f"u {' ' * n}a (b\n", 2500),
     "hypotheses, digits": Reader(nbest.read_best, lambda n: f"u A {'7' * n} 1.5\n", 2500),
