@@ -77,7 +77,7 @@ def with_targets(head, method, params, tables, hidden, context):
     return call
 
 
-# Targets are checked in one place for all heads; these differ in what they make of them there.
+# One function checks the targets of all heads; these heads have all the kinds of its arguments.
 CHECKED = ("softmax", "adaptive", "NCE", "spread unknown")
 CHECKED_FIRST = [*CHECKED, *slow(*sorted(HEADS.keys() - {*CHECKED}))]
 

@@ -192,9 +192,9 @@ def on_trial(name):
     return HeadOnTrial(HEADS[name])
 
 
-# One sampled head stands for those that differ from it in what they sample alone, the letters
-# with corrections, which compute what those without do and add to it, for these, and the capped
-# softmax, whose scores are tied, for those that leave out a part of it.
+# Heads whose code others run, too. NCE runs that of all sampled heads, which differ in their
+# samples; letters with corrections run that of letters without; the capped softmax, which is tied,
+# runs that of softmaxes with fewer parts.
 LIKE_OTHERS = {
     *("softmax without bias", "tied softmax", "self-normalised"),
     *("importance sampling", "BlackOut", "sampled log-linear", "contrastive divergence"),

@@ -20,7 +20,7 @@ import pytest
 
 from zoo.data import Characters, Conllu, Pairs, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest
+from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest, references
 from zoo.lab.papers import Overnight, Realisations
 from zoo.lab.rescoring import lattices, reranking
 from zoo.priors import arpa, grammar_rules
@@ -129,12 +129,12 @@ def nbest_lists(path, **options):
 
 def references_of(path):
     count = files.read_text(pathlib.Path(path)).count("\n")
-    return nbest.read_references(path, [f"u{i}" for i in range(count)])
+    return references.read_references(path, [f"u{i}" for i in range(count)])
 
 
 def plain_references(path):
     count = files.read_text(pathlib.Path(path)).count("\n")
-    return nbest.read_references(path, [str(i) for i in range(count)])
+    return references.read_references(path, [str(i) for i in range(count)])
 
 
 def refused(read):
@@ -207,9 +207,9 @@ READERS = {
     "n-best, alignments": Reader(
         refused(nbest_lists), joined("0 ||| ", items("|{}-1, "), "\n"), 500
     ),
-    "hypotheses, trn": Reader(nbest.read_best, lines("a b (u{})\n"), 250),
-    "hypotheses, blanks": Reader(nbest.read_best, lambda n: f"u {' ' * n}a (b\n", 2500),
-    "hypotheses, digits": Reader(nbest.read_best, lambda n: f"u A {'7' * n} 1.5\n", 2500),
+    "hypotheses, trn": Reader(references.read_best, lines("a b (u{})\n"), 250),
+    "hypotheses, blanks": Reader(references.read_best, lambda n: f"u {' ' * n}a (b\n", 2500),
+    "hypotheses, digits": Reader(references.read_best, lambda n: f"u A {'7' * n} 1.5\n", 2500),
     "references, brackets": Reader(plain_references, lambda n: (("(a" * n) + "\n") * 3, 500),
     "references": Reader(references_of, lines("u{} a b\n"), 250),
     "lattice, SLF": Reader(consumed(lattices.read_lattices), slf_of, 50),

@@ -9,7 +9,7 @@ import pytest
 
 from zoo import priors
 from zoo.lab.commands import translate
-from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest
+from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest, references
 from zoo.lab.evaluation.run import listed_words
 from zoo.lab.papers import Realisations
 from zoo.lab.rescoring import lattices
@@ -130,7 +130,7 @@ FORMATS = {
         ".txt",
         (),
         lambda text: f"{text[0]}\t{text}",
-        lambda path: len(nbest.read_references(path, "abcde")),
+        lambda path: len(references.read_references(path, "abcde")),
     ),
     "pairs in a table": (
         ".tsv",

@@ -13,6 +13,7 @@ from zoo.lab.evaluation import (
     evaluation_texts,
     minimal_pairs,
     nbest,
+    references,
     sentence_scores,
     translators,
 )
@@ -118,7 +119,7 @@ def test_lines_with_marks_are_counted_in_a_warning(tmp_path, caplog):
 
 READ = {
     "text": lambda path: evaluation_texts.read(path, Reading()),
-    "references": lambda path: nbest.read_references(path, ["0", "1"]),
+    "references": lambda path: references.read_references(path, ["0", "1"]),
     "tuning": run_interpolation.read_text,
     "pairs": lambda path: Pairs(train=(path, path), validation=(path, path)).read("train"),
     "lines": lambda path: [*sentence_scores.rows(path)],
@@ -243,12 +244,12 @@ def test_hypotheses_are_read_without_marks(tmp_path, form):
 @pytest.mark.parametrize("lines", [["{}", "b"], ["0 {}", "1 b"], ["0\t{}", "1\tb"]])
 def test_references_are_read_without_marks(tmp_path, lines):
     path = write(tmp_path, "ref", [line.format("<s> a  cat </s>") for line in lines])
-    assert nbest.read_references(path, ["0", "1"]) == {"0": "a cat", "1": "b"}
+    assert references.read_references(path, ["0", "1"]) == {"0": "a cat", "1": "b"}
 
 
 def test_the_best_hypotheses_are_read_without_marks(tmp_path):
     path = write(tmp_path, "best", ["utt <s> a cat </s>", "utu\tb <eos>"])
-    assert nbest.read_best(path) == {"utt": "a cat", "utu": "b"}
+    assert references.read_best(path) == {"utt": "a cat", "utu": "b"}
 
 
 def test_sources_to_translate_are_read_without_marks():

@@ -14,7 +14,7 @@ def is_irregular(path: Any) -> bool:
     return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
 
 
-def opened(path: Any) -> Any:
+def open_regular(path: Any) -> Any:
     """Opens a file, or an object of a bucket, to read its bytes; OSError if it is not regular."""
     if "://" in str(path):
         return path.open("rb")
@@ -22,7 +22,7 @@ def opened(path: Any) -> Any:
 
 
 def read_bytes(path: Any) -> bytes:
-    with opened(path) as file:
+    with open_regular(path) as file:
         return file.read()
 
 

@@ -95,7 +95,7 @@ def _header(file, length: int):
 
 def _digest(path: pathlib.Path) -> str:
     """Computes the SHA-256 of a file."""
-    with regular_files.opened(path) as file:
+    with regular_files.open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

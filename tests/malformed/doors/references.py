@@ -1,6 +1,6 @@
 """References of n-best lists that are numbered, and of those that have names."""
 
-from zoo.lab.evaluation.nbest import read_references
+from zoo.lab.evaluation.references import read_references
 
 
 def _of(*ids):

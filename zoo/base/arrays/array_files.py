@@ -25,7 +25,7 @@ _TYPES = np.typecodes["AllInteger"] + "?efdU"
 
 def mapped(path: pathlib.Path) -> np.ndarray:
     """Maps the array of a file; ValueError if it is damaged."""
-    with regular_files.opened(path) as file, _reading():
+    with regular_files.open_regular(path) as file, _reading():
         _check_header(file, os.fstat(file.fileno()).st_size, path.name)
         return np.lib.format.open_memmap(path, mode="r")
 
@@ -33,7 +33,7 @@ def mapped(path: pathlib.Path) -> np.ndarray:
 def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[str, np.ndarray]:
     """Reads the arrays of an archive, by name without the prefix; ValueError if it is damaged."""
     path = pathlib.Path(path) if isinstance(path, str) else path
-    with regular_files.opened(path) as file, _reading():
+    with regular_files.open_regular(path) as file, _reading():
         size = file.seek(0, os.SEEK_END)
         with zipfile.ZipFile(file) as archive:
             return _members(archive, size, known, prefix)

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.errors import UserError
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Inner, Option
-from zoo.lab.evaluation import nbest, sentence_scores, significance
+from zoo.lab.evaluation import nbest, references, sentence_scores, significance
 from zoo.lab.evaluation.run import short_names
 from zoo.lab.rescoring import (
     bleu_chrf_wer,
@@ -159,13 +159,13 @@ def _runs(arguments):
 
 def _errors(arguments):
     """Prints hypotheses with errors beside their references, and the word error rate."""
-    hypotheses = nbest.read_best(arguments.hypotheses)
-    references = nbest.read_references(arguments.references, [*hypotheses])
+    hypotheses = references.read_best(arguments.hypotheses)
+    reference_texts = references.read_references(arguments.references, [*hypotheses])
     metric, counts, rows = bleu_chrf_wer.WordErrorRate(), collections.Counter[str](), []
     for id, text in hypotheses.items():
-        rows.append(metric.statistics([text], (references[id],))[0])
+        rows.append(metric.statistics([text], (reference_texts[id],))[0])
         if rows[-1][:3].any():
-            alignment = bleu_chrf_wer.align(text, references[id])
+            alignment = bleu_chrf_wer.align(text, reference_texts[id])
             title = f"{id}: errors {rows[-1][:3].sum():.0f}, words {rows[-1][3]:.0f}"
             output_files.show(title, *bleu_chrf_wer.draw(alignment), "")
             counts.update(bleu_chrf_wer.edits(alignment))

@@ -8,7 +8,8 @@ import numpy as np
 
 from zoo.errors import UserError, named
 from zoo.lab.evaluation import significance
-from zoo.lab.evaluation.nbest import NBestList, read_references
+from zoo.lab.evaluation.nbest import NBestList
+from zoo.lab.evaluation.references import read_references
 from zoo.lab.rescoring.bleu_chrf_wer import Metric
 from zoo.lab.rescoring.model_features import RANK, Lists, first_weights, unit
 from zoo.lab.runs import text_tables
