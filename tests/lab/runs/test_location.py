@@ -153,7 +153,7 @@ def test_two_processes_train_in_one_bucket(whole, bucket, tmp_path):
     started = processes.start_all(words, environment=bucket)
     for code, _, stderr in processes.ends(started):
         assert code == 0, stderr
-    (last, _), _ = interruption.end_of(fetched(bucket, tmp_path / "out"))
+    (last, _), *_ = interruption.end_of(fetched(bucket, tmp_path / "out"))
     expected = whole[0][0]
     assert last[0] == expected[0]
     jax.tree.map(

@@ -149,6 +149,8 @@ def open_streams():
 
 def leave(code: int):
     """Exits with `run`'s exit code, after an error without Python's exit handlers."""
+    if code == 128 + signal.SIGTERM:  # which a scheduler may send again while we leave
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
             stream.flush()
