@@ -109,9 +109,9 @@ class CharLSTM(Head):
             spellings += ", those outside the alphabet being one"
         return spellings
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters unchanged: none belongs to a word."""
-        self.spelling.same_letters(lexicon, other)
+        self.spelling.same_letters(lexicon, new_lexicon)
         return params
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

@@ -169,12 +169,12 @@ class CNNSoftmax(Head):
             params |= others
         return params
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Keeps the correction of words that both lexicons have; new words get 0."""
-        self.network.spelling.same_letters(lexicon, other)
+        self.network.spelling.same_letters(lexicon, new_lexicon)
         if not self.correction:
             return params
-        rows_of_words = [lexicon.ids.get(word, -1) for word in other.words]
+        rows_of_words = [lexicon.ids.get(word, -1) for word in new_lexicon.words]
         correction = np.asarray(params["correction"])[rows_of_words]
         correction[np.array(rows_of_words) < 0] = 0
         return {**params, "correction": jnp.asarray(correction)}

@@ -413,14 +413,15 @@ class Head(Component):
         """Returns how many numbers `log_probs` holds for a token; sizes of blocks depend on it."""
         return vocabulary
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters for another lexicon than the one of training.
 
         Heads whose parameters belong to letters or features can do this; heads whose parameters
         belong to words cannot.
 
         Args:
-          other: the words to be scored; `lexicon` has the words of training.
+          lexicon: the words of training.
+          new_lexicon: the words to be scored.
 
         Raises:
           UserError: parameters belong to words.

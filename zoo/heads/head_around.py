@@ -73,8 +73,8 @@ class HeadAround(Head):
     def scores_per_token(self, vocabulary: int) -> int:
         return self.head.scores_per_token(vocabulary)
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        return self.head.for_lexicon(self.inner_params(params), lexicon, other)
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
+        return self.head.for_lexicon(self.inner_params(params), lexicon, new_lexicon)
 
     def normalised_over(self, lexicon: Lexicon) -> str:
         return self.head.normalised_over(lexicon)

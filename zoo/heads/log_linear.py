@@ -118,14 +118,14 @@ class LogLinear(Head):
             params["weights"] = uniform(key, shape, self.initial_scale)
         return params
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters unchanged: none belongs to a word."""
         if self.background is not None:
             raise UserError(
                 f"the log-linear head's background, a {type(self.background).__name__}, was made "
                 "for the words of training: the head cannot score with another lexicon."
             )
-        lexicon.same_features(other)
+        lexicon.same_features(new_lexicon)
         return params
 
     def _tables(self, lexicon: Lexicon) -> Tables:

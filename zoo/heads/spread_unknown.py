@@ -112,7 +112,7 @@ class SpreadUnknown(HeadAround):
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return self.head.init(key, hidden_size, self.lexicon)
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         return params
 
     # As of a head of its own: all are of the new words, and nothing is trained.

@@ -90,7 +90,7 @@ class WithExpert(HeadAround):
             "bias": jnp.zeros(()),
         }
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         raise UserError(
             "the expert of heads.WithExpert was made for the words of training: the head cannot "
             "score with another lexicon."

@@ -45,7 +45,7 @@ class Core(Component):
     # See Head.ordered_by_frequency: a core sees vectors instead of words.
     ordered_by_frequency: bool = False
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters for another lexicon, unchanged: none belongs to a word."""
         return params
 

@@ -24,7 +24,7 @@ class Embedding(Component):
 
     Arguments of methods:
       key: random key.
-      lexicon: the words; of `for_lexicon`, the words of training, and `other` has the new ones.
+      lexicon: the words; of `for_lexicon`, the words of training; `new_lexicon` has the new ones.
       params: the parameters of `init`.
       tables: the arrays of `tables`.
       words: int32 [...].
@@ -76,7 +76,7 @@ class Embedding(Component):
         """Makes the arrays of the words that the embedding needs; {} by default."""
         return {}
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters for another lexicon than the one of training.
 
         Raises:
@@ -123,19 +123,19 @@ class Lookup(Embedding):
         """Initialises {"table": [V, E]}."""
         return {"table": uniform(key, (len(lexicon), self.size), self.initial_scale)}
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the vectors of the words of another lexicon; new words get the unknown word's.
 
         Raises:
-          UserError: the other lexicon has new words, and `lexicon` has no unknown word.
+          UserError: words are new, and `lexicon` has no unknown word.
         """
         unknown = None if lexicon.unknown is None else lexicon.ids.get(lexicon.unknown)
-        ids = [lexicon.ids.get(word, unknown) for word in other.words]
+        ids = [lexicon.ids.get(word, unknown) for word in new_lexicon.words]
         if None in ids:
             raise UserError(
-                f"the word {other.words[ids.index(None)]!r} is not in the lexicon of training, "
-                "which has no unknown word: train with vocabulary.unknown counted or skipped, or "
-                "with embeddings of letters."
+                f"the word {new_lexicon.words[ids.index(None)]!r} is not in the lexicon of "
+                "training, which has no unknown word: train with vocabulary.unknown counted or "
+                "skipped, or with embeddings of letters."
             )
         return {"table": params["table"][jnp.asarray(ids)]}
 
@@ -177,9 +177,9 @@ class Features(Embedding):
     def __post_init__(self):
         check_least(self, size=1)
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters of the same features; UserError if the lexicons' differ."""
-        lexicon.same_features(other)
+        lexicon.same_features(new_lexicon)
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -253,9 +253,9 @@ class Concat(Embedding):
             f"{name}, part {number}": n for number, notes in of_parts for name, n in notes.items()
         }
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         return {
-            str(number): part.for_lexicon(params[str(number)], lexicon, other)
+            str(number): part.for_lexicon(params[str(number)], lexicon, new_lexicon)
             for number, part in enumerate(self.parts)
         }
 
@@ -308,9 +308,9 @@ class CharCNN(Embedding):
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         return self.network.spelling.warnings(lexicon, "embedding")
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters of the same letters; UserError if the alphabets differ."""
-        self.network.spelling.same_letters(lexicon, other)
+        self.network.spelling.same_letters(lexicon, new_lexicon)
         return params
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:

@@ -175,10 +175,10 @@ class LanguageModel(OverWords):
             "head": self.head.init(head_key, hidden_size, lexicon),
         }
 
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+    def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters for another lexicon; UserError if a component has none."""
-        head = self.head.for_lexicon(params["head"], lexicon, other)
-        embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
+        head = self.head.for_lexicon(params["head"], lexicon, new_lexicon)
+        embedding = self.embedding.for_lexicon(params["embedding"], lexicon, new_lexicon)
         return {**params, "embedding": embedding, "head": head}
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
