@@ -50,7 +50,7 @@ def starting():
     model = LanguageModel(embedding, LSTM(SIZE, layers=LAYERS), head)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
     params = model.init(jax.random.key(0), lexicon)
-    inner = steps.of_language_model(model, params, model.tables(lexicon))
+    inner = steps.from_language_model(model, params, model.tables(lexicon))
     step = jax.tree_util.Partial(ending, inner)
 
     def start(sources, lengths):

@@ -26,7 +26,7 @@ def starting():
 
 def zoo_side(model, params, tables, texts, temperature):
     """Returns a function that draws texts and returns (words [texts, n], log p [texts, n])."""
-    step, keys = steps.of_language_model(model, params, tables), iter(range(2**31))
+    step, keys = steps.from_language_model(model, params, tables), iter(range(2**31))
     words, carry = np.full(texts, BOUNDARY, np.int32), model.initial_carry(texts)
 
     def run():

@@ -83,7 +83,7 @@ def pairs(run: Run, split: str) -> tuple[Sequence[list[str]], list[str]]:
     """
     corpus = run.experiment.vocabulary.read(run.experiment.data.as_written(), split)
     references = [" ".join(words) for words in corpus.sentences]
-    return run.experiment.source_of(corpus).sentences, references
+    return run.experiment.source_corpus(corpus).sentences, references
 
 
 def scores_file(lists: pathlib.Path, run: pathlib.Path) -> pathlib.Path:

@@ -120,6 +120,6 @@ def shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-def named(words: list[str], most: int = 10) -> str:
+def quote(words: list[str], most: int = 10) -> str:
     """Lists words in quotation marks for messages."""
     return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)

@@ -224,7 +224,7 @@ class Experiment:
         return head if isinstance(head, Head) else self.language_model.head
 
     @property
-    def reading_of_sources(self) -> Vocabulary:
+    def source_side_vocabulary(self) -> Vocabulary:
         """The vocabulary of the sources of pairs, without boundaries, which are not needed there.
 
         If it is not given, it has the settings of `vocabulary` for words only.
@@ -237,13 +237,13 @@ class Experiment:
 
     def check_whole_words(self, what: str):
         """Raises UserError if words are split into subwords, which `what` does not support."""
-        if any(one.subwords is not None for one in (self.vocabulary, self.reading_of_sources)):
+        if any(one.subwords is not None for one in (self.vocabulary, self.source_side_vocabulary)):
             raise UserError(
                 f"{what} needs whole words, and vocabulary.subwords splits them: leave one of them "
                 "out."
             )
 
-    def source_of(self, corpus: Corpus) -> Corpus:
+    def source_corpus(self, corpus: Corpus) -> Corpus:
         """Returns the sources of a split of pairs, in lower case if the vocabulary asks for it.
 
         Raises:
@@ -254,15 +254,15 @@ class Experiment:
                 f"{corpus.name} has no sources, but model is {type(self.model).__name__}: give "
                 "data.Pairs."
             )
-        lower_case = self.reading_of_sources.lower_case
+        lower_case = self.source_side_vocabulary.lower_case
         return corpus.source_text.lower_cased() if lower_case else corpus.source_text
 
-    def build_sources(self, lexicon: Lexicon, corpora: dict[str, Corpus]) -> Lexicon:
+    def build_source_lexicon(self, lexicon: Lexicon, corpora: dict[str, Corpus]) -> Lexicon:
         """Builds the lexicon of the sources of pairs; they may share the lexicon of the targets."""
         if self.shared_lexicon:
             return lexicon
-        sources = {split: self.source_of(corpus) for split, corpus in corpora.items()}
-        return self.reading_of_sources.build(Held(sources))[0]
+        sources = {split: self.source_corpus(corpus) for split, corpus in corpora.items()}
+        return self.source_side_vocabulary.build(Held(sources))[0]
 
     def _words(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """Returns (lexicon, corpora of all splits), without the tables of a background."""
@@ -275,7 +275,7 @@ class Experiment:
             return self.vocabulary.build(self.data)
         corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}
         both = {  # one text without features
-            split: Corpus(corpus.name, [*corpus.sentences, *self.source_of(corpus).sentences])
+            split: Corpus(corpus.name, [*corpus.sentences, *self.source_corpus(corpus).sentences])
             for split, corpus in corpora.items()
         }
         return self.vocabulary.build(Held(both, self.data.lexicon_entries()))[0], corpora
@@ -289,7 +289,7 @@ class Experiment:
         Raises:
           UserError: the data cannot be read, or do not fit the recipe.
         """
-        readings = self.vocabulary, self.reading_of_sources
+        readings = self.vocabulary, self.source_side_vocabulary
         head = getattr(self.model, "head", None)
         for what, there in {
             f"a {type(self.model).__name__}": isinstance(self.model, LanguageModel),

@@ -49,7 +49,7 @@ def exact_match(data, folder, epochs):
     run = Run.load(small.run_in(folder, recipe))
     corpus = run.read("test")
     translator = Translator((run,))
-    found = translator.translate(run.experiment.source_of(corpus).sentences, BeamSearch(1))
+    found = translator.translate(run.experiment.source_corpus(corpus).sentences, BeamSearch(1))
     said = [" ".join(translator.words(best)) for best, *_ in found]
     references = [" ".join(words) for words in corpus.sentences]
     return translation_quality.figures(said, references, "none")[translation_quality.EXACT_MATCH][

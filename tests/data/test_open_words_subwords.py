@@ -217,8 +217,8 @@ def test_the_lexicon_is_learnt_alike_again(folder, run):
 def test_both_sides_may_share_their_pieces(tmp_path):
     made = dataclasses.replace(recipe(tmp_path), shared_lexicon=True)
     lexicon, corpora = made.build()
-    assert made.build_sources(lexicon, corpora) is lexicon
-    assert made.reading_of_sources.missing([SOURCES.split()], lexicon) == {}
+    assert made.build_source_lexicon(lexicon, corpora) is lexicon
+    assert made.source_side_vocabulary.missing([SOURCES.split()], lexicon) == {}
     assert not made.vocabulary.missing([TARGETS.split()], lexicon)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.decoding import BeamSearch
-from zoo.decoding.batched_search import LONGEST_MORE, size_of, translate
+from zoo.decoding.batched_search import LONGEST_MORE, padded_length, translate
 from zoo.errors import UserError
 
 WORDS, BOUNDARY, WRONG = 9, 0, 0.2
@@ -105,7 +105,7 @@ def test_lengths_are_bounded_by_the_source(sources):
 
 
 def test_sizes_are_few():
-    sizes = [size_of(length) for length in range(1, 200)]
+    sizes = [padded_length(length) for length in range(1, 200)]
     assert sorted(set(sizes)) == [8, 16, 24, 32, 48, 64, 96, 128, 192, 256]
     assert all(size >= length for length, size in enumerate(sizes, 1))
 

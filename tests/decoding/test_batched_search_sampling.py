@@ -12,7 +12,7 @@ from tests.decoding.test_batched_search import BOUNDARY, Start
 from tests.decoding.test_sampling import truncated
 from tests.marks import slow
 from zoo.decoding import BeamSearch, Sampling, force
-from zoo.decoding.batched_search import of_batch, translate
+from zoo.decoding.batched_search import translate, unbatch
 from zoo.errors import UserError
 
 PROBS = np.array(
@@ -148,7 +148,7 @@ def test_a_draw_that_may_not_end_yet_and_cannot_go_on_is_none():
     assert np.isneginf(np.asarray(found.log_prob[0])[none]).all()
     assert not np.asarray(found.complete[0])[none].any()
     assert (np.asarray(found.words[0])[~none] == 2).all()
-    hypotheses = of_batch(found, 0)[0]
+    hypotheses = unbatch(found, 0)[0]
     assert len(hypotheses) == 200 - none.sum()
 
 

@@ -57,7 +57,7 @@ def test_averages_of_probabilities_and_of_logarithms(tables, weights):
     pairs = [*zip(shares, members(tables), strict=True)]
     found = apply(average(steps_of(tables), weights))
     np.testing.assert_allclose(np.exp(found), sum(s * p for s, p in pairs), rtol=1e-5)
-    found = apply(average(steps_of(tables), weights, of="logs"))
+    found = apply(average(steps_of(tables), weights, quantity="logs"))
     product = np.prod([p**s for s, p in pairs], axis=0)
     expected = product / product.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(np.exp(found), expected, rtol=1e-5)
@@ -83,7 +83,7 @@ def test_a_language_model_adds_to_the_scores(tables):
 def test_decoders_take_ensembles(tables):
     """An ensemble of one model with itself decodes as the model, beams reorder all carries."""
     one = steps_of(tables)[1]
-    two = average([one, average([one, one], of="logs")])
+    two = average([one, average([one, one], quantity="logs")])
     words, carry = np.array([3, 4]), jnp.zeros(2, jnp.int32)
     carries = carry, (carry, carry)
     settings = BeamSearch(3, 3, longest=4)
@@ -111,7 +111,7 @@ def test_what_cannot_be_combined_is_refused(tables):
     with pytest.raises(UserError, match="no steps"):
         average([])
     with pytest.raises(UserError, match="an ensemble cannot average 'words': give 'prob"):
-        average(steps, of="words")
+        average(steps, quantity="words")
     with pytest.raises(UserError, match="weight is -1"):
         fuse(*steps[:2], -1)
     with pytest.raises(ValueError, match=r"have \[6, 7\] words"):

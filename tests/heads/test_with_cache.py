@@ -127,7 +127,7 @@ def test_beams_and_greedy_texts_remember_what_they_have_read(random):
     """Each hypothesis has a memory of its own, when a search repeats and drops rows."""
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(MODEL, random, lexicon)
-    step = steps.of_language_model(MODEL, params, MODEL.tables(lexicon))
+    step = steps.from_language_model(MODEL, params, MODEL.tables(lexicon))
     first, boundary, longest = np.array([3, 9]), 0, 5
 
     def log_prob(start, words):

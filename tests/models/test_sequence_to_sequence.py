@@ -92,7 +92,7 @@ def test_step_functions_say_what_log_prob_says(problem, random, attention, beams
     _, tables, words, targets = problem
     source = source_batch(SENTENCES)
     expected, _ = model.log_prob_and_log_z(params, tables, *source, words, targets)
-    step, carry = steps.of_sequence_to_sequence(model, params, tables, *source)
+    step, carry = steps.from_sequence_to_sequence(model, params, tables, *source)
     carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, beams, axis=0), carry)
     take = jax.jit(lambda step, words, carry: step(words, carry))
     for position in range(words.shape[1]):

@@ -256,7 +256,7 @@ def test_sources_to_translate_are_read_without_marks():
     data = types.SimpleNamespace(form=types.SimpleNamespace(source_language=""))
     reading = types.SimpleNamespace(lower_case=True)
     run = types.SimpleNamespace(
-        experiment=types.SimpleNamespace(data=data, reading_of_sources=reading)
+        experiment=types.SimpleNamespace(data=data, source_side_vocabulary=reading)
     )
     translator = types.SimpleNamespace(runs=(run,))
     assert translators.Translator.read(translator, "<s> A cat </s>") == ["a", "cat"]

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from zoo.errors import named
+from zoo.errors import quote
 from zoo.lexicon import Lexicon
 from zoo.sources import files
 
@@ -57,7 +57,7 @@ def warn(counts: Mapping[str, int], language: str = ""):
         logger.warning(
             "the training text has marks of sentences within its lines, where they are words: %s; "
             "break the lines there, or delete the marks",
-            named(marks, 3),
+            quote(marks, 3),
         )
     if language and counts.get("<unk>"):
         logger.warning(
@@ -76,7 +76,7 @@ def warn(counts: Mapping[str, int], language: str = ""):
         "data.RawPairs, or tokenise it",
         f"{attached:,}",
         f"{tokens:,}",
-        named(examples, 3),
+        quote(examples, 3),
     )
 
 
@@ -86,7 +86,7 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
     if not found:
         return None
     return (
-        f"{named(found, 3)}: known without the punctuation marks: tokenise this text as the "
+        f"{quote(found, 3)}: known without the punctuation marks: tokenise this text as the "
         "training text was, as zoo score and evaluate do with --tokenize LANGUAGE"
     )
 
@@ -117,18 +117,18 @@ def notes(
         return
     if marks := sentence_marks({*itertools.chain.from_iterable(sentences)}):
         yield (
-            f"{named(sorted(marks), 3)}: marks of sentences within lines, where they are words: "
+            f"{quote(sorted(marks), 3)}: marks of sentences within lines, where they are words: "
             "break the lines there, or delete the marks"
         )
     if apart := spaced(sentences, lexicon):
         yield (
-            f"{named(apart, 3)}: words with blanks in the training text, and several words here: "
+            f"{quote(apart, 3)}: words with blanks in the training text, and several words here: "
             "give the text as CoNLL-U with these words"
         )
     joint = [w for w in unknown if len(p := w.split()) > 1 and all(x in lexicon.ids for x in p)]
     if joint:
         yield (
-            f"{named(joint, 3)}: words with blanks, which the training text has as several words: "
+            f"{quote(joint, 3)}: words with blanks, which the training text has as several words: "
             "give plain text"
         )
 
@@ -177,14 +177,14 @@ def warn_of_forms(words: Collection[str]):
     if unseen and any(len(visible(word)) > 1 for word in words):  # words, and not characters
         logger.warning(
             "the texts have zero-width characters that are words, such as %s: delete them",
-            named(unseen, 3),
+            quote(unseen, 3),
         )
     forms = in_two_forms(words)
     if forms:
         logger.warning(
             "the texts have letters in two Unicode forms, NFC and NFD, as in %s, which are "
             "different words: %s",
-            named(forms, 3),
+            quote(forms, 3),
             ADVICE,
         )
 
@@ -197,11 +197,11 @@ def form_notes(unknown: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
     known = {composed(word) for word in lexicon.words if not word.isascii()}
     alike = [word for word in unknown if composed(word) in known]
     if alike:
-        yield f"{named(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"
+        yield f"{quote(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"
     seen = [(word, visible(word)) for word in unknown]
     hidden = [word for word, bare in seen if bare != word and (not bare or bare in lexicon.ids)]
     if hidden and not lexicon.of_characters:
         yield (
-            f"{named(hidden, 3)}: words of zero-width characters, or known without them: delete "
+            f"{quote(hidden, 3)}: words of zero-width characters, or known without them: delete "
             "these characters"
         )

@@ -15,7 +15,7 @@ from zoo.base.arrays import memory
 from zoo.data import text_notes
 from zoo.data.encoded_text import EncodedText, Layout, Strings
 from zoo.data.open_words import OpenWords, Subwords, learn_subwords
-from zoo.errors import UserError, check_choices, check_least, named
+from zoo.errors import UserError, check_choices, check_least, quote
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import Contextual, check_background, check_features, token_counts
@@ -176,7 +176,7 @@ class Vocabulary:
                     "and words of %s such as %s are read as <unk>: its probability means "
                     "nothing; set vocabulary.minimum_count=2, or vocabulary.unknown=skipped",
                     split,
-                    named(unknown, 3),
+                    quote(unknown, 3),
                 )
                 return
 
@@ -280,7 +280,7 @@ class Vocabulary:
         are, them = ("words of {} are", "them") if len(words) > 1 else ("word of {} is", "it")
         return UserError(
             f"{len(words):,} distinct {are.format(corpus.name)} not in the lexicon: "
-            f"{named(words)}; leave {them} out, {remedy}or train with vocabulary.unknown=counted "
+            f"{quote(words)}; leave {them} out, {remedy}or train with vocabulary.unknown=counted "
             f"or skipped{noted}."
         )
 

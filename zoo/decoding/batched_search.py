@@ -38,7 +38,7 @@ class Hypothesis(NamedTuple):
     complete: bool
 
 
-def size_of(length: int) -> int:
+def padded_length(length: int) -> int:
     """Rounds a length up to a size: 8, 16, 24, 32, 48, 64, 96, 128, 192 ..."""
     unit = _WORDS
     while length > 4 * unit:
@@ -76,7 +76,7 @@ def translate(
         places = np.arange(first, first + rows)
         chosen = order[np.minimum(places, len(order) - 1)]
         longest_each = np.where(places < len(order), limits[chosen], 0)
-        size = size_of(int(lengths[chosen].max()))
+        size = padded_length(int(lengths[chosen].max()))
         longest = min(int(ratio * size + extra), search.longest)
         settings = dataclasses.replace(search, longest=max(longest, search.shortest))
         step, carry = start(*source_batch([sources[row] for row in chosen], size))
@@ -85,13 +85,13 @@ def translate(
             step, np.full(rows, boundary), carry, boundary=boundary, longest=longest_each, **drawn
         )
         real = len(order) - first
-        for row, hypotheses in zip(chosen[:real], of_batch(batched, boundary), strict=False):
+        for row, hypotheses in zip(chosen[:real], unbatch(batched, boundary), strict=False):
             translations[row] = hypotheses
         done(min(real, rows))
     return translations
 
 
-def of_batch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
+def unbatch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
     arrays = jax.device_get(batched)
     sentences = []
     for sentence, lengths in enumerate(arrays.lengths):

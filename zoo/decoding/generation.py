@@ -8,7 +8,7 @@ from zoo.data.open_words import OpenWords
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding import steps
 from zoo.decoding.sampling import feed, sample
-from zoo.errors import UserError, check_seed, named
+from zoo.errors import UserError, check_seed, quote
 from zoo.lexicon import Lexicon
 
 # Greatest number of drawn words, and of logits of a step.
@@ -42,13 +42,13 @@ def generate(
         missing = [*vocabulary.missing([words], lexicon)]
         if missing and vocabulary.unknown == "refused":
             raise UserError(
-                f"words of the prompt are not in the lexicon: {named(missing)}; leave them out "
+                f"words of the prompt are not in the lexicon: {quote(missing)}; leave them out "
                 "of --prompt, or train with vocabulary.unknown=counted."
             )
         encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)
         start += encoded.words[: len(words)].tolist()  # without the boundaries after it
     rows = np.tile(np.array(start, np.int32), (count, 1))
-    step = steps.of_language_model(model, params, tables)
+    step = steps.from_language_model(model, params, tables)
     carry = feed(step, rows[:, :-1], model.initial_carry(count))
     drawn, _ = sample(
         step,

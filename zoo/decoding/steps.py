@@ -68,7 +68,7 @@ def next_word(model, params, tables, prepared, words, carry, encoded=None):
     return log_probs, states[2]
 
 
-def of_language_model(model, params, tables) -> jax.tree_util.Partial:
+def from_language_model(model, params, tables) -> jax.tree_util.Partial:
     """Returns the step of a `LanguageModel`."""
     prepared = model.prepared(params, tables)
     return jax.tree_util.Partial(Bound(next_word, model), params, tables, prepared)
@@ -81,7 +81,7 @@ def _next_target_word(model, params, tables, prepared, encoded, words, carry):
     return log_probs, (carry, sentences)
 
 
-def of_sequence_to_sequence(
+def from_sequence_to_sequence(
     model, params, tables, source, lengths, prepared=None
 ) -> tuple[jax.tree_util.Partial, Any]:
     """Returns (step, carry) of a `SequenceToSequence` and a batch of B sources.
@@ -122,11 +122,11 @@ def _read(steps, words, carries):
     return [log_probs for log_probs, _ in given], tuple(carry for _, carry in given)
 
 
-def _averaged(of, steps, weights, words, carries):
+def _averaged(quantity, steps, weights, words, carries):
     log_probs, carries = _read(steps, words, carries)
     stacked = jnp.stack(log_probs)
     weights = weights.astype(stacked.dtype)[:, None, None]
-    if of == "probabilities":
+    if quantity == "probabilities":
         return jax.nn.logsumexp(stacked, axis=0, b=weights), carries
     # A word of probability 0 by one member has 0 by all; a member of weight 0 is left out.
     weighted = jnp.where(weights > 0, weights * stacked, 0).sum(axis=0)
@@ -134,7 +134,7 @@ def _averaged(of, steps, weights, words, carries):
 
 
 def average(
-    steps: Sequence[Step], weights: Sequence[float] | None = None, of: str = "probabilities"
+    steps: Sequence[Step], weights: Sequence[float] | None = None, quantity: str = "probabilities"
 ) -> jax.tree_util.Partial:
     """Returns the step of an ensemble, with weights a_i that add up to 1:
 
@@ -143,10 +143,10 @@ def average(
     Args:
       steps: the members' steps.
       weights: one for each step, 0 or more, of any sum above 0; None for equal weights.
-      of: "probabilities" or "logs".
+      quantity: what is averaged, "probabilities" or "logs".
 
     Raises:
-      UserError: `steps` is empty, the weights do not fit, or `of` is neither of the two.
+      UserError: `steps` is empty, the weights do not fit, or `quantity` is neither of the two.
 
     Example:
       >>> even = jax.tree_util.Partial(follow, jnp.full((3, 3), -jnp.log(3)))
@@ -155,9 +155,9 @@ def average(
       >>> print(jnp.exp(log_p))  # 3/4 (0.1, 0.6, 0.3) + 1/4 (1/3, 1/3, 1/3)
       [[0.1583 0.5333 0.3083]]
     """
-    if of not in AVERAGES:
+    if quantity not in AVERAGES:
         raise UserError(
-            f"an ensemble cannot average {of!r}: give {' or '.join(map(repr, AVERAGES))}."
+            f"an ensemble cannot average {quantity!r}: give {' or '.join(map(repr, AVERAGES))}."
         )
     if not steps:
         raise UserError("an ensemble has no steps: give at least one.")
@@ -167,9 +167,8 @@ def average(
             f"the weights of an ensemble of {len(steps)} are {weights}: give as many numbers, none "
             "below 0, and one above it."
         )
-    return jax.tree_util.Partial(
-        Bound(_averaged, of), tuple(map(as_tree, steps)), jnp.asarray(shares / shares.sum())
-    )
+    shares = jnp.asarray(shares / shares.sum())
+    return jax.tree_util.Partial(Bound(_averaged, quantity), tuple(map(as_tree, steps)), shares)
 
 
 def _fused(renormalised, steps, weight, words, carries):
@@ -270,7 +269,7 @@ class States:
         return States(_taken(self.carry, _padded(chosen)), len(chosen))
 
     @classmethod
-    def of_carry(cls, carry: Any) -> "States":
+    def from_carry(cls, carry: Any) -> "States":
         rows = len(jax.tree.leaves(carry)[0])
         return cls(_taken(carry, _padded(np.arange(rows))), rows)
 

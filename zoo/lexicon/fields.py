@@ -11,7 +11,7 @@ import numpy as np
 
 from zoo.base import strict_json
 from zoo.base.arrays import array_files
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 
 _FEATURES = ("feature_offsets", "feature_ids", "feature_values")
 _ARRAYS = ("counts", *_FEATURES, "log_background")
@@ -131,7 +131,7 @@ def _check_marks(lexicon):
         if not isinstance(mark, str | None):
             _refuse(TypeError, name, f"is a {type(mark).__name__}: give a word or None")
         if mark is not None and mark not in lexicon.ids:
-            words = named(list(lexicon.words[:4]), 3)
+            words = quote(list(lexicon.words[:4]), 3)
             _refuse(ValueError, name, f"is {mark!r}, which is not among the words {words}")
     if lexicon.unknown is not None and lexicon.unknown == lexicon.boundary:
         _refuse(ValueError, "unknown", f"is {lexicon.unknown!r}, and so is the boundary")

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lexicon import feature_signatures, fields
 
 # Attributes of tokenizers for the token between texts, in the order in which they are tried.
@@ -77,7 +77,7 @@ class Lexicon:
         return len(self.words)
 
     def __repr__(self):
-        parts = [f"{len(self):,} words: {named(list(self.words[:4]), 3)}"]
+        parts = [f"{len(self):,} words: {quote(list(self.words[:4]), 3)}"]
         if self.feature_names:
             parts.append(f"{len(self.feature_names):,} features")
         if self.log_background is not None:
@@ -131,7 +131,7 @@ class Lexicon:
             return None
         first = forms[0]
         return (
-            f"{named(forms, 3)}: fused forms, which the training text has as separate words "
+            f"{quote(forms, 3)}: fused forms, which the training text has as separate words "
             f"({first!r} as {' '.join(self.fused[first])!r}): for text as it is written train with "
             "data.fused=surface"
         )
@@ -168,7 +168,7 @@ class Lexicon:
           ValueError: a word is not in this lexicon.
         """
         if missing := [word for word in words if word not in self.ids]:
-            raise ValueError(f"{named(missing, 3)}: not in the lexicon, so leave them out")
+            raise ValueError(f"{quote(missing, 3)}: not in the lexicon, so leave them out")
         word_ids = np.array([self.ids[word] for word in words])
         changed: dict[str, Any] = {"words": tuple(words), "counts": self.counts[word_ids]}
         for name in ("unknown", "boundary"):

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from zoo.errors import UserError, check_least, named
+from zoo.errors import UserError, check_least, quote
 from zoo.priors import backoff
 from zoo.sources import files
 
@@ -117,7 +117,7 @@ class Arpa(backoff.Backoff):
                 )
             files.warn_once(
                 f"{file} has no {UNKNOWN}: words of the lexicon that it does not have "
-                f"({len(absent):,}: {named(absent, 3)}) share log10 p = {FLOOR:g}, as in KenLM"
+                f"({len(absent):,}: {quote(absent, 3)}) share log10 p = {FLOOR:g}, as in KenLM"
             )
         for name, word in zip(names, lexicon.words, strict=True):
             if listed[name] == ZERO:

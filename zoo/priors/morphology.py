@@ -6,7 +6,7 @@ import functools
 import logging
 import re
 
-from zoo.errors import UserError, check_least, named
+from zoo.errors import UserError, check_least, quote
 from zoo.priors.prior import FeaturePrior, check_splits, token_counts
 from zoo.sources.source import Corpus
 
@@ -182,7 +182,7 @@ class Morphology(FeaturePrior):
         if missing := [kind for kind in self.kinds if kind not in kinds]:
             raise UserError(
                 f"priors.Morphology is to take tags of the kind {missing[0]!r}, and the texts have "
-                f"{named(sorted(kinds), 40)}: correct kinds, or set data.columns for the kinds "
+                f"{quote(sorted(kinds), 40)}: correct kinds, or set data.columns for the kinds "
                 "XPOS and Lemma."
             )
         chosen = set(self.kinds or kinds) - set(self.without)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from zoo.base.trust import permissions, user_modules
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files, table_rows
 
@@ -32,7 +32,7 @@ class _OfFile(FeaturePrior):
         known = len(table.keys() & set(keys))
         logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
         if not known:
-            such = f", such as {named([*table], 3)}," if table else ""
+            such = f", such as {quote([*table], 3)}," if table else ""
             raise UserError(
                 f"none of the {len(table)} words of {path}{such} is in the lexicon: give "
                 f"{self.remedy}, or set lower_case=True of priors.{type(self).__name__} if the "
@@ -127,13 +127,13 @@ class WordTable(_OfFile):
         """Returns (the number of the words' column, the numbers of the columns of features)."""
         if not all(columns) or len(set(columns)) < len(columns):
             raise UserError(
-                f"{where}: the columns are {named([*columns])}: give each a name of its own, in "
+                f"{where}: the columns are {quote([*columns])}: give each a name of its own, in "
                 "the first line or as columns= of priors.WordTable."
             )
         asked = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
         if missing := [name for name in asked if name not in columns]:
             raise UserError(
-                f"{where}: the columns {named([*columns])} do not include {missing[0]!r}, which "
+                f"{where}: the columns {quote([*columns])} do not include {missing[0]!r}, which "
                 "priors.WordTable asks for: correct the first line or priors.WordTable."
             )
         word_column = columns.index(self.word) if self.word else 0

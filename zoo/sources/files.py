@@ -21,7 +21,7 @@ from typing import Any
 
 from zoo.base import regular_files
 from zoo.base.trust import permissions, user_modules
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, quote, shortened
 from zoo.sources import fetch, table_rows
 
 logger = logging.getLogger(__name__)
@@ -379,12 +379,12 @@ def text_files(path: str) -> list[pathlib.Path]:
     members = sorted(p for p in given.rglob("*") if p.is_file())
     chosen = [member for member in members if _is_text(member.relative_to(given))]
     if not chosen:
-        beside = f" but {named([p.name for p in members], 3)}" if members else ""
+        beside = f" but {quote([p.name for p in members], 3)}" if members else ""
         raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
     kinds = sorted({kind(member) for member in chosen})
     if len(kinds) > 1 and not {*kinds} <= {".txt", *table_rows.READERS}:
         raise UserError(
-            f"{path} has files of several kinds ({named(kinds)}): choose some of them with a "
+            f"{path} has files of several kinds ({quote(kinds)}): choose some of them with a "
             f"pattern, such as '{path}/*{kinds[-1]}'."
         )
     return _told(path, chosen)
@@ -408,7 +408,7 @@ def _is_text(member):
 
 def _told(path, chosen):
     check_path(path, chosen)
-    logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
+    logger.info("%s: %d files: %s", path, len(chosen), quote([str(p) for p in chosen], 3))
     return chosen
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from zoo.base import lazy, strict_json
 from zoo.base.trust import permissions
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, quote, shortened
 from zoo.sources import files
 
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
@@ -321,7 +321,7 @@ def _text(row, column, path, number, setting) -> str | list[str] | None:
                     "content."
                 )
             count = "two" if setting == "data.columns" else "one"
-            remedy = f"set {setting} to {count} of {named([*row])}" if row else "nor any other"
+            remedy = f"set {setting} to {count} of {quote([*row])}" if row else "nor any other"
             raise UserError(f"{place} has no column {column!r}: {remedy}.")
         value = value[name]
     if value is None:

@@ -57,7 +57,7 @@ def translator(folders):
 def sources(translator):
     """Some of the training split, all of whose words are known."""
     run = translator.runs[0]
-    every = run.experiment.source_of(run.read("train")).sentences
+    every = run.experiment.source_corpus(run.read("train")).sentences
     return sorted(every, key=len)[::10][:5]
 
 
@@ -109,7 +109,7 @@ def test_scores_are_those_that_are_judged(translator):
     """Hypotheses that ended, forced through the exact probabilities."""
     run = translator.runs[0]
     corpus = run.read("test")
-    sources = run.experiment.source_of(corpus).sentences
+    sources = run.experiment.source_corpus(corpus).sentences
     found = translator.translate(sources, BeamSearch(4, 4, longest=30))
     pairs = [
         (source, one)
@@ -344,7 +344,7 @@ def test_a_language_model_adds_its_log_probabilities(call, folders, sources, tmp
 
     fused = every("--language-model", folders["language"], "--language-weight", 0.7)
     alone = every("--language-model", folders["language"], "--language-weight", 0)
-    step = steps.of_language_model(language.experiment.model, language.params, language.tables)
+    step = steps.from_language_model(language.experiment.model, language.params, language.tables)
     first = jnp.array([language.lexicon.boundary_id])
     log_probs, _ = step(first, language.experiment.model.initial_carry(1))
     of_language = dict(zip(language.lexicon.words, np.asarray(log_probs[0]), strict=True))
@@ -515,7 +515,7 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
     assert by_file == table  # named by its run, not by its path
     loaded = Run.load(run)
     corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
-    lengths = [len(words) for words in loaded.experiment.source_of(corpus).sentences]
+    lengths = [len(words) for words in loaded.experiment.source_corpus(corpus).sentences]
     _, hypotheses = translation_quality.read(result)
     rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
     assert sum(int(row[1]) for row in rows) == len(corpus.sentences)

@@ -229,7 +229,7 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     )
     # Every word is the most probable one after those before, all at once and one by one.
     model, words = run.experiment.model, answers[3][0]
-    source = run.experiment.source_of(corpus).sentences[3]
+    source = run.experiment.source_corpus(corpus).sentences[3]
     read = np.array([[run.others[0].ids[word] for word in source[::-1]]])
     ids = np.array([[run.lexicon.ids[word] for word in ["</s>", *words]]])
     encoded = model.encode(run.params, run.tables, read, np.array([len(source)]))

@@ -486,7 +486,7 @@ def test_a_run_that_refuses_words_says_so(tmp_path):
 @pytest.mark.slow
 def test_translators_translate(tmp_path):
     run = zoo.load_translator(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
-    source = run.experiment.source_of(run.read("train")).sentences[0]
+    source = run.experiment.source_corpus(run.read("train")).sentences[0]
     one, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
     assert isinstance(one, str) and empty == ""
     assert re.fullmatch(r"LoadedTranslator\('.*/t': Softmax, .* words, .* step \d+\)", repr(run))
@@ -546,7 +546,7 @@ def test_the_search_sums_over_alignments():
         boundary, words = "</s>", ("</s>",)
 
         def initial_states(self):
-            return States.of_carry(jnp.zeros((1, 1)))
+            return States.from_carry(jnp.zeros((1, 1)))
 
         def step(self, words, states):
             return np.zeros((len(states), 1)), states

@@ -45,7 +45,7 @@ def translator_of(model, unknowns=None):
         experiment=SimpleNamespace(
             model=model,
             data=SimpleNamespace(unknowns=unknowns),
-            reading_of_sources=Vocabulary(boundary="none"),
+            source_side_vocabulary=Vocabulary(boundary="none"),
         ),
         lexicon=SimpleNamespace(words=TARGETS, unknown="<unk>"),
         others=[Lexicon(SOURCES, np.ones(len(SOURCES), np.int64), unknown="<unk>")],

@@ -294,7 +294,7 @@ def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path)
     ]
     np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
     batch = pairs.batch(np.arange(3), (pairs.source_lengths[:3].max(), 9))
-    step, carry = steps.of_sequence_to_sequence(
+    step, carry = steps.from_sequence_to_sequence(
         model, run.params, run.tables, batch.source, batch.lengths
     )
     words = np.full(3, run.lexicon.boundary_id)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from zoo.alignment.model1 import METHODS
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Option
 
@@ -171,7 +171,7 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
             yield found
     if missing:
         told = sentence_scores.share(words, missing.total(), "the text")
-        options.print_notes([f"{told}: {named([*missing])}"])
+        options.print_notes([f"{told}: {quote([*missing])}"])
     if cut:
         options.print_notes(
             [
@@ -217,7 +217,7 @@ def _judge(restoring, search, arguments):
     translator, split = restoring.translator, arguments.split
     run = translator.runs[0]
     corpus = translator.pairs(split)
-    sources = run.experiment.source_of(corpus).sentences
+    sources = run.experiment.source_corpus(corpus).sentences
     hypotheses = [
         " ".join(of_sentence[0].words if of_sentence else [])
         for some in _translations(restoring, search, iter(sources), arguments)
@@ -248,7 +248,7 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
 
     if split:
         run = translator.runs[0]
-        yield from run.experiment.source_of(translator.pairs(split)).sentences
+        yield from run.experiment.source_corpus(translator.pairs(split)).sentences
     elif file and file != "-":
         yield from map(translator.read, files.lines(files.read(file)[1]))
     else:
@@ -409,7 +409,7 @@ def _pairs_of(arguments):
 
     experiment = Workdir(arguments.run).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), "train")
-    sides = experiment.source_of(corpus), corpus
+    sides = experiment.source_corpus(corpus), corpus
     return [(side.lower_cased() if arguments.lower_case else side).sentences for side in sides]
 
 

@@ -204,7 +204,7 @@ def translations(run: Run, split: str) -> list[Attended]:
     translator = Translator((run,))
     restoring = _restoring(translator)
     corpus = translator.pairs(split)
-    sources = run.experiment.source_of(corpus).sentences[:PAIRS]
+    sources = run.experiment.source_corpus(corpus).sentences[:PAIRS]
     found = []
     every = restoring.translate(sources, BeamSearch(BEAM), PAIRS)
     for best, reference in zip(every, corpus.sentences, strict=False):

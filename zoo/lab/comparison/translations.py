@@ -106,7 +106,7 @@ def by_length(given: Sequence[str], split: str, picture: str | None = None):
     names = [*of_runs]
     read, experiment, corpus = _read(of_runs, split)
     translation_quality.check_results(names, read, corpus.sentences)
-    lengths = [len(words) for words in experiment.source_of(corpus).sentences]
+    lengths = [len(words) for words in experiment.source_corpus(corpus).sentences]
     rows = translation_quality.by_length(read, corpus.sentences, lengths, _LENGTHS)
     signature = read[0][0]["figures"]["BLEU"]["signature"]
     output_files.show(translation_quality.length_table(names, rows), signature)

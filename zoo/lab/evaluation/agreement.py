@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation import minimal_pairs, passport, significance
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.run import Run
@@ -89,7 +89,7 @@ def _judged(run, name, bank, split, forms, note=""):
     if not scores.pairs:
         raise UserError(
             f"none of the {len(pairs):,} agreement pairs of {name} has its words in the lexicon, "
-            f"such as {named([word for word, _ in scores.commonest_missing])}: give a treebank of "
+            f"such as {quote([word for word, _ in scores.commonest_missing])}: give a treebank of "
             "the run's language, or a run with more words."
         )
     record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)

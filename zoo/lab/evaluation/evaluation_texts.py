@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.sources import conllu, files, moses, table_rows
 from zoo.sources.source import Corpus, Source, ranged
 from zoo.sources.text import RawText, Text
@@ -307,7 +307,7 @@ def _from_table(text, path, name, reading, column):
         return dataclasses.replace(table_text, items=True)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
-        f"sentence_B of two conditions, but {named(columns)}: rename some, with tabs, commas "
+        f"sentence_B of two conditions, but {quote(columns)}: rename some, with tabs, commas "
         "or semicolons between all, or call the file .txt if it is plain text."
     )
 

@@ -55,7 +55,7 @@ def answer(
     for row, (start, prefix) in enumerate(zip(text.starts, corpus.prefixes, strict=True)):
         prompts[row, width - prefix :] = text.words[start : start + prefix]
         real[row, width - prefix - 1 :] = True
-    step = steps.of_language_model(model, run.params, run.tables)
+    step = steps.from_language_model(model, run.params, run.tables)
     answers = []
     for first in range(0, len(prompts), ROWS):
         rows = np.minimum(np.arange(first, first + ROWS), len(prompts) - 1)
@@ -82,7 +82,7 @@ def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
     """Returns (words, whether they ended) of each greedy translation, of `length` words at most."""
     translator = Translator((run,))
     translations = translator.translate(
-        run.experiment.source_of(corpus).sentences,
+        run.experiment.source_corpus(corpus).sentences,
         BeamSearch(beam=1, longest=length + 1),
         ROWS,
         ratio=length + 1,

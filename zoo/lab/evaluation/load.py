@@ -18,7 +18,7 @@ from zoo.decoding import BeamSearch, Sampling, open_vocabulary, steps
 from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.steps import States
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation import (
     agreement,
     evaluation_texts,
@@ -179,7 +179,7 @@ class LoadedModel(Loaded):
 
     def initial_states(self, batch: int = 1) -> States:
         """Returns the states before any word: step with `boundary` first."""
-        return States.of_carry(self._model.initial_carry(batch))
+        return States.from_carry(self._model.initial_carry(batch))
 
     def step(self, words: Words, states: States) -> tuple[np.ndarray, States]:
         """Reads a word in each row and predicts the next."""
@@ -229,7 +229,7 @@ class LoadedModel(Loaded):
             return word_id
         if lexicon.unknown is None or vocabulary.unknown == "refused":
             raise UserError(
-                f"the word {named([word])} is not in the lexicon of {self.path}: leave it out, "
+                f"the word {quote([word])} is not in the lexicon of {self.path}: leave it out, "
                 "or give add_words=FILE to zoo.load."
             )
         return lexicon.ids[lexicon.unknown]
@@ -247,7 +247,7 @@ class LoadedModel(Loaded):
                 f"a {type(head).__name__} spells words and has no list of them all: "
                 "zoo.load(DIR, renormalise=True) gives probabilities over the lexicon."
             )
-        return steps.of_language_model(self._model, self.params, self.tables)
+        return steps.from_language_model(self._model, self.params, self.tables)
 
     def words_in(self, sentence: Sentence) -> list[str]:
         """Splits a sentence into words, as the run reads them."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from zoo.base import strict_json
 from zoo.data.vocabulary import Vocabulary
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lab.evaluation.evaluation_texts import Reading, known_names
 from zoo.lab.evaluation.passport import Judgement
@@ -162,7 +162,7 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
         names = {name.lower().partition("_")[0] for name in header}
         if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
             raise UserError(
-                f"{file}, line {lines[0][0]}: a table with the columns {named(header)}: write one "
+                f"{file}, line {lines[0][0]}: a table with the columns {quote(header)}: write one "
                 "row per pair, in columns good and bad."
             )
     cells = table_rows.header(first)
@@ -368,6 +368,6 @@ def _check(path, scores):
     if not scores.pairs:
         raise UserError(
             f"no pair of {path} can be scored, for want of words in the lexicon such as "
-            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
+            f"{quote([word for word, _ in scores.commonest_missing])}: give sentences of the words "
             "that the run was trained with, or --add-words FILE with these."
         )

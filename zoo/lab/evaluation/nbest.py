@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from zoo.base import strict_json
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, quote, shortened
 from zoo.sources import files
 
 # ---- hypotheses of recognisers and translators, and n-best lists, whatever their file format
@@ -304,7 +304,7 @@ def _check_lists(lists, path, sparse) -> Iterator[NBestList]:
                 wrong = f"has {has} score, and the first of the file {status}: give one to all, or "
                 wrong += "to none"
             elif not sparse and hypothesis.features.keys() != names:
-                differ = named(sorted(hypothesis.features.keys() ^ names))
+                differ = quote(sorted(hypothesis.features.keys() ^ names))
                 wrong = f"and the first of the file differ in the features {differ}: give all the "
                 wrong += "same, or add --sparse"
             if wrong:
@@ -326,7 +326,7 @@ LISTS = ("hypotheses", "nbest", "beams", "input", "output")
 TEXTS = ("hyp", "hypothesis", "rec_text", "pred_text", "text")
 REFERENCES = ("reference", "ref", "output")
 _REMEDY = (
-    f"use the names {named([*TEXTS])} for a text and {named([*LISTS])} for a list of hypotheses, "
+    f"use the names {quote([*TEXTS])} for a text and {quote([*LISTS])} for a list of hypotheses, "
     "and leave out other lists and objects."
 )
 # Names of ESPnet and NeMo, beside which "text" is the transcript.
@@ -417,14 +417,14 @@ def _items(value, place, id):
             raise UserError(f"{place}: {name!r} is {content}: write a list of hypotheses.")
     names = [name for name in LISTS if name in lists]
     if len(names) > 1:
-        raise UserError(f"{place}: both {named(names)} may be the hypotheses: leave one out.")
+        raise UserError(f"{place}: both {quote(names)} may be the hypotheses: leave one out.")
     if not names:
         return [value]
     items = lists.pop(names[0])
     if not items:
         raise UserError(f"{place}: the list {id!r} has no hypotheses: leave it out.")
     if uneven := [name for name, column in lists.items() if len(column) != len(items)]:
-        raise UserError(f"{place}: {named(uneven)} must have {len(items)} values, as {names[0]!r}.")
+        raise UserError(f"{place}: {quote(uneven)} must have {len(items)} values, as {names[0]!r}.")
     objects = []
     for index, item in enumerate(items):
         match item:
@@ -443,9 +443,9 @@ def _items(value, place, id):
 def _hypothesis(value, number, place):
     names = [name for name in TEXTS if name in value]
     if not names:
-        raise UserError(f"{place}: a hypothesis has no text, only {named([*value])}: {_REMEDY}")
+        raise UserError(f"{place}: a hypothesis has no text, only {quote([*value])}: {_REMEDY}")
     if len(names) > 1 and names[1] != "text":
-        raise UserError(f"{place}: a hypothesis has the texts {named(names)}: keep one.")
+        raise UserError(f"{place}: a hypothesis has the texts {quote(names)}: keep one.")
     if not isinstance(value[names[0]], str):
         content = shortened(json.dumps(value[names[0]]), 80)
         raise UserError(f"{place}: {names[0]!r} is {content}: write the hypothesis as a string.")
@@ -454,7 +454,7 @@ def _hypothesis(value, number, place):
         if names == ["text"] and _may_be_words(name, item):
             raise UserError(
                 f"{place}: 'text' or {shortened(name, 80)!r} may be the hypothesis: name it "
-                f"{named([*TEXTS[:-1]])}, or leave out {shortened(name, 80)!r}."
+                f"{quote([*TEXTS[:-1]])}, or leave out {shortened(name, 80)!r}."
             )
         # Hypotheses or features may be within it.
         if isinstance(item, dict | list) and not all(map(strict_json.is_number, item)):

@@ -70,8 +70,8 @@ def of_source(run: Run, corpus: Corpus) -> dict:
     """Returns, for translations, {"source": as "data", with the number of unknown words}."""
     if corpus.source_text is None or len(run.others) != 1:
         return {}
-    source = run.experiment.source_of(corpus)
-    missing = run.experiment.reading_of_sources.missing(source.sentences, run.others[0])
+    source = run.experiment.source_corpus(corpus)
+    missing = run.experiment.source_side_vocabulary.missing(source.sentences, run.others[0])
     record = data_of(source.name, source.sentences)
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 

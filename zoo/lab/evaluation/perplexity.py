@@ -298,8 +298,8 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
             "a decoder starts from the boundary word and ends with it, and this vocabulary has "
             "none: set vocabulary.boundary to counted or uncounted."
         )
-    reading = experiment.reading_of_sources
-    sources = reading.encode(experiment.source_of(corpus), source)
+    reading = experiment.source_side_vocabulary
+    sources = reading.encode(experiment.source_corpus(corpus), source)
     targets = experiment.vocabulary.encode(corpus, lexicon)
     marks = experiment.vocabulary.boundary_marks
     return PairedText(sources, targets, boundary, marks, model.order)

@@ -7,7 +7,7 @@ A line has an id, a tab or a blank, and words; or words (id), as in trn; or, for
 import re
 from collections.abc import Sequence
 
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, quote, shortened
 from zoo.lab.evaluation.nbest import SEPARATOR, bare_words, detect_format, parse_lists, read_lines
 from zoo.sources import files
 
@@ -141,7 +141,7 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     if missing:
         raise UserError(
             f"{path} has no reference for {len(missing):,} of {len(ids):,} lists, "
-            f"{named(missing)}: give lists and references of the same sentences."
+            f"{quote(missing)}: give lists and references of the same sentences."
         )
     if not any(references.values()):
         raise UserError(f"{path} has no words, so errors have no rate: give references with words.")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data.encoded_text import EncodedText
-from zoo.errors import named
+from zoo.errors import quote
 from zoo.lab.evaluation.evaluation_texts import GivenText
 from zoo.lab.evaluation.perplexity import Scores, bits
 from zoo.lab.runs import text_tables
@@ -57,7 +57,7 @@ def critical_note(run, given: GivenText) -> str | None:
         return None
     return (
         f"critical regions with unknown words: {unknown:,} of {len(regions):,} "
-        f"({named([*missing], 3)}): leave them out (known is FALSE), or give --add-words FILE"
+        f"({quote([*missing], 3)}): leave them out (known is FALSE), or give --add-words FILE"
     )
 
 

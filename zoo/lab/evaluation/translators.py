@@ -12,8 +12,8 @@ from zoo.alignment import UnknownWords, in_sentence_order, most_attended, restor
 from zoo.data import Corpus
 from zoo.data.batches import source_batch
 from zoo.decoding import BeamSearch, Sampling, average, fuse, steps
-from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, size_of, translate
-from zoo.errors import UserError, named
+from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, padded_length, translate
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import checksums
@@ -75,7 +75,7 @@ class Translator:
         """Splits a source into words, in the case in which the runs read it."""
         experiment = self.runs[0].experiment
         words = moses.words(files.bare(line), experiment.data.form.source_language)
-        lower_case = experiment.reading_of_sources.lower_case
+        lower_case = experiment.source_side_vocabulary.lower_case
         return [word.lower() for word in words] if lower_case else words
 
     def written(self, words: list[str]) -> str:
@@ -90,7 +90,7 @@ class Translator:
     def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
         """Counts the source words outside the lexicon, {word: count}, most frequent first."""
         run = self.runs[0]
-        return run.experiment.reading_of_sources.missing(sentences, run.others[0])
+        return run.experiment.source_side_vocabulary.missing(sentences, run.others[0])
 
     def translate(
         self,
@@ -148,7 +148,7 @@ class Translator:
         if not sentences:
             return []
         run = self.runs[0]
-        text = run.experiment.reading_of_sources.encode(Corpus(name, sentences), run.others[0])
+        text = run.experiment.source_side_vocabulary.encode(Corpus(name, sentences), run.others[0])
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
@@ -161,7 +161,7 @@ class Translator:
             started = [member(sources, lengths) for member in members]
             step, carry = started[0]
             if len(started) > 1:
-                step = average([step for step, _ in started], of=self.of)
+                step = average([step for step, _ in started], quantity=self.of)
                 carry = tuple(carry for _, carry in started)
             if language is not None:
                 language_step, language_carry = language(len(sources))
@@ -181,7 +181,7 @@ def _member(run):
             sources = sources.copy()
             for row, length in zip(sources, lengths, strict=True):
                 row[len(row) - length :] = row[len(row) - length :][::-1].copy()
-        return steps.of_sequence_to_sequence(
+        return steps.from_sequence_to_sequence(
             model, run.params, run.tables, sources, lengths, prepared
         )
 
@@ -190,7 +190,7 @@ def _member(run):
 
 def _language_member(run):
     model = run.experiment.language_model
-    step = steps.of_language_model(model, run.params, run.tables)
+    step = steps.from_language_model(model, run.params, run.tables)
     return lambda rows: (step, model.initial_carry(rows))
 
 
@@ -202,7 +202,7 @@ def check(translator: Translator, option: str):
     if not attentive(translator):
         paths = [str(run.path) for run in translator.runs]
         raise UserError(
-            f"{option} needs attention, which {named(paths)} does not have: train with "
+            f"{option} needs attention, which {quote(paths)} does not have: train with "
             "--set model.attention=Luong, for example, or leave it out."
         )
 
@@ -223,17 +223,17 @@ def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[s
 
 def _mean(translator, runs, method, hypothesis, source):
     """Averages the matrices of a method of the runs' models, in the order of the sentences."""
-    size = size_of(len(hypothesis.words))
+    size = padded_length(len(hypothesis.words))
     words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
     words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
     targets[0, : len(hypothesis.words)] = hypothesis.words
     of_runs, decoded = [], (words, targets) if method == "gradients" else (words,)
     for run in runs:
-        model, reading, lexicon = _model(run), run.experiment.reading_of_sources, run.others[0]
+        model, reading, lexicon = _model(run), run.experiment.source_side_vocabulary, run.others[0]
         ids = reading.encode(Corpus("the source", [[*source]]), lexicon).words
         tokens = [lexicon.words[word] for word in ids]
         batch = source_batch(
-            [ids[::-1] if model.order == "source_reversed" else ids], size_of(len(ids))
+            [ids[::-1] if model.order == "source_reversed" else ids], padded_length(len(ids))
         )
         matrix = _compiled(model, method)(run.params, run.tables, *batch, *decoded)[0]
         matrix = in_sentence_order(np.asarray(matrix), len(ids), len(hypothesis.words), model.order)

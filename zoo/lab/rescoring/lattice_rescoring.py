@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation import nbest, sentence_scores
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
@@ -167,7 +167,7 @@ def unknown_notes(words: Collection[str], run: Run, name: str) -> list[str | Non
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
     place = f"the lattices, each counted once, by {name},"
     note = sentence_scores.share(len(words), len(unknown), place)
-    return [note and f"{note}: {named(unknown)}", *run.notes(text)]
+    return [note and f"{note}: {quote(unknown)}", *run.notes(text)]
 
 
 # ---- states of language models shared by many hypotheses, in one array a model on the device

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from zoo.base import strict_json
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation import nbest
 from zoo.lab.evaluation.nbest import Hypothesis, NBestList
 from zoo.lab.rescoring import run_interpolation
@@ -66,8 +66,8 @@ class Weights:
         given = {*names}
         absent = [name for name in self.weights if name not in given]
         if unweighted or absent:
-            what = [f"without a weight are {named(unweighted)}"] if unweighted else []
-            what += [f"without a feature are {named(absent)}"] if absent else []
+            what = [f"without a weight are {quote(unweighted)}"] if unweighted else []
+            what += [f"without a feature are {quote(absent)}"] if absent else []
             raise UserError(
                 f"{where}: the features do not match the weights; {' and '.join(what)}: {_GIVE}"
             )
@@ -75,7 +75,7 @@ class Weights:
     def check_added(self, names: tuple[str, ...], where: str):
         """Raises UserError unless the features that are added to lists are those of the tuning."""
         if self.added is not None and {*names} != {*self.added}:
-            tuned, here = (named([*some]) if some else "none" for some in (self.added, names))
+            tuned, here = (quote([*some]) if some else "none" for some in (self.added, names))
             raise UserError(
                 f"{where}: tune added the features {tuned}, and here {here} are added: {_GIVE}"
             )

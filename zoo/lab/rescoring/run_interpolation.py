@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from zoo.base import strict_json
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, quote, shortened
 from zoo.lab.evaluation import sentence_scores
 from zoo.sources import files
 
@@ -113,15 +113,15 @@ class Interpolation:
         """Raises UserError unless exactly the runs of some names have weights."""
         if {*self.weights} != {*names}:
             raise UserError(
-                f"{path} has weights of {named([*self.weights])}, and the runs are "
-                f"{named([*names])}: give exactly the runs that have weights."
+                f"{path} has weights of {quote([*self.weights])}, and the runs are "
+                f"{quote([*names])}: give exactly the runs that have weights."
             )
 
     def check(self, runs: dict[str, Any]):
         """Raises UserError unless every name has a run, and the runs have the same words."""
         missing = [name for name in self.weights if name not in runs]
         if missing:
-            raise UserError(f"no --run is called {named(missing)}, which has a weight: give it.")
+            raise UserError(f"no --run is called {quote(missing)}, which has a weight: give it.")
         check_same_words({name: runs[name] for name in self.weights})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.errors import UserError, named
+from zoo.errors import UserError, quote
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.evaluation.references import read_references
@@ -196,7 +196,7 @@ def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -
                 f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
             )
     if constant := [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
-        notes.append(f"note: features constant within lists change no choice: {named(constant)}")
+        notes.append(f"note: features constant within lists change no choice: {quote(constant)}")
     if len(lists.ids) == 1:
         notes.append("note: one list has no interval: give several lists")
     what = "the lists' first hypotheses are better than any choice by these features that was found"

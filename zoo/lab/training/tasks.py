@@ -462,6 +462,6 @@ def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Ta
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
     used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
-    lexicons = lexicon, experiment.build_sources(lexicon, corpora)
+    lexicons = lexicon, experiment.build_source_lexicon(lexicon, corpora)
     costs.check(experiment, lexicons, used)
     return Translation(experiment, *lexicons, corpora)
