@@ -162,11 +162,11 @@ def test_first_letters_share_out_strings():
     assert names.log_prob("bB") == others.log_prob("Ba") == -math.inf
     assert names.log_prob("Bb") > -math.inf < others.log_prob("bB")
     kinds = [LetterStrings(("x",), first=first) for first in ("any", "capital", "other")]
-    assert kinds[1].apart(kinds[2]) and not kinds[0].apart(kinds[1])
+    assert kinds[1].is_disjoint(kinds[2]) and not kinds[0].is_disjoint(kinds[1])
     digits = [DigitStrings(("x",), shortest=a, longest=b) for a, b in ((1, 3), (4, 0), (3, 5))]
-    assert digits[0].apart(digits[1]) and digits[1].apart(digits[0])
-    assert not digits[0].apart(digits[2]) and not digits[1].apart(digits[2])
-    assert digits[0].apart(kinds[0]) and kinds[0].apart(digits[0])
+    assert digits[0].is_disjoint(digits[1]) and digits[1].is_disjoint(digits[0])
+    assert not digits[0].is_disjoint(digits[2]) and not digits[1].is_disjoint(digits[2])
+    assert digits[0].is_disjoint(kinds[0]) and kinds[0].is_disjoint(digits[0])
     with pytest.raises(UserError, match="capital, other or any"):
         LetterStrings(("x",), first="upper")
 

@@ -87,7 +87,7 @@ class Vocabulary:
         if self.subwords is not None:
             check_least(self, "vocabulary", subwords=1)
         for one, other in itertools.combinations(self.open_classes, 2):
-            if not one.apart(other):
+            if not one.is_disjoint(other):
                 raise UserError(
                     f"vocabulary.open_classes has {one.name} and {other.name}, which have strings "
                     "in common: give lengths or first letters that separate them, or one class."

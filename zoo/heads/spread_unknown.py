@@ -106,7 +106,7 @@ class SpreadUnknown(HeadAround):
     def _spelled(self, words: list[str]) -> list[float]:
         marks = {self.lexicon.unknown, self.lexicon.boundary}
         known = [word for word in self.lexicon.words if word not in marks]
-        model = strings.letter_model(known, self.letters, others=words)
+        model = strings.letter_model(known, self.letters, extra_words=words)
         return [*map(model.log_prob, words)]
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

@@ -11,11 +11,11 @@ The examples begin with
     >>> sentences = [["the", "cat", "sat"], ["the", "cat"]]
     >>> corpora, words = {"train": Corpus("a text", sentences)}, ("</s>", "the", "cat", "sat")
     >>> lexicon = Lexicon(words, np.array([2, 2, 2, 1]), boundary="</s>")
-    >>> def after(background, lexicon, read):  # b(x | the words read) of each x, in per cent
+    >>> def predict(background, lexicon, context):  # b(x | context) of each x, in per cent
     ...     tables, carry = background.tables(lexicon), background.initial_carry(1)
-    ...     contexts, _ = background.apply(tables, jnp.array([lexicon.encode(read)]), carry)
-    ...     of_words = 100 * jnp.exp(background.log_probs(tables, contexts)[0, -1])
-    ...     return dict(zip(lexicon.words, of_words.round().astype(int).tolist()))
+    ...     contexts, _ = background.apply(tables, jnp.array([lexicon.encode(context)]), carry)
+    ...     percent = 100 * jnp.exp(background.log_probs(tables, contexts)[0, -1])
+    ...     return dict(zip(lexicon.words, percent.round().astype(int).tolist()))
 """
 
 from typing import TYPE_CHECKING

@@ -57,8 +57,8 @@ class Arpa(backoff.Backoff):
       >>> lines += ["\\\\2-grams:", "-0.1\\tthe cat", "", "\\\\end\\\\", ""]
       >>> _ = pathlib.Path("two.arpa").write_text("\\n".join(lines))
       >>> background = priors.Arpa("two.arpa", order=2)
-      >>> known = with_background(lexicon, background, [])
-      >>> after(background, known, ["the"])  # 10^-0.1 the cat, else 10^-0.9
+      >>> lexicon = with_background(lexicon, background, [])
+      >>> predict(background, lexicon, ["the"])  # 10^-0.1 the cat, else 10^-0.9
       {'</s>': 13, 'the': 13, 'cat': 79, 'sat': 13}
     """
 
@@ -70,46 +70,46 @@ class Arpa(backoff.Backoff):
 
     def prepare(self, lexicon, texts):
         file = files.find(self.path)
-        listed = read(files.read_text(file), file)
-        if len(listed) == 1:
+        levels = read(files.read_text(file), file)
+        if len(levels) == 1:
             raise UserError(
                 f"{file} has unigrams only: give a file with longer n-grams, or take "
                 "vocabulary.background=Unigram."
             )
-        if len(listed) < self.order:
+        if len(levels) < self.order:
             raise UserError(
-                f"{file} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
+                f"{file} has n-grams up to {len(levels)}: set order to {len(levels)} or less."
             )
-        unigrams, *longer = listed[: self.order]
-        contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
+        unigrams, *longer = levels[: self.order]
+        contexts = _in_lexicon(levels[: self.order - 1], lexicon, predicted=False)
         grams = _in_lexicon(longer, lexicon, predicted=True)
         log_unigram = self._log_unigram(unigrams, lexicon, file)
 
-        ids, of_grams = (
-            [np.array([*level], np.int64).reshape(-1, size) for size, level in enumerate(levels, n)]
-            for n, levels in ((1, contexts), (2, grams))
+        context_ids, gram_ids = (
+            [np.array([*level], np.int64).reshape(-1, size) for size, level in enumerate(ngrams, n)]
+            for n, ngrams in ((1, contexts), (2, grams))
         )
-        known = [*ids, *(level[:, :-1] for level in of_grams)]
-        trie, of_contexts = _trie(known, self.order, len(lexicon))
+        trie_contexts = [*context_ids, *(level[:, :-1] for level in gram_ids)]
+        trie, trie_nodes = _trie(trie_contexts, self.order, len(lexicon))
         weights = np.zeros(len(trie))
-        for level, nodes in zip(contexts, of_contexts, strict=False):
+        for level, nodes in zip(contexts, trie_nodes, strict=False):
             weights[nodes] = [weight for _, weight in level.values()]
         in_nats = np.log(10)
         lists = []
-        for nodes, of_level, level in zip(of_contexts[len(ids) :], of_grams, grams, strict=True):
-            rank = np.lexsort((of_level[:, -1], nodes))
+        for nodes, ids, level in zip(trie_nodes[len(contexts) :], gram_ids, grams, strict=True):
+            rank = np.lexsort((ids[:, -1], nodes))
             values = np.array([p for p, _ in level.values()]) * in_nats
-            lists.append((nodes[rank], of_level[rank, -1], values[rank]))
-        whole = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
-        return backoff.prepare(trie, "list_log_prob", lists, **whole)
+            lists.append((nodes[rank], ids[rank, -1], values[rank]))
+        weights_by_name = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
+        return backoff.prepare(trie, "list_log_prob", lists, **weights_by_name)
 
     def _log_unigram(self, unigrams, lexicon, file):
         """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
         names = [name if (name,) in unigrams else UNKNOWN for name in names]
-        listed = {name: unigrams.get((name,), (FLOOR, 0.0))[0] for name in names}
+        log10_by_name = {name: unigrams.get((name,), (FLOOR, 0.0))[0] for name in names}
         absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == UNKNOWN]
-        if absent and listed[UNKNOWN] == FLOOR:
+        if absent and log10_by_name[UNKNOWN] == FLOOR:
             if lexicon.boundary in absent:
                 raise UserError(
                     f"{file} has neither {END}, which ends sentences of the lexicon, nor "
@@ -120,13 +120,13 @@ class Arpa(backoff.Backoff):
                 f"({len(absent):,}: {quote(absent, 3)}) share log10 p = {FLOOR:g}, as in KenLM"
             )
         for name, word in zip(names, lexicon.words, strict=True):
-            if listed[name] == ZERO:
+            if log10_by_name[name] == ZERO:
                 raise UserError(
                     f"{file} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
                     "the lexicon: take a model that can predict it, or a vocabulary without it."
                 )
         return np.array(
-            [listed[n] - (math.log10(len(absent)) if n == UNKNOWN else 0) for n in names]
+            [log10_by_name[n] - (math.log10(len(absent)) if n == UNKNOWN else 0) for n in names]
         )
 
 
@@ -151,8 +151,8 @@ def _in_lexicon(levels, lexicon, predicted):
 
 def _trie(contexts, order, vocabulary):
     """Returns the trie of arrays of contexts, and the nodes of each array."""
-    missing = (((0, 0), (order - 1 - array.shape[1], 0)) for array in contexts)
-    padded = [np.pad(*both, constant_values=-1) for both in zip(contexts, missing, strict=True)]
+    paddings = (((0, 0), (order - 1 - array.shape[1], 0)) for array in contexts)
+    padded = [np.pad(*pair, constant_values=-1) for pair in zip(contexts, paddings, strict=True)]
     trie = backoff.Trie(np.concatenate(padded).T[::-1], vocabulary)
     nodes = np.empty_like(trie.nodes)
     nodes[trie.order] = trie.nodes
@@ -161,7 +161,7 @@ def _trie(contexts, order, vocabulary):
 
 def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
     """Reads an ARPA file, values below -99 as -99, so that log-probabilities are finite."""
-    promised = {}
+    announced_counts = {}
     levels: list = []
     lines = {}
     begun = False
@@ -171,10 +171,10 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
         if not line or ended or not begun:
             begun |= line == "\\data\\"  # whatever stands before it
         elif match := _COUNT.fullmatch(line):
-            promised[int(match[1])], lines[int(match[1])] = int(match[2]), number
+            announced_counts[int(match[1])], lines[int(match[1])] = int(match[2]), number
         elif match := _SECTION.fullmatch(line):
             order = int(match[1])
-            if order != len(levels) + 1 or order not in promised:
+            if order != len(levels) + 1 or order not in announced_counts:
                 _fail(path, number, f"the {order}-grams come out of order or were not announced")
             levels.append({})
             lines[order] = number
@@ -198,12 +198,12 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
             f"{path} has no \\end\\ at its end: it is cut short, or not an ARPA file. Give the "
             "whole file."
         )
-    if not levels and not any(promised.values()):
+    if not levels and not any(announced_counts.values()):
         raise UserError(f"{path} has no n-grams: give a model with some.")
-    for order, many in promised.items():
-        there = len(levels[order - 1]) if order <= len(levels) else 0
-        if there != many:
-            _fail(path, lines[order], f"the file announces {many} {order}-grams and has {there}")
+    for order, count in announced_counts.items():
+        size = len(levels[order - 1]) if order <= len(levels) else 0
+        if size != count:
+            _fail(path, lines[order], f"the file announces {count} {order}-grams and has {size}")
     return levels
 
 
@@ -220,9 +220,9 @@ class SentenceScorer:
         rows = []
         for text in texts:
             words = [word if (word,) in self.levels[0] else UNKNOWN for word in text.split()]
-            given = (BEGIN, *words, END)
+            sentence = (BEGIN, *words, END)
             starts = range(2 - len(self.levels), len(words) + 3 - len(self.levels))
-            grams = (given[max(0, start) : start + len(self.levels)] for start in starts)
+            grams = (sentence[max(0, start) : start + len(self.levels)] for start in starts)
             log_10 = math.fsum(map(self._log10, grams))
             rows.append((math.log(10) * log_10, len(words), words.count(UNKNOWN)))
         return np.array(rows).reshape(-1, 3).T
@@ -236,22 +236,22 @@ class SentenceScorer:
         return weight + self._log10(gram[1:])
 
 
-def _fail(path, number, what):
-    raise UserError(f"{path}, line {number}: {what}.")
+def _fail(path, number, message):
+    raise UserError(f"{path}, line {number}: {message}.")
 
 
 def _entry(line, order, path, number):
     """Parses a line to (n-gram, (log10 probability, log10 back-off weight))."""
-    first, *rest = _BLANKS.split(line)
-    if len(rest) not in (order, order + 1):
+    first, *fields = _BLANKS.split(line)
+    if len(fields) not in (order, order + 1):
         _fail(path, number, f"a {order}-gram has {order} words between its two numbers")
     try:
-        weight = float(rest[order]) if len(rest) > order else 0.0
+        weight = float(fields[order]) if len(fields) > order else 0.0
         probability = float(first)
     except ValueError:
         _fail(path, number, f"{line!r} does not begin with a number, or end with one")
     if not probability <= 0 or not weight <= -ZERO:
         _fail(path, number, f"log10 of a probability is {probability}, of a weight {weight}")
     # Some programs write <UNK>; KenLM reads both as one word, too.
-    words = (UNKNOWN if word == UNKNOWN.upper() else word for word in rest[:order])
+    words = (UNKNOWN if word == UNKNOWN.upper() else word for word in fields[:order])
     return tuple(words), (max(probability, ZERO), max(weight, ZERO))

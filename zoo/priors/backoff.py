@@ -48,20 +48,20 @@ class Trie:
         # Numbers of 16 bits are sorted in linear time.
         self.order = np.lexsort((last.astype(np.uint16), (last >> 16).astype(np.uint16)))
         self.nodes = group = np.zeros(len(last), np.int64)  # of the contexts in this order
-        parents, of_levels, self.levels = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], [0, 1]
-        for before in words:
-            keys = group * (vocabulary + 1) + before[self.order] + 1
+        parents, level_words, self.levels = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], [0, 1]
+        for previous in words:
+            keys = group * (vocabulary + 1) + previous[self.order] + 1
             # Fast, as only contexts with the same suffix are out of order.
             rank = np.argsort(keys, kind="stable")
             self.order, self.nodes, keys = self.order[rank], self.nodes[rank], keys[rank]
             starts, word = np.diff(keys, prepend=-1) > 0, keys % (vocabulary + 1) - 1
-            group, new = np.cumsum(starts), starts & (word >= 0)
-            parents.append(self.nodes[new])
-            of_levels.append(word[new])
-            self.nodes = np.where(word < 0, self.nodes, self.levels[-1] - 1 + np.cumsum(new))
+            group, is_new = np.cumsum(starts), starts & (word >= 0)
+            parents.append(self.nodes[is_new])
+            level_words.append(word[is_new])
+            self.nodes = np.where(word < 0, self.nodes, self.levels[-1] - 1 + np.cumsum(is_new))
             self.levels.append(self.levels[-1] + len(parents[-1]))
         self.parent = np.concatenate(parents)
-        self.word = np.concatenate(of_levels).astype(np.int32)
+        self.word = np.concatenate(level_words).astype(np.int32)
         children = np.bincount(self.parent[1:], minlength=len(self.parent))
         self.start = 1 + np.concatenate([[0], np.cumsum(children)])
 
@@ -69,7 +69,7 @@ class Trie:
         return len(self.word)
 
 
-def prepare(trie: Trie, kind: str, lists, **whole) -> dict[str, np.ndarray]:
+def prepare(trie: Trie, kind: str, lists, **weights) -> dict[str, np.ndarray]:
     """Makes the tables of a model, as a `Backoff` keeps them.
 
     `lists` has (nodes, words, values) of the n-grams of each length, sorted by nodes and words. An
@@ -80,7 +80,7 @@ def prepare(trie: Trie, kind: str, lists, **whole) -> dict[str, np.ndarray]:
     nodes, words, values = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
     counts = np.bincount(nodes, minlength=len(trie))
     return {
-        **{name: np.asarray(array, np.float32) for name, array in whole.items()},
+        **{name: np.asarray(array, np.float32) for name, array in weights.items()},
         "node_word": trie.word,
         "node_start": trie.start.astype(np.int32),
         "levels": np.array(trie.levels, np.int32),
@@ -117,16 +117,16 @@ class Backoff(ContextualBackground):
 
     def tables(self, lexicon):
         """Returns the trie, and the lists of words and of signatures, long ones as dense rows."""
-        kept = self.kept(lexicon)
+        arrays = self.prepared_tables(lexicon)
         signature = np.arange(len(lexicon), dtype=np.int32)
         if lexicon.feature_names:
             signature, _ = lexicon.signatures
-        words = of_words(kept, len(lexicon))
-        levels = kept["levels"].astype(np.int64)
-        masses = of_signatures(words, levels, signature)
+        words = make_word_lists(arrays, len(lexicon))
+        levels = arrays["levels"].astype(np.int64)
+        masses = make_signature_lists(words, levels, signature)
         is_dense = np.diff(words.start) > len(lexicon) / DENSE
         return {
-            **{name: jnp.asarray(kept[name]) for name in ("node_word", "node_start")},
+            **{name: jnp.asarray(arrays[name]) for name in ("node_word", "node_start")},
             "log_backoff": jnp.asarray(np.log(words.backoff), jnp.float32),
             "word": _on_device(words, is_dense, levels),
             "signature": _on_device(masses, is_dense, levels),
@@ -144,16 +144,16 @@ class Backoff(ContextualBackground):
         if reset is not None:
             sequence = sequence.at[:, span:].set(jnp.cumsum(reset, axis=1))
         node, nodes = jnp.zeros((words.shape[0], time), jnp.int32), []
-        known = jnp.ones(node.shape, bool)
+        in_trie = jnp.ones(node.shape, bool)
         for back in range(span):
-            here = slice(span - back, span - back + time)
-            known &= sequence[:, here] == sequence[:, span:]
-            child, there = _find(tables["node_start"], tables["node_word"], node, words[:, here])
-            known &= there
-            node = jnp.where(known, child, 0)
+            part = slice(span - back, span - back + time)
+            in_trie &= sequence[:, part] == sequence[:, span:]
+            child, exists = _find(tables["node_start"], tables["node_word"], node, words[:, part])
+            in_trie &= exists
+            node = jnp.where(in_trie, child, 0)
             nodes.append(node)
-        same = sequence[:, time:] == sequence[:, -1:]
-        carry = jnp.where(same, words[:, time:], -1)
+        same_sequence = sequence[:, time:] == sequence[:, -1:]
+        carry = jnp.where(same_sequence, words[:, time:], -1)
         return jnp.stack(nodes, axis=-1), carry
 
     def log_prob(self, tables, contexts, words):
@@ -164,9 +164,9 @@ class Backoff(ContextualBackground):
             node = contexts[..., level]
             log_probs += tables["log_backoff"][node]
             if len(lists["item"]):
-                slot, there = _find(lists["start"], lists["item"], node, words)
+                slot, is_listed = _find(lists["start"], lists["item"], node, words)
                 value = lists["value"][jnp.minimum(slot, len(lists["value"]) - 1)]
-                log_probs = jnp.where(there, value, log_probs)
+                log_probs = jnp.where(is_listed, value, log_probs)
         return log_probs
 
     def log_probs(self, tables, contexts):
@@ -265,7 +265,7 @@ def _put_lists(values, lists, node, weight):
 # Everything is computed in float64, so that differences of masses are precise.
 
 # Replaces a probability that rounding has made 0 or less.
-LEAST = 1e-99
+FLOOR = 1e-99
 # Tables of values that are added to the backed-off ones, and of listed log-probabilities.
 _ADDED = ("backoff", "unigram", "list_value")
 _LISTED = ("log_backoff", "log_unigram", "list_log_prob")
@@ -294,83 +294,83 @@ class Lists:
     def _keys(self):
         return self.node * len(self.unigram) + self.item
 
-    def of(self, nodes, items):
+    def look_up(self, nodes, items):
         """Computes the value of each item after its node, listed or backed off to."""
         size, keys = len(self.unigram), self._keys
         weight, values = np.ones(len(nodes)), np.zeros(len(nodes))
-        left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
-        while len(left):
-            key = node * size + items[left]
+        pending, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
+        while len(pending):
+            key = node * size + items[pending]
             slot = np.searchsorted(keys, key)
-            there = np.zeros(len(key), bool)
+            is_listed = np.zeros(len(key), bool)
             inside = slot < len(keys)
-            there[inside] = keys[slot[inside]] == key[inside]
-            values[left[there]] = self.value[slot[there]]
-            at_end = ~there & (node == 0)
-            values[left[at_end]] = self.unigram[items[left[at_end]]]
-            on = ~there & ~at_end
-            weight[left[on]] *= self.backoff[node[on]]
-            left, node = left[on], self.parent[node[on]]
+            is_listed[inside] = keys[slot[inside]] == key[inside]
+            values[pending[is_listed]] = self.value[slot[is_listed]]
+            at_end = ~is_listed & (node == 0)
+            values[pending[at_end]] = self.unigram[items[pending[at_end]]]
+            backs_off = ~is_listed & ~at_end
+            weight[pending[backs_off]] *= self.backoff[node[backs_off]]
+            pending, node = pending[backs_off], self.parent[node[backs_off]]
         return weight * values
 
 
-def of_words(kept: dict[str, np.ndarray], words: int) -> Lists:
+def make_word_lists(arrays: dict[str, np.ndarray], words: int) -> Lists:
     """Makes the lists of the words of a lexicon from the tables of `prepare`, perhaps of somebody
     else's file."""
-    names = _ADDED if "list_value" in kept else _LISTED
+    names = _ADDED if "list_value" in arrays else _LISTED
     try:
-        parent = _parents(kept, *names, words)
+        parent = _parents(arrays, *names, words)
     except (IndexError, KeyError, ValueError) as error:
         raise UserError(
             f"the lexicon does not have the n-grams of its background ({error}): put back a copy "
             "of the run's lexicon.npz."
         ) from error
-    starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
-    backoff, unigram, listed = (kept[name].astype(np.float64) for name in names)
+    starts_and_words = arrays["list_start"].astype(np.int64), arrays["list_word"].astype(np.int64)
+    backoff, unigram, listed = (arrays[name].astype(np.float64) for name in names)
     if names == _ADDED:
         additions = Lists(parent, backoff, unigram, *starts_and_words, listed)
-        return of_additions(additions, kept["levels"])
+        return interpolate(additions, arrays["levels"])
     return Lists(parent, np.exp(backoff), np.exp(unigram), *starts_and_words, np.exp(listed))
 
 
-def _parents(kept, backoff, unigram, listed, words) -> np.ndarray:
+def _parents(arrays, backoff, unigram, listed, words) -> np.ndarray:
     """Returns the parent of each node; ValueError unless the tables of `prepare` fit together."""
     for name in ("node_word", "node_start", "list_start", "list_word", "levels"):
-        array_files.check(kept[name], np.integer, name)
-    nodes, items = len(kept["node_word"]), len(kept["list_word"])
+        array_files.check(arrays[name], np.integer, name)
+    nodes, items = len(arrays["node_word"]), len(arrays["list_word"])
     lengths = {backoff: nodes, unigram: words, listed: items}
     for name in lengths:
-        array_files.check(kept[name], np.floating, name)
+        array_files.check(arrays[name], np.floating, name)
     for name, length in {**lengths, "node_start": nodes + 1, "list_start": nodes + 1}.items():
-        if len(kept[name]) != length:
-            raise ValueError(f"{name} has {len(kept[name])} numbers, not {length}")
+        if len(arrays[name]) != length:
+            raise ValueError(f"{name} has {len(arrays[name])} numbers, not {length}")
     # The children of node 0 begin at node 1.
     ends = ("node_start", 1, nodes), ("list_start", 0, items), ("levels", 0, nodes)
     for name, first, end in ends:
-        array_files.check_offsets(starts := kept[name].astype(np.int64) - first, name)
+        array_files.check_offsets(starts := arrays[name].astype(np.int64) - first, name)
         if starts[-1] != end - first:
-            raise ValueError(f"{name} ends at {kept[name][-1]}, not {end}")
+            raise ValueError(f"{name} ends at {arrays[name][-1]}, not {end}")
     for name in ("node_word", "list_word"):
-        if ((kept[name] < 0) | (kept[name] >= words)).any():
+        if ((arrays[name] < 0) | (arrays[name] >= words)).any():
             raise ValueError(f"{name} has a number that no word of {words} has")
-    parent = np.repeat(np.arange(nodes), np.diff(kept["node_start"].astype(np.int64)))
+    parent = np.repeat(np.arange(nodes), np.diff(arrays["node_start"].astype(np.int64)))
     if (parent > np.arange(nodes - 1)).any():
         raise ValueError("node_start has a node before its parent")
     return np.concatenate([[0], parent])
 
 
-def of_additions(additions: Lists, levels) -> Lists:
+def interpolate(additions: Lists, levels) -> Lists:
     """Sets listed(x | c) = additional(x | c) + backoff(c) b(x | c') of an interpolated model."""
     listed = additions.value.copy()
     lists = dataclasses.replace(additions, value=listed)
     # The shorter contexts come first: their lists are complete.
     for part, node in _by_length(additions, levels):
-        shorter = lists.of(additions.parent[node], additions.item[part])
-        listed[part] = np.maximum(listed[part] + additions.backoff[node] * shorter, LEAST)
+        shorter = lists.look_up(additions.parent[node], additions.item[part])
+        listed[part] = np.maximum(listed[part] + additions.backoff[node] * shorter, FLOOR)
     return lists
 
 
-def of_signatures(words: Lists, levels, signature) -> Lists:
+def make_signature_lists(words: Lists, levels, signature) -> Lists:
     """Computes the lists of the masses of signatures: B(s | c) is listed where c lists a word of s.
 
     B(s | c) = sum of listed(x | c) + backoff(c) (B(s | c') - sum of b(x | c')) over the words x of
@@ -378,20 +378,20 @@ def of_signatures(words: Lists, levels, signature) -> Lists:
     """
     size = int(signature.max()) + 1
     members = np.bincount(signature, minlength=size)
-    entries, of_entry = np.unique(words.node * size + signature[words.item], return_inverse=True)
+    entries, entry_index = np.unique(words.node * size + signature[words.item], return_inverse=True)
     node, item = entries // size, entries % size
     start = np.searchsorted(node, np.arange(len(words.parent) + 1))
     value = np.zeros(len(entries))
-    np.add.at(value, of_entry, words.value)
-    has_others = np.bincount(of_entry, minlength=len(entries)) < members[item]
-    shorter = words.of(words.parent[words.node], words.item)
-    shorter = np.bincount(of_entry, shorter, len(entries))
+    np.add.at(value, entry_index, words.value)
+    has_unlisted = np.bincount(entry_index, minlength=len(entries)) < members[item]
+    shorter = words.look_up(words.parent[words.node], words.item)
+    shorter = np.bincount(entry_index, shorter, len(entries))
     unigram = np.bincount(signature, words.unigram, size)
     lists = Lists(words.parent, words.backoff, unigram, start, item, value)
     for part, nodes in _by_length(lists, levels):
-        others = lists.of(words.parent[nodes], item[part]) - shorter[part]
-        others = np.where(has_others[part], np.maximum(others, 0), 0)
-        value[part] += words.backoff[nodes] * others
+        unlisted_mass = lists.look_up(words.parent[nodes], item[part]) - shorter[part]
+        unlisted_mass = np.where(has_unlisted[part], np.maximum(unlisted_mass, 0), 0)
+        value[part] += words.backoff[nodes] * unlisted_mass
     return lists
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.prior import ContextualBackground, along, of_lexicon
+from zoo.priors.prior import ContextualBackground, lexicon_tables, scan_words
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1
@@ -46,8 +46,8 @@ class Evidence(ContextualBackground):
       >>> letters = Lexicon(("</s>", "|", "a", "b"), np.ones(4, int), boundary="</s>")
       >>> even = with_features(letters, [{}] * 4, np.log(np.full(4, 0.25)))
       >>> background = priors.Evidence(minimum_count=1, penalty=np.log(5))
-      >>> known = with_background(even, background, [[*"ab|ab"]])
-      >>> after(background, known, ["</s>", *"ab|a"])  # "ab" is evident, and no other word
+      >>> lexicon = with_background(even, background, [[*"ab|ab"]])
+      >>> predict(background, lexicon, ["</s>", *"ab|a"])  # "ab" is evident, and no other word
       {'</s>': 5, '|': 5, 'a': 5, 'b': 25}
     """
 
@@ -100,7 +100,7 @@ class Evidence(ContextualBackground):
     def tables(self, lexicon):
         self._check_marks(lexicon)
         separator = jnp.asarray(lexicon.ids[self.separator], jnp.int32)
-        return super().tables(lexicon) | of_lexicon(lexicon) | {"separator": separator}
+        return super().tables(lexicon) | lexicon_tables(lexicon) | {"separator": separator}
 
     def initial_carry(self, batch):
         shape = (batch, self.longest + 1)
@@ -129,23 +129,23 @@ class Evidence(ContextualBackground):
             carry = self._read(tables, carry, word, fresh)
             return carry, self._context(tables, carry)
 
-        return along(step, carry, words, reset)
+        return scan_words(step, carry, words, reset)
 
     def _read(self, tables, carry, word, fresh):
         """Computes the carry after one more character of each batch row, [B]."""
         empty, ended = self.initial_carry(word.shape[0]), word == tables["boundary"]
         fresh |= ended
         carry = jax.tree.map(
-            lambda new, old: jnp.where(fresh.reshape(-1, *[1] * (old.ndim - 1)), new, old),
+            lambda start, leaf: jnp.where(fresh.reshape(-1, *[1] * (leaf.ndim - 1)), start, leaf),
             empty,
             carry,
         )
         condition, length, inside = carry["condition"], carry["length"], carry["inside"]
         positions = jnp.arange(self.longest + 1)[None]
         # A character of the condition. The last position stays empty: every word there has an end.
-        kept = ~inside & ~ended & (word != tables["separator"]) & (length < self.longest)
-        here = kept[:, None] & (positions == length[:, None])
-        condition = jnp.where(here, word[:, None], condition)
+        appends = ~inside & ~ended & (word != tables["separator"]) & (length < self.longest)
+        is_end = appends[:, None] & (positions == length[:, None])
+        condition = jnp.where(is_end, word[:, None], condition)
         inside |= word == tables["separator"]
 
         letters = (condition >= 0) & tables["letter"][condition]
@@ -157,7 +157,7 @@ class Evidence(ContextualBackground):
         child = jnp.where(node >= 0, tables["child"][node, word], 0)
         return {
             "condition": condition,
-            "length": length + kept,
+            "length": length + appends,
             "inside": inside,
             "node": jnp.where(goes_on, jnp.where(child > 0, child, LOST), 0),
             "matched": jnp.where(goes_on[:, None], followed, letters & ~before),
@@ -186,10 +186,10 @@ class Evidence(ContextualBackground):
         node = contexts["node"][..., None]
         usual = (node >= 0) & (tables["child"][jnp.maximum(node[..., 0], 0)] > 0)
         letter = jnp.broadcast_to(tables["letter"], usual.shape)
-        may = jnp.where(letter, usual | contexts["evident"], contexts["may_end"][..., None])
-        may |= contexts["free"][..., None]
-        log_background = jnp.broadcast_to(tables["log_background"], may.shape)
-        return log_background - jnp.where(may, 0, self.penalty)
+        is_allowed = jnp.where(letter, usual | contexts["evident"], contexts["may_end"][..., None])
+        is_allowed |= contexts["free"][..., None]
+        log_background = jnp.broadcast_to(tables["log_background"], is_allowed.shape)
+        return log_background - jnp.where(is_allowed, 0, self.penalty)
 
 
 def _words(ids, letters):
@@ -200,12 +200,12 @@ def _words(ids, letters):
 
 def _trie(words, characters):
     """Returns (child int32 [nodes, V], 0 for none; final bool [nodes]) of words, tuples of ids."""
-    node_of: dict[tuple[int, ...], int] = {(): 0}
+    node_by_prefix: dict[tuple[int, ...], int] = {(): 0}
     for word in words:
         for size in range(1, len(word) + 1):
-            node_of.setdefault(word[:size], len(node_of))
-    child = np.zeros((len(node_of), characters), np.int32)
-    for prefix, node in node_of.items():
+            node_by_prefix.setdefault(word[:size], len(node_by_prefix))
+    child = np.zeros((len(node_by_prefix), characters), np.int32)
+    for prefix, node in node_by_prefix.items():
         if prefix:
-            child[node_of[prefix[:-1]], prefix[-1]] = node
-    return child, np.isin(np.arange(len(node_of)), [node_of[word] for word in words])
+            child[node_by_prefix[prefix[:-1]], prefix[-1]] = node
+    return child, np.isin(np.arange(len(node_by_prefix)), [node_by_prefix[word] for word in words])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.prior import Contextual, along
+from zoo.priors.prior import Contextual, scan_words
 
 # What an expert gives where it knows nothing.
 NOTHING = -1
@@ -38,10 +38,10 @@ class KnowledgeBase(Expert):
       >>> _ = pathlib.Path("facts.tsv").write_text(text)
       >>> lexicon = Lexicon(("the", "capital", "of", "Estonia", "is", "Tallinn"), np.ones(6, int))
       >>> expert = priors.KnowledgeBase("facts.tsv")
-      >>> known = with_background(lexicon, expert, [])
-      >>> read = jnp.array([known.encode(["the", "capital", "of", "Estonia", "is"])])
-      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
-      >>> named.tolist()  # nothing, until the fourth word: word 5 is Tallinn
+      >>> lexicon = with_background(lexicon, expert, [])
+      >>> text = jnp.array([lexicon.encode(["the", "capital", "of", "Estonia", "is"])])
+      >>> word_ids, _ = expert.apply(expert.tables(lexicon), text, expert.initial_carry(1))
+      >>> word_ids.tolist()  # nothing, until the fourth word: word 5 is Tallinn
       [[-1, -1, -1, 5, 5]]
     """
 
@@ -64,8 +64,8 @@ class KnowledgeBase(Expert):
             )
         ids: dict = lexicon.ids
         value = [
-            [ids.get(of_subject.get(name), NOTHING) for name in relations]
-            for of_subject in facts.values()
+            [ids.get(value_by_relation.get(name), NOTHING) for name in relations]
+            for value_by_relation in facts.values()
         ]
         begin = ids.get(lexicon.boundary, NOTHING)
         return {
@@ -82,19 +82,19 @@ class KnowledgeBase(Expert):
 
     def apply(self, tables, words, carry, *, reset=None):
         """Looks up (the value at each position, or -1, int32 [B, T]; carry)."""
-        named = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
+        mentions = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
         fresh = words == tables["begin"]
         forgotten = fresh if reset is None else fresh | reset
 
         def step(carry, inputs):
-            new, forget = inputs
-            carry = jnp.where(new >= 0, new, jnp.where(forget[:, None], NOTHING, carry))
+            mention, forget = inputs
+            carry = jnp.where(mention >= 0, mention, jnp.where(forget[:, None], NOTHING, carry))
             return carry, carry
 
-        last, carry = along(step, carry, named, forgotten)
+        last, carry = scan_words(step, carry, mentions, forgotten)
         subject, relation = last[..., 0], last[..., 1]
-        known = (subject >= 0) & (relation >= 0)
-        return jnp.where(known, tables["value"][subject, relation], NOTHING), carry
+        has_both = (subject >= 0) & (relation >= 0)
+        return jnp.where(has_both, tables["value"][subject, relation], NOTHING), carry
 
 
 # --------------- experts that name words of the context, because words tend to be repeated
@@ -113,10 +113,10 @@ class RecentWords(Expert):
     Example:
       >>> lexicon = Lexicon(("the", "cat", "sat"), np.ones(3, int))
       >>> expert = priors.RecentWords(words=2)
-      >>> known = with_background(lexicon, expert, [])
-      >>> read = jnp.array([known.encode(["the", "cat", "sat"])])
-      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
-      >>> named.tolist()
+      >>> lexicon = with_background(lexicon, expert, [])
+      >>> text = jnp.array([lexicon.encode(["the", "cat", "sat"])])
+      >>> word_ids, _ = expert.apply(expert.tables(lexicon), text, expert.initial_carry(1))
+      >>> word_ids.tolist()
       [[[-1, 0], [0, 1], [1, 2]]]
     """
 
@@ -136,13 +136,13 @@ class RecentWords(Expert):
     def apply(self, tables, words, carry, *, reset=None):
         """Returns (the last words at each position, int32 [B, T, words], -1 for none; carry)."""
 
-        def step(carry, of_position):
-            word, forget = of_position
+        def step(carry, inputs):
+            word, forget = inputs
             carry = jnp.where(forget[:, None], NOTHING, carry)
             carry = jnp.concatenate([carry[:, 1:], word[:, None]], axis=1)
             return carry, carry
 
-        return along(step, carry, tables["named"][words], reset)
+        return scan_words(step, carry, tables["named"][words], reset)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,10 +156,10 @@ class PrefixWords(Expert):
     Example:
       >>> lexicon = Lexicon(("</s>", "|||", "a", "b"), np.ones(4, int), boundary="</s>")
       >>> expert = priors.PrefixWords(most=3)
-      >>> known = with_background(lexicon, expert, [])
-      >>> read = jnp.array([known.encode(["a", "b", "|||", "a", "</s>"])])
-      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
-      >>> named[0, 2:].tolist()
+      >>> lexicon = with_background(lexicon, expert, [])
+      >>> text = jnp.array([lexicon.encode(["a", "b", "|||", "a", "</s>"])])
+      >>> word_ids, _ = expert.apply(expert.tables(lexicon), text, expert.initial_carry(1))
+      >>> word_ids[0, 2:].tolist()
       [[2, 3, -1], [2, 3, -1], [-1, -1, -1]]
     """
 
@@ -195,19 +195,19 @@ class PrefixWords(Expert):
         forgotten = forgotten if reset is None else forgotten | reset
         places = jnp.arange(self.most)
 
-        def step(carry, of_position):
-            word, forget = of_position
+        def step(carry, inputs):
+            word, forget = inputs
             begun = ~forget[:, None]
-            kept, count = jnp.where(begun, carry["words"], NOTHING), carry["count"] * ~forget
+            prefix, count = jnp.where(begun, carry["words"], NOTHING), carry["count"] * ~forget
             after = (carry["after"] & ~forget) | (word == tables["separator"])
-            named = tables["named"][word]
-            new = (~after & (named >= 0))[:, None] & (places[None] == count[:, None])
-            kept = jnp.where(new, named[:, None], kept)
-            count = jnp.minimum(count + new.any(axis=1), self.most)
-            carry = {"words": kept, "count": count, "after": after}
-            return carry, jnp.where(after[:, None], kept, NOTHING)
+            word_id = tables["named"][word]
+            is_next = (~after & (word_id >= 0))[:, None] & (places[None] == count[:, None])
+            prefix = jnp.where(is_next, word_id[:, None], prefix)
+            count = jnp.minimum(count + is_next.any(axis=1), self.most)
+            carry = {"words": prefix, "count": count, "after": after}
+            return carry, jnp.where(after[:, None], prefix, NOTHING)
 
-        return along(step, carry, words, forgotten)
+        return scan_words(step, carry, words, forgotten)
 
 
 def _without_marks(lexicon):

@@ -16,7 +16,7 @@ import numpy as np
 from zoo.base.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
-from zoo.priors.prior import ContextualBackground, along, of_lexicon
+from zoo.priors.prior import ContextualBackground, lexicon_tables, scan_words
 from zoo.sources import files
 
 # More words, or levels, than any form has.
@@ -45,8 +45,8 @@ class Grammar(ContextualBackground):
       >>> _ = pathlib.Path("forms.grammar").write_text('form: "the" ("cat" | "sat")')
       >>> background = priors.Grammar("forms.grammar")
       >>> even = with_features(lexicon, [{}] * 4, np.log(np.full(4, 0.25)))
-      >>> known = with_background(even, background, [["the", "cat"]])
-      >>> after(background, known, ["</s>", "the"])
+      >>> lexicon = with_background(even, background, [["the", "cat"]])
+      >>> predict(background, lexicon, ["</s>", "the"])
       {'</s>': 0, 'the': 0, 'cat': 25, 'sat': 25}
     """
 
@@ -88,8 +88,8 @@ class Grammar(ContextualBackground):
     def _check_forms(self, tables, lexicon, split, text, file):
         """Raises UserError for the first form that the automaton does not allow."""
         sentences = np.split(text.words, text.starts[1:])
-        found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
-        for number, position in enumerate(found_wrong):
+        violations = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
+        for number, position in enumerate(violations):
             if position >= 0:
                 word = lexicon.words[sentences[number][position]]
                 raise UserError(
@@ -111,17 +111,17 @@ class Grammar(ContextualBackground):
         inside = np.arange(width) < np.array([*map(len, sentences)])[:, None]
 
         @jax.jit
-        def wrong(tables, words):
+        def is_forbidden(tables, words):
             contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
             return jnp.isneginf(self.log_prob(tables, contexts, words[:, 1:]))
 
-        parts = [np.asarray(wrong(tables, part)) for part in np.split(words, rows // size)]
+        parts = [np.asarray(is_forbidden(tables, part)) for part in np.split(words, rows // size)]
         forbidden = np.concatenate(parts)[: len(sentences)] & inside
         return np.where(forbidden.any(axis=1), forbidden.argmax(axis=1), -1)
 
     def _marks(self, lexicon):
         begin = lexicon.ids[self.start] if self.start else lexicon.boundary_id
-        return of_lexicon(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
+        return lexicon_tables(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
 
     def tables(self, lexicon):
         return super().tables(lexicon) | self._marks(lexicon)
@@ -160,68 +160,68 @@ class Grammar(ContextualBackground):
             }
             return carry, carry
 
-        return along(step, carry, words, reset)
+        return scan_words(step, carry, words, reset)
 
     def _may_move(self, tables, contexts, classes=None):
         """Finds the moves that may be taken from each state of the stacks: it may read if all
         states above it are complete."""
-        stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
+        stack, size, budget = contexts["stack"], contexts["size"], contexts["left"]
         level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
-        there = level < size[..., None]
+        on_stack = level < size[..., None]
         # From the innermost state outwards: whether all inner states are complete.
-        done = jnp.where(there, tables["ends"][stack], True)
+        done = jnp.where(on_stack, tables["ends"][stack], True)
         open_ = jnp.cumprod(done[..., ::-1], axis=-1)[..., ::-1].astype(bool)
         complete = jnp.concatenate([open_[..., 1:], jnp.ones_like(open_[..., :1])], axis=-1)
-        fewest = jnp.where(there, tables["fewest"][stack], 0)
+        fewest = jnp.where(on_stack, tables["fewest"][stack], 0)
         below = jnp.cumsum(fewest, axis=-1) - fewest
         entry = (stack,) if classes is None else (stack, _beside(classes, stack))
         room, words = tables["move_room"][entry], tables["move_words"][entry]
-        more = (None,) * (room.ndim - stack.ndim)
+        move_axes = (None,) * (room.ndim - stack.ndim)
         # A state that cannot read has neither room nor time for any move.
-        may = there & complete
-        room_left = jnp.where(may, self.depth - level, -1)[(..., *more)]
-        words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
+        may_read = on_stack & complete
+        room_left = jnp.where(may_read, self.depth - level, -1)[(..., *move_axes)]
+        words_left = jnp.where(may_read, _beside(budget, stack) - below, -1)[(..., *move_axes)]
         return (room <= room_left) & (words < words_left)
 
     def _may_end(self, tables, contexts):
         """Whether the form may end, [...]."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
-        there = level < contexts["size"][..., None]
-        done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
+        on_stack = level < contexts["size"][..., None]
+        done = jnp.where(on_stack, tables["ends"][contexts["stack"]], True).all(-1)
         return (done & (contexts["size"] > 0)).any(-1)
 
     def _read(self, tables, contexts, classes):
         """Computes the stacks after a word of the classes [B]; size 0 where it is not allowed."""
         stack = contexts["stack"]
-        may = self._may_move(tables, contexts, classes)
+        allowed = self._may_move(tables, contexts, classes)
         shift = tables["moves"][stack, _beside(classes, stack)]
         batch, _, _, moves = shift.shape
-        shift, may = shift.reshape(batch, -1), may.reshape(batch, -1)
+        shift, allowed = shift.reshape(batch, -1), allowed.reshape(batch, -1)
         # More than are kept, for some may be equal.
-        count = min(2 * self.stacks, may.shape[1])
-        chosen = jnp.argsort(~may, axis=-1, stable=True)[:, :count].astype(jnp.int32)
-        taken = jnp.take_along_axis(may, chosen, axis=-1)
+        count = min(2 * self.stacks, allowed.shape[1])
+        chosen = jnp.argsort(~allowed, axis=-1, stable=True)[:, :count].astype(jnp.int32)
+        is_move = jnp.take_along_axis(allowed, chosen, axis=-1)
         shift = jnp.take_along_axis(shift, chosen, axis=-1)
         source, level = chosen // (self.depth * moves), chosen // moves % self.depth
-        old = jnp.take_along_axis(contexts["stack"], source[..., None], axis=1)
+        source_stack = jnp.take_along_axis(contexts["stack"], source[..., None], axis=1)
         offset = jnp.arange(self.depth).reshape(1, 1, -1) - level[..., None]
         pushed = tables["pushed"][shift]
         width = pushed.shape[-1]
-        new = jnp.take_along_axis(pushed, jnp.clip(offset, 0, width - 1), axis=-1)
-        size = jnp.where(taken, level + tables["height"][shift], 0)
-        stack = jnp.where(offset < 0, old, new)
+        pushed_states = jnp.take_along_axis(pushed, jnp.clip(offset, 0, width - 1), axis=-1)
+        size = jnp.where(is_move, level + tables["height"][shift], 0)
+        stack = jnp.where(offset < 0, source_stack, pushed_states)
         inside = jnp.arange(self.depth).reshape(1, 1, -1) < size[..., None]
         stack = jnp.where(inside, stack, 0)
-        same = (stack[:, :, None] == stack[:, None]).all(-1) & (size[:, :, None] == size[:, None])
+        equal = (stack[:, :, None] == stack[:, None]).all(-1) & (size[:, :, None] == size[:, None])
         earlier = jnp.tril(jnp.ones((count, count), bool), -1)[None]
-        size = jnp.where((same & earlier).any(-1), 0, size)
-        kept = jnp.argsort(size == 0, axis=-1, stable=True)[:, : self.stacks]
-        missing = self.stacks - kept.shape[1]
-        stack = jnp.take_along_axis(stack, kept[..., None], axis=1)
-        size = jnp.take_along_axis(size, kept, axis=-1)
+        size = jnp.where((equal & earlier).any(-1), 0, size)
+        survivors = jnp.argsort(size == 0, axis=-1, stable=True)[:, : self.stacks]
+        padding = self.stacks - survivors.shape[1]
+        stack = jnp.take_along_axis(stack, survivors[..., None], axis=1)
+        size = jnp.take_along_axis(size, survivors, axis=-1)
         return {
-            "stack": jnp.pad(stack, ((0, 0), (0, missing), (0, 0))),
-            "size": jnp.pad(size, ((0, 0), (0, missing))),
+            "stack": jnp.pad(stack, ((0, 0), (0, padding), (0, 0))),
+            "size": jnp.pad(size, ((0, 0), (0, padding))),
         }
 
     def log_prob(self, tables, contexts, words):
@@ -244,31 +244,31 @@ class Grammar(ContextualBackground):
 def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     """Compiles automata to arrays for the words of a lexicon."""
     marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
-    words_of = {}
+    words_by_symbol = {}
     for symbol in sorted({symbol for edges in automata.edges for symbol in edges}):
         kind, text = symbol
         if kind == "word":
             word_id = lexicon.ids.get(text)
-            words_of[symbol] = frozenset(() if word_id in (None, boundary) else (word_id,))
+            words_by_symbol[symbol] = frozenset(() if word_id in (None, boundary) else (word_id,))
         elif kind == "pattern":
             matches = grammar_rules.matcher(text)
-            words_of[symbol] = frozenset(
+            words_by_symbol[symbol] = frozenset(
                 word_id
                 for word_id, word in enumerate(lexicon.words)
                 if word not in marks and matches(word)
             )
-    symbols_of: list = [[] for _ in range(len(lexicon))]
-    for symbol, words in words_of.items():
+    symbol_lists: list = [[] for _ in range(len(lexicon))]
+    for symbol, words in words_by_symbol.items():
         for word in words:
-            symbols_of[word].append(symbol)
+            symbol_lists[word].append(symbol)
     classes: dict = {(): 0}
-    class_of = [classes.setdefault(tuple(symbols), len(classes)) for symbols in symbols_of]
-    classes_of: dict = {}
+    class_ids = [classes.setdefault(tuple(symbols), len(classes)) for symbols in symbol_lists]
+    classes_by_symbol: dict = {}
     for symbols, word_class in classes.items():
         for symbol in symbols:
-            classes_of.setdefault(symbol, []).append(word_class)
+            classes_by_symbol.setdefault(symbol, []).append(word_class)
 
-    completions = grammar_rules.completions(automata, lambda symbol: bool(words_of[symbol]))
+    completions = grammar_rules.completions(automata, lambda symbol: bool(words_by_symbol[symbol]))
     if math.isinf(completions[automata.start][0]):
         raise UserError(
             f"{path} has no form that consists of words of the lexicon only: correct the grammar, "
@@ -277,26 +277,28 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     reached = grammar_rules.skips(automata)
     shifts: dict = {}
     moves: dict = {}
-    for state, of_state in enumerate(grammar_rules.shifts(automata, path)):
-        for symbol, pushed, new in sorted(of_state):
-            entries = (*pushed, new)
+    for state, state_shifts in enumerate(grammar_rules.shifts(automata, path)):
+        for symbol, pushed, target in sorted(state_shifts):
+            entries = (*pushed, target)
             if any(math.isinf(completions[entry][0]) for entry in entries):
                 continue
             number = shifts.setdefault(entries, len(shifts) + 1)
-            for word_class in classes_of.get(symbol, ()):
+            for word_class in classes_by_symbol.get(symbol, ()):
                 moves.setdefault((state, word_class), {})[number] = None
     states, width = len(automata.edges), max(map(len, shifts), default=1)
-    most = max(map(len, moves.values()), default=1)
-    what = f"{path}, of {states:,} states, {len(classes):,} classes of words and {most:,} moves,"
-    memory.check(what, 3 * 4 * states * len(classes) * most, memory.host_memory())
+    move_count = max(map(len, moves.values()), default=1)
+    note = (
+        f"{path}, of {states:,} states, {len(classes):,} classes of words and {move_count:,} moves,"
+    )
+    memory.check(note, 3 * 4 * states * len(classes) * move_count, memory.host_memory())
     tables: dict[str, np.ndarray] = {
-        "class": np.array(class_of, np.int32),
+        "class": np.array(class_ids, np.int32),
         "first": np.array(automata.start, np.int32),
         "ends": np.array([any(automata.final[q] for q in reach) for reach in reached]),
         # A state that cannot be completed is never on a stack.
         "fewest": np.array([min(words, NEVER) for words, _ in completions], np.int32),
         "levels": np.array([min(levels, NEVER) for _, levels in completions], np.int32),
-        "moves": np.zeros((states, len(classes), most), np.int32),
+        "moves": np.zeros((states, len(classes), move_count), np.int32),
         "pushed": np.zeros((len(shifts) + 1, width), np.int32),
         "height": np.zeros(len(shifts) + 1, np.int32),
     }
@@ -310,8 +312,8 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         move_room[number] = max(
             height + completions[entry][1] for height, entry in enumerate(entries, 1)
         )
-    of_moves = tables["moves"]
-    return tables | {"move_words": move_words[of_moves], "move_room": move_room[of_moves]}
+    move_table = tables["moves"]
+    return tables | {"move_words": move_words[move_table], "move_room": move_room[move_table]}
 
 
 def _beside(array, stack):

@@ -134,10 +134,10 @@ class _Parser:
             self._fail("a ) has no ( before it: take it out, or add the (")
         return self.moves, first, last
 
-    def _fail(self, what):
+    def _fail(self, message):
         position = min(self.position, len(self.tokens) - 1)
         number = self.tokens[position][2] if self.tokens else self.line
-        raise UserError(f"{self.path}, line {number}: {what}.")
+        raise UserError(f"{self.path}, line {number}: {message}.")
 
     def _peek(self):
         return self.tokens[self.position][:2] if self.position < len(self.tokens) else (None, None)
@@ -221,7 +221,7 @@ def _determinise(parser, edges, final, rule):
 
     closure = functools.cache(functools.partial(_closure, moves))
     sets = [closure(frozenset([first]))]
-    number_of, count, places = {sets[0]: len(edges)}, 0, 0
+    number_by_states, count, places = {sets[0]: len(edges)}, 0, 0
     for states in sets:  # which grows
         nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
@@ -230,16 +230,16 @@ def _determinise(parser, edges, final, rule):
         out = {}
         for symbol, targets in nexts.items():
             target = closure(frozenset(targets))
-            if target not in number_of:
-                number_of[target] = number_of[sets[0]] + len(sets)
+            if target not in number_by_states:
+                number_by_states[target] = number_by_states[sets[0]] + len(sets)
                 sets.append(target)
-            out[symbol] = number_of[target]
+            out[symbol] = number_by_states[target]
             places += len(target)
         edges.append(out)
         final.append(last in states)
         count += 1 + len(out)
         # A rule of n symbols may have 2^n states, each of n places in it.
-        if len(number_of) + count > largest or places > PLACES * largest:
+        if len(number_by_states) + count > largest or places > PLACES * largest:
             raise UserError(
                 f"{parser.path}, line {parser.line}: the rule {rule} has more than {largest:,} "
                 "states and edges, or may stand at too many places at once: write parts that begin "
@@ -294,10 +294,10 @@ def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
                 f"{{m,n}} below 1000, not by {shortened(pattern[match.start() :], 40)}"
             )
         if kind == "count":
-            part, least, is_open = tokens[begin:], int(match["least"]), match["most"] == ","
-            most = int((match["most"] or ",")[1:] or least + is_open)
+            part, minimum, is_open = tokens[begin:], int(match["least"]), match["most"] == ","
+            maximum = int((match["most"] or ",")[1:] or minimum + is_open)
             sign = ("sign", "*" if is_open else "?", line)  # x{2,} is x x x*
-            tokens[begin:] = part * least + [*part, sign] * (most - least)
+            tokens[begin:] = part * minimum + [*part, sign] * (maximum - minimum)
         elif kind == "letter":
             begin = len(tokens)
             tokens.append((kind, text, line))
@@ -312,25 +312,25 @@ def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
 
 def skips(automata: Automata) -> list[set[int]]:
     """Finds the states that each state reaches without reading a word, itself among them."""
-    empty: set = set()  # rules that may be nothing
+    empty_rules: set = set()  # rules that may be nothing
     while True:
         reached = []
         for state in range(len(automata.edges)):
-            of_state, waiting = {state}, [state]
+            reachable, waiting = {state}, [state]
             while waiting:
                 for (kind, text), target in automata.edges[waiting.pop()].items():
-                    if kind == "rule" and text in empty and target not in of_state:
-                        of_state.add(target)
+                    if kind == "rule" and text in empty_rules and target not in reachable:
+                        reachable.add(target)
                         waiting.append(target)
-            reached.append(of_state)
-        now = {
+            reached.append(reachable)
+        next_empty_rules = {
             rule
             for rule, start in automata.starts.items()
             if any(automata.final[state] for state in reached[start])
         }
-        if now == empty:
+        if next_empty_rules == empty_rules:
             return reached
-        empty = now
+        empty_rules = next_empty_rules
 
 
 def _in_order(automata, path):
@@ -355,12 +355,12 @@ def _in_order(automata, path):
         ) from error
 
 
-def completions(automata: Automata, possible) -> list[tuple[float, float]]:
+def completions(automata: Automata, is_possible) -> list[tuple[float, float]]:
     """Computes the cost of the cheapest completion of each state."""
     values = [(0, 0) if final else (math.inf, math.inf) for final in automata.final]
-    changed = True
-    while changed:
-        changed = False
+    has_improved = True
+    while has_improved:
+        has_improved = False
         for state in reversed(range(len(values))):  # most edges lead to later states
             for (kind, text), target in automata.edges[state].items():
                 words, levels = values[target]
@@ -368,12 +368,12 @@ def completions(automata: Automata, possible) -> list[tuple[float, float]]:
                     inner = values[automata.starts[text]]
                     pushed = 0 if is_end(automata, target) else 1
                     value = (words + inner[0], max(levels, pushed + inner[1]))
-                elif possible((kind, text)):
+                elif is_possible((kind, text)):
                     value = (words + 1, levels)
                 else:
                     continue
                 if value < values[state]:
-                    values[state], changed = value, True
+                    values[state], has_improved = value, True
     return values
 
 
@@ -385,7 +385,7 @@ def is_end(automata: Automata, state: int) -> bool:
 def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
     """Finds the effects of reading one word in each state."""
     reached, count = skips(automata), 0
-    results_of: dict[int, set] = {}
+    results_by_state: dict[int, set] = {}
     firsts = [automata.starts[rule] for rule in automata.order]
     for state in dict.fromkeys([*firsts, *range(len(automata.edges))]):
         results = set()
@@ -395,8 +395,8 @@ def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], 
                 results.add(((kind, text), (), target))
                 continue
             pushed = () if is_end(automata, target) else (target,)
-            for symbol, more, new in results_of[automata.starts[text]]:
-                results.add((symbol, pushed + more, new))
+            for symbol, inner_pushed, inner_target in results_by_state[automata.starts[text]]:
+                results.add((symbol, pushed + inner_pushed, inner_target))
         count += len(results)
         # Rules that begin with two others each may begin in 2^n ways.
         if count > WAYS:
@@ -405,5 +405,5 @@ def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], 
                 f"{path}, line {automata.lines[rule]}: up to the rule {rule}, words can be read in "
                 f"more than {WAYS:,} ways: have fewer rules begin with several others."
             )
-        results_of[state] = results
-    return [results_of[state] for state in range(len(automata.edges))]
+        results_by_state[state] = results
+    return [results_by_state[state] for state in range(len(automata.edges))]

@@ -35,8 +35,8 @@ class KneserNey(backoff.Backoff):
 
     Example:
       >>> background = priors.KneserNey(order=2)
-      >>> known = with_background(lexicon, background, sentences)
-      >>> after(background, known, ["the"])
+      >>> lexicon = with_background(lexicon, background, sentences)
+      >>> predict(background, lexicon, ["the"])
       {'</s>': 16, 'the': 11, 'cat': 61, 'sat': 11}
     """
 
@@ -54,9 +54,9 @@ class KneserNey(backoff.Backoff):
         """Estimates the model and returns its back-off tables; see `backoff.prepare`."""
         boundary = lexicon.ids.get(lexicon.boundary)
         streams = [text.words.astype(np.int64) for text in texts.values()]
-        trie, counted = count(streams, boundary, self.order, len(lexicon))
+        trie, ngrams = count(streams, boundary, self.order, len(lexicon))
         weights, lists = [], []
-        for first, (nodes, words, counts) in zip(trie.levels, counted, strict=False):
+        for first, (nodes, words, counts) in zip(trie.levels, ngrams, strict=False):
             discount, node = discounts(counts)[np.minimum(counts, 3) - 1], nodes - first
             total = np.bincount(node, counts)
             weights.append(np.bincount(node, discount) / total)
@@ -89,27 +89,27 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
     trie = backoff.Trie(np.array(before, np.int32), vocabulary)
     # Twice the key of the n-gram of the longest context at each position, and 1: only these occur.
     keys = 2 * (trie.nodes * vocabulary + stream[trie.order]) + 1
-    length_of = np.minimum(reach, order - 1)[trie.order]
-    results, longer = [], np.zeros(0, np.int64)
+    lengths = np.minimum(reach, order - 1)[trie.order]
+    ngrams, longer = [], np.zeros(0, np.int64)
     for length in reversed(range(order)):
-        found = np.concatenate([longer, keys[length_of == length]])
-        found.sort(kind="stable")  # which is fast, as the nodes are sorted already
-        starts = np.flatnonzero(np.diff(found, prepend=-1))
-        counts, found = np.diff(starts, append=len(found)), found[starts]
+        keys_of_length = np.concatenate([longer, keys[lengths == length]])
+        keys_of_length.sort(kind="stable")  # which is fast, as the nodes are sorted already
+        starts = np.flatnonzero(np.diff(keys_of_length, prepend=-1))
+        counts, keys_of_length = np.diff(starts, append=len(keys_of_length)), keys_of_length[starts]
         # Where there are longer n-grams, their number comes first, and is the adjusted count.
-        chosen = np.diff(found // 2, prepend=-1) > 0
-        nodes, words = np.divmod(found[chosen] // 2, vocabulary)
-        results.append((nodes, words, counts[chosen]))
+        chosen = np.diff(keys_of_length // 2, prepend=-1) > 0
+        nodes, words = np.divmod(keys_of_length[chosen] // 2, vocabulary)
+        ngrams.append((nodes, words, counts[chosen]))
         longer = 2 * (trie.parent[nodes] * vocabulary + words)
-    return trie, results[::-1]
+    return trie, ngrams[::-1]
 
 
 def discounts(counts: np.ndarray) -> np.ndarray:
     """Estimates D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26)."""
-    of = [int((counts == number).sum()) for number in range(1, 5)]
-    if all(of):
-        ratio = of[0] / (of[0] + 2 * of[1])
-        three = [n - (n + 1) * ratio * of[n] / of[n - 1] for n in (1, 2, 3)]
+    type_counts = [int((counts == number).sum()) for number in range(1, 5)]
+    if all(type_counts):
+        ratio = type_counts[0] / (type_counts[0] + 2 * type_counts[1])
+        three = [n - (n + 1) * ratio * type_counts[n] / type_counts[n - 1] for n in (1, 2, 3)]
         if all(0 < discount <= n for n, discount in zip((1, 2, 3), three, strict=True)):
             return np.array(three)
     return np.array(USUAL_DISCOUNTS)

@@ -142,9 +142,9 @@ class Morphology(FeaturePrior):
 
     def features(self, words, corpora, entries):
         check_splits(corpora, self.splits)
-        known = self.tags_of_words(corpora, entries)
-        guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
-        return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
+        tags = self.tags_of_words(corpora, entries)
+        guess = self._make_guesser(tags, corpora) if self.guesser and tags else lambda word: (NIL,)
+        return [dict.fromkeys(tags[word] if word in tags else guess(word), 1.0) for word in words]
 
     def tags_of_words(
         self, corpora: dict[str, Corpus], entries: dict[str, tuple[str, ...]]
@@ -153,12 +153,12 @@ class Morphology(FeaturePrior):
         tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
             tags[word].update(features)
-        for word, of_word in self._seen_tags(corpora):
-            tags[word].update(of_word)
-        counted = self._counted(set().union(*tags.values()))
-        return {word: tuple(sorted(seen & counted)) for word, seen in tags.items() if seen}
+        for word, token_tags in self._token_tags(corpora):
+            tags[word].update(token_tags)
+        allowed = self._select_tags(set().union(*tags.values()))
+        return {word: tuple(sorted(tag_set & allowed)) for word, tag_set in tags.items() if tag_set}
 
-    def _seen_tags(self, corpora):
+    def _token_tags(self, corpora):
         """Yields (word, tags) of each token of the splits, or of each form of the treebanks."""
         if self.treebanks:
             from zoo.sources import conllu  # whose package comes with an extra
@@ -176,7 +176,7 @@ class Morphology(FeaturePrior):
             for sentence, sentence_tags in zip(corpus.sentences, corpus.features, strict=True):
                 yield from zip(sentence, sentence_tags, strict=True)
 
-    def _counted(self, tags):
+    def _select_tags(self, tags):
         """Returns the tags whose kinds are kept; raises UserError for a kind not among them."""
         kinds = {_kind(tag) for tag in tags}
         if missing := [kind for kind in self.kinds if kind not in kinds]:
@@ -185,25 +185,25 @@ class Morphology(FeaturePrior):
                 f"{quote(sorted(kinds), 40)}: correct kinds, or set data.columns for the kinds "
                 "XPOS and Lemma."
             )
-        chosen = set(self.kinds or kinds) - set(self.without)
-        left_out = sorted(kinds - chosen)
+        selected_kinds = set(self.kinds or kinds) - set(self.without)
+        omitted_kinds = sorted(kinds - selected_kinds)
         logger.info(
             "tags of the kinds %s are kept%s",
-            ", ".join(sorted(chosen)),
-            f", and tags of {', '.join(left_out)} are left out" if left_out else "",
+            ", ".join(sorted(selected_kinds)),
+            f", and tags of {', '.join(omitted_kinds)} are left out" if omitted_kinds else "",
         )
-        return {tag for tag in tags if _kind(tag) in chosen or tag == NIL}
+        return {tag for tag in tags if _kind(tag) in selected_kinds or tag == NIL}
 
-    def _guess(self, known, corpora: dict[str, Corpus]):
+    def _make_guesser(self, tags_by_word, corpora: dict[str, Corpus]):
         """Returns the function that guesses the tags of a word."""
         counts = token_counts(corpora, self.splits)
-        taught = {
+        training_tags = {
             word: tuple(tag for tag in tags if _kind(tag) != "Lemma")
-            for word, tags in known.items()
+            for word, tags in tags_by_word.items()
             if not _MARK.fullmatch(word)
         }
         assert self.guesser is not None  # or nothing would be guessed
-        table = self.guesser.train(taught, counts)
+        table = self.guesser.train(training_tags, counts)
         return lambda word: (NIL,) if _MARK.fullmatch(word) else table.guess(word)
 
 

@@ -85,9 +85,9 @@ class Contextual(Component):
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """Returns the arrays of `prepare`, on the device."""
-        return {name: jnp.asarray(array) for name, array in self.kept(lexicon).items()}
+        return {name: jnp.asarray(array) for name, array in self.prepared_tables(lexicon).items()}
 
-    def kept(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
+    def prepared_tables(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
         """Returns the arrays of `prepare`."""
         if not lexicon.background_tables and type(self).prepare is not Contextual.prepare:
             raise ValueError(
@@ -166,11 +166,11 @@ def check_features(prior, words, features):
             f"{name}.features gives {len(features):,} dicts for {len(words):,} words: give one for "
             "each, in their order."
         )
-    values = itertools.chain.from_iterable(of_word.values() for of_word in features)
+    values = itertools.chain.from_iterable(word_features.values() for word_features in features)
     if all(map(math.isfinite, values)):
         return
-    for word, of_word in zip(words, features, strict=True):
-        for feature, value in of_word.items():
+    for word, word_features in zip(words, features, strict=True):
+        for feature, value in word_features.items():
             if not math.isfinite(value):
                 raise UserError(
                     f"{name}.features gives {word!r} the feature {feature!r} with the value "
@@ -186,9 +186,9 @@ def check_background(prior, words, log_background):
             f"{name}.log_probs gives an array of shape {log_background.shape} for {len(words):,} "
             "words: give one log-probability for each."
         )
-    wrong = np.isnan(log_background) | np.isposinf(log_background)
-    if wrong.any() or np.isneginf(log_background).all():
-        word_id = int(np.argmax(wrong))
+    is_invalid = np.isnan(log_background) | np.isposinf(log_background)
+    if is_invalid.any() or np.isneginf(log_background).all():
+        word_id = int(np.argmax(is_invalid))
         raise UserError(
             f"{name}.log_probs gives {log_background[word_id]} for {words[word_id]!r}: give the "
             "log of a probability, and not of 0 for all words."
@@ -214,11 +214,11 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
         shares = jnp.exp(rows - largest[signature])
         return jnp.log(jax.ops.segment_sum(shares, signature, num_segments=signatures)) + largest
 
-    lost = jnp.any(jnp.isfinite(rows) & (rows < largest - MOST_BELOW))
-    return jnp.moveaxis(jax.lax.cond(lost, by_signature, by_row, rows), 0, -1)
+    underflows = jnp.any(jnp.isfinite(rows) & (rows < largest - MOST_BELOW))
+    return jnp.moveaxis(jax.lax.cond(underflows, by_signature, by_row, rows), 0, -1)
 
 
-def of_lexicon(lexicon: Lexicon) -> Tables:
+def lexicon_tables(lexicon: Lexicon) -> Tables:
     """Makes the tables of the lexicon's own background and its boundary."""
     return {
         "log_background": jnp.asarray(lexicon.background_log_probs, jnp.float32),
@@ -226,7 +226,7 @@ def of_lexicon(lexicon: Lexicon) -> Tables:
     }
 
 
-def along(step, carry, words, reset):
+def scan_words(step, carry, words, reset):
     """Runs a step (carry, (word [B], whether rows begin anew [B])) along words [B, T]."""
     fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
     carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))

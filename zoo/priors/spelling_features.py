@@ -36,21 +36,21 @@ class Affixes(FeaturePrior):
 
     def features(self, words, corpora, entries):
         """Returns the affixes of each word that at least `minimum_words` words share."""
-        of_words: list[dict[str, float]] = [{} for _ in words]
+        word_features: list[dict[str, float]] = [{} for _ in words]
         for kind, lengths in (("Prefix", self.prefixes), ("Suffix", self.suffixes)):
             for length in dict.fromkeys(lengths):
                 part = slice(length) if kind == "Prefix" else slice(-length, None)
-                self._add(of_words, kind, words, [word[part] for word in words], length)
-        return of_words
+                self._add(word_features, kind, words, [word[part] for word in words], length)
+        return word_features
 
-    def _add(self, of_words, kind, words, affixes, length):
+    def _add(self, word_features, kind, words, affixes, length):
         """Adds the affixes of one length to the features of words."""
         uses = collections.Counter(affixes)
         uses.subtract(word for word in words if len(word) <= length)
         names = {x: f"{kind}:{x}" for x, count in uses.items() if count >= self.minimum_words}
-        for of_word, word, affix in zip(of_words, words, affixes, strict=True):
+        for features, word, affix in zip(word_features, words, affixes, strict=True):
             if affix in names and len(word) > length:
-                of_word[names[affix]] = 1.0
+                features[names[affix]] = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,14 +82,14 @@ class LetterNgrams(FeaturePrior):
 
     def features(self, words, corpora, entries):
         """Returns the n-gram counts of each word, for n-grams of at least `minimum_words` words."""
-        counted = [self._of_word(word) for word in words]
-        uses = collections.Counter(name for of_word in counted for name in of_word)
+        counts_by_word = [self._count_ngrams(word) for word in words]
+        uses = collections.Counter(name for counts in counts_by_word for name in counts)
         return [
-            {name: value for name, value in of_word.items() if uses[name] >= self.minimum_words}
-            for of_word in counted
+            {name: value for name, value in counts.items() if uses[name] >= self.minimum_words}
+            for counts in counts_by_word
         ]
 
-    def _of_word(self, word):
+    def _count_ngrams(self, word):
         marked = f"^{word}$"
         counts = collections.Counter(
             f"Letters:{marked[start : start + size]}"
@@ -109,7 +109,7 @@ def _check_lengths(name, lengths):
 
 # Digits, perhaps with a sign, thousands in groups (1,000 or 1 000 or 1.000) and a fraction.
 DIGITS = re.compile(r"[+-]?(\d{1,3}([.,\u00a0\u202f ]\d{3})+|\d+)([.,]\d+)?")
-WHOLE = re.compile(r"\d+")
+WHOLE_NUMBER = re.compile(r"\d+")
 SPELLED = {
     "en": (
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
@@ -172,22 +172,22 @@ class Numbers(FeaturePrior):
 
     def features(self, words, corpora, entries):
         spelled = frozenset(SPELLED.get(self.language, "").split())
-        return [self._of_word(word, spelled) for word in words]
+        return [self._number_features(word, spelled) for word in words]
 
-    def _of_word(self, word, spelled):
+    def _number_features(self, word, spelled):
         if DIGITS.fullmatch(word):
-            return {"Number:any": 1.0, **self._of_digits(word)}
+            return {"Number:any": 1.0, **self._digit_features(word)}
         if word and all(part in spelled for part in word.lower().split("-")):
             return {"Number:any": 1.0, "Number:spelled": 1.0}
         return {}
 
-    def _of_digits(self, word):
+    def _digit_features(self, word):
         features = {"Number:digits": 1.0}
         features["Number:length"] = min(1.0, sum(character.isdigit() for character in word) / 10)
         significant = word.lstrip("0") or "0"
         # Python refuses to make a number of thousands of digits.
         longest = max(4, len(str(self.small_below)))
-        if WHOLE.fullmatch(word) and len(significant) <= longest:
+        if WHOLE_NUMBER.fullmatch(word) and len(significant) <= longest:
             number = int(significant)
             if number < self.small_below:
                 features["Number:small"] = 1 - number / self.small_below

@@ -34,7 +34,7 @@ class StringClass(Component):
         """
         raise self._unwritten("fit")
 
-    def apart(self, other: "StringClass") -> bool:
+    def is_disjoint(self, other: "StringClass") -> bool:
         """Whether the classes have no string in common; every class writes this itself."""
         raise self._unwritten("apart")
 
@@ -80,7 +80,7 @@ class DigitStrings(StringClass):
         """Returns the class itself: nothing is estimated."""
         return self
 
-    def apart(self, other):
+    def is_disjoint(self, other):
         """Whether the other class has letters, or digits of other lengths only."""
         if not isinstance(other, DigitStrings):
             return True
@@ -149,7 +149,7 @@ class LetterStrings(StringClass):
                 f"the first letter of {self.name} is {self.first!r}: give capital, other or any."
             )
 
-    def apart(self, other):
+    def is_disjoint(self, other):
         """Whether the other class has digits, or strings with the other kind of first letter."""
         return isinstance(other, DigitStrings) or {self.first, other.first} == {"capital", "other"}
 
@@ -175,17 +175,17 @@ def letter_model(
     words: Collection[str],
     order: int,
     smoothing: float = 0.1,
-    others: Iterable[str] = (),
+    extra_words: Iterable[str] = (),
     may_begin: Callable[[str], bool] = lambda letter: True,
 ) -> "LetterModel":
     """Estimates the n-gram model of the letters of words; see `LetterStrings`."""
-    letters = (_END, *sorted({*itertools.chain(*words, *others)}))
+    letters = (_END, *sorted({*itertools.chain(*words, *extra_words)}))
     counts: collections.defaultdict = collections.defaultdict(collections.Counter)
     for word in words:
-        path = (_BEGIN,) * (order - 1) + tuple(word) + (_END,)
-        for at in range(order - 1, len(path)):
+        symbols = (_BEGIN,) * (order - 1) + tuple(word) + (_END,)
+        for position in range(order - 1, len(symbols)):
             for size in range(order):
-                counts[path[at - size : at]][path[at]] += 1
+                counts[symbols[position - size : position]][symbols[position]] += 1
     begins = tuple(filter(may_begin, letters[1:]))
     return LetterModel(letters, dict(counts), smoothing * len(letters), begins, order)
 
@@ -220,20 +220,20 @@ class LetterModel:
         """Computes p(letter | the letters of a string so far)."""
         if not string:
             return self._first.get(letter, 0.0)
-        begun = (_BEGIN,) * (self.order - 1) + tuple(string)
-        return self._after(begun[len(begun) - self.order + 1 :], letter)
+        symbols = (_BEGIN,) * (self.order - 1) + tuple(string)
+        return self._after(symbols[len(symbols) - self.order + 1 :], letter)
 
     def log_prob(self, string):
         if string[:1] not in self.begins or not set(string) <= set(self.letters):
             return -math.inf
         letters = enumerate((*string, _END))
-        return sum(math.log(self._next(string[:at], letter)) for at, letter in letters)
+        return sum(math.log(self._next(string[:position], letter)) for position, letter in letters)
 
     def sample(self, generator):
         letters: list = []
         while True:
             p = [self._next(letters, letter) for letter in self.letters]
-            drawn = self.letters[generator.choice(len(p), p=p)]
-            if drawn == _END:
+            next_letter = self.letters[generator.choice(len(p), p=p)]
+            if next_letter == _END:
                 return "".join(letters)
-            letters.append(drawn)
+            letters.append(next_letter)

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 _NOTHING = ("", "_")  # cells without a feature
 
 
-class _OfFile(FeaturePrior):
+class _FilePrior(FeaturePrior):
     """The base of the priors that read the features of words from a file."""
 
     path: str
@@ -29,12 +29,12 @@ class _OfFile(FeaturePrior):
         path = files.find(self.path)
         table = self._read(path)
         keys = [self._key(word) for word in words]
-        known = len(table.keys() & set(keys))
-        logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
-        if not known:
-            such = f", such as {quote([*table], 3)}," if table else ""
+        match_count = len(table.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", match_count, len(table), path)
+        if not match_count:
+            examples = f", such as {quote([*table], 3)}," if table else ""
             raise UserError(
-                f"none of the {len(table)} words of {path}{such} is in the lexicon: give "
+                f"none of the {len(table)} words of {path}{examples} is in the lexicon: give "
                 f"{self.remedy}, or set lower_case=True of priors.{type(self).__name__} if the "
                 "words differ only in case."
             )
@@ -49,7 +49,7 @@ class _OfFile(FeaturePrior):
 
 
 @dataclasses.dataclass(frozen=True)
-class WordTable(_OfFile):
+class WordTable(_FilePrior):
     """Features of words from a file of columns separated by tabs; other words have none.
 
     The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as in a
@@ -97,63 +97,63 @@ class WordTable(_OfFile):
         lines = [*enumerate(files.read_text(path).split("\n"), 1)]
         lines = [(n, s) for n, s in lines if s.strip() and ("\t" in s or not s.startswith("#"))]
         if self.columns:
-            columns, where = self.columns, "priors.WordTable.columns"
+            columns, location = self.columns, "priors.WordTable.columns"
         else:
             if not lines:
                 raise UserError(f"{path} has no line but comments: give the names of its columns.")
             (number, header), *lines = lines
-            where = f"{path}, line {number}"
-            columns = tuple(map(str.strip, table_rows.cells(header, where)))
-        word_column, kept = self._chosen_columns(columns, where)
+            location = f"{path}, line {number}"
+            columns = tuple(map(str.strip, table_rows.cells(header, location)))
+        word_column, feature_columns = self._chosen_columns(columns, location)
         table: collections.defaultdict = collections.defaultdict(dict)
         for number, line in lines:
-            where = f"{path}, line {number}"
-            cells = [cell.strip() for cell in table_rows.cells(line, where)]
+            location = f"{path}, line {number}"
+            cells = [cell.strip() for cell in table_rows.cells(line, location)]
             if len(cells) != len(columns):
                 raise UserError(
-                    f"{where}: {len(cells)} columns where there should be {len(columns)} "
+                    f"{location}: {len(cells)} columns where there should be {len(columns)} "
                     f"({', '.join(columns)}), separated by tabs: correct the line."
                 )
             if not cells[word_column]:
                 raise UserError(
-                    f"{where}: the column {columns[word_column]!r} is empty: give a word."
+                    f"{location}: the column {columns[word_column]!r} is empty: give a word."
                 )
             features = table[self._key(cells[word_column])]
-            for column in kept:
-                self._add(features, columns[column], cells[column], where)
+            for column in feature_columns:
+                self._add(features, columns[column], cells[column], location)
         return table
 
-    def _chosen_columns(self, columns, where):
+    def _chosen_columns(self, columns, location):
         """Returns (the number of the words' column, the numbers of the columns of features)."""
         if not all(columns) or len(set(columns)) < len(columns):
             raise UserError(
-                f"{where}: the columns are {quote([*columns])}: give each a name of its own, in "
+                f"{location}: the columns are {quote([*columns])}: give each a name of its own, in "
                 "the first line or as columns= of priors.WordTable."
             )
-        asked = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
-        if missing := [name for name in asked if name not in columns]:
+        requested_columns = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
+        if missing := [name for name in requested_columns if name not in columns]:
             raise UserError(
-                f"{where}: the columns {quote([*columns])} do not include {missing[0]!r}, which "
+                f"{location}: the columns {quote([*columns])} do not include {missing[0]!r}, which "
                 "priors.WordTable asks for: correct the first line or priors.WordTable."
             )
         word_column = columns.index(self.word) if self.word else 0
         chosen = {*self.kept, *self.numbers} if self.kept else {*columns} - {columns[word_column]}
-        kept = [number for number, name in enumerate(columns) if name in chosen]
-        if not kept:
+        feature_columns = [number for number, name in enumerate(columns) if name in chosen]
+        if not feature_columns:
             raise UserError(
-                f"{where}: the words' column is the only one: add a column of features."
+                f"{location}: the words' column is the only one: add a column of features."
             )
-        return word_column, kept
+        return word_column, feature_columns
 
-    def _add(self, features, column, cell, where):
+    def _add(self, features, column, cell, location):
         """Adds the features of a cell to the features of its word."""
         if cell in _NOTHING:
             return
         if column in self.numbers:
-            value = files.parse_number(cell, where, f"the column {column!r}")
+            value = files.parse_number(cell, location, f"the column {column!r}")
             if features.setdefault(column, value) != value:
                 raise UserError(
-                    f"{where}: {column!r} is {value} here, and {features[column]} on an earlier "
+                    f"{location}: {column!r} is {value} here, and {features[column]} on an earlier "
                     "line of the same word: leave one of the lines out."
                 )
             return
@@ -161,15 +161,15 @@ class WordTable(_OfFile):
             item = item.strip()
             if item not in _NOTHING:
                 kind, equals, value = item.partition("=")
-                named_kind = equals and kind and value
-                features[f"{kind}:{value}" if named_kind else f"{column}:{item}"] = 1.0
+                has_kind = equals and kind and value
+                features[f"{kind}:{value}" if has_kind else f"{column}:{item}"] = 1.0
 
 
 # -------------------------- features of the words of a list, such as places or first names
 
 
 @dataclasses.dataclass(frozen=True)
-class WordList(_OfFile):
+class WordList(_FilePrior):
     """The feature "List:name" for the words of a file, one word a line; other words have none.
 
     A line may have a tab and a number after the word, the feature's value. Empty lines and lines
@@ -204,8 +204,8 @@ class WordList(_OfFile):
                     f"{path}, line {number}: {line.strip()!r} is not one word: write a word a "
                     "line, perhaps with a tab and a number after it."
                 )
-            where = f"{path}, line {number}"
-            amount = files.parse_number(value.strip(), where, "the value") if tab else 1.0
+            location = f"{path}, line {number}"
+            amount = files.parse_number(value.strip(), location, "the value") if tab else 1.0
             table[self._key(word)] = {name: amount}
         return table
 
@@ -241,7 +241,7 @@ class WordFunction(FeaturePrior):
     def features(self, words, corpora, entries):
         """Returns the features that the function gives each word; its exceptions are not caught."""
         function = self._load()
-        return [self._of_word(function, word) for word in words]
+        return [self._call(function, word) for word in words]
 
     def _load(self):
         workdir = permissions.stranger(self.function)
@@ -265,23 +265,23 @@ class WordFunction(FeaturePrior):
             )
         return function
 
-    def _of_word(self, function, word):
+    def _call(self, function, word):
         try:
-            given = function(word)
-            if isinstance(given, str):  # whose letters would be taken for names
-                given = [given]
-            elif isinstance(given, Iterable) and not isinstance(given, Mapping):
-                given = [*given]  # a generator of the user's may raise, too
+            output = function(word)
+            if isinstance(output, str):  # whose letters would be taken for names
+                output = [output]
+            elif isinstance(output, Iterable) and not isinstance(output, Mapping):
+                output = [*output]  # a generator of the user's may raise, too
         except Exception as error:  # the user's own
             error.add_note(f"{self.function} was given the word {word!r}.")
             raise
         try:
-            named = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
-            features = {name: float(value) for name, value in named.items()}
+            values = output if isinstance(output, Mapping) else dict.fromkeys(output, 1.0)
+            features = {name: float(value) for name, value in values.items()}
         except (TypeError, ValueError) as error:
             raise UserError(
-                f"{self.function} gives {given!r} for {word!r} ({error}): return names of features "
-                "or a dict of name and number."
+                f"{self.function} gives {output!r} for {word!r} ({error}): return names of "
+                "features or a dict of name and number."
             ) from error
         for name, value in features.items():
             if not isinstance(name, str) or not math.isfinite(value):
