@@ -42,11 +42,11 @@ class Model(Component):
     else:
         background = None
 
-    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
+    def init(self, key: jax.Array, lexicon: Lexicon, *source_lexicons: Lexicon) -> Params:
         """Initialises the parameters, for the lexicons of `lexicon_names`."""
         raise self._unwritten("init")
 
-    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon, *source_lexicons: Lexicon) -> Tables:
         """Returns the tables for exact probabilities; subclasses override it."""
         raise self._unwritten("evaluation_tables")
 
@@ -68,7 +68,7 @@ def _compiled_prepared(head):
     return jax.jit(head.prepared)
 
 
-class OverWords(Model):
+class WordPredictor(Model):
     """A model that ends in an embedding of the words it predicts, and a head."""
 
     if TYPE_CHECKING:  # fields of both kinds
@@ -97,7 +97,7 @@ class OverWords(Model):
 
 
 @dataclasses.dataclass(frozen=True)
-class LanguageModel(OverWords):
+class LanguageModel(WordPredictor):
     """p(w_1 ... w_T) = prod_t p(w_t | h_t, c_t), h_t the core's state after w_1 ... w_(t-1).
 
     c_t is the context of the head's background after the same words, if it has one. The carry is
@@ -118,7 +118,7 @@ class LanguageModel(OverWords):
         not have (`last_dropout=0`).
 
     Arguments of methods:
-      lexicon: the words; `*others` are none.
+      lexicon: the words; there are no `*source_lexicons`.
       hidden_size: D of the states that the head sees; 0 for the core's own.
       params, tables: the results of `init` and `tables`.
       words: int32 [B, T], the word before each position.
@@ -156,19 +156,19 @@ class LanguageModel(OverWords):
         """Returns {"embedding", "head"}: each component's constant arrays of the lexicon."""
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
-    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon, *source_lexicons: Lexicon) -> Tables:
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
     def init(
-        self, key: jax.Array, lexicon: Lexicon, *others: Lexicon, hidden_size: int = 0
+        self, key: jax.Array, lexicon: Lexicon, *source_lexicons: Lexicon, hidden_size: int = 0
     ) -> Params:
         """Initialises the parameters of each component: {"embedding", "core", "head"}."""
         hidden_size = hidden_size or self.core.output_size
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
         if self.head.tied:
-            check(self.embedding, self.core, self.head, embedding, hidden_size, lexicon)
+            check_tied_table(self.embedding, self.core, self.head, embedding, hidden_size, lexicon)
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
@@ -183,11 +183,11 @@ class LanguageModel(OverWords):
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Returns paths of parameters of which a loss only reads rows: [("embedding", "table")]."""
-        of_embedding, of_head = self.embedding.row_tables, self.head.row_tables
-        if self.head.tied and "weights" not in of_head:
-            of_embedding = ()  # the head reads all of the shared table
-        paths = [("embedding", *name.split("/")) for name in of_embedding]
-        paths += [("head", *name.split("/")) for name in of_head]
+        embedding_names, head_names = self.embedding.row_tables, self.head.row_tables
+        if self.head.tied and "weights" not in head_names:
+            embedding_names = ()  # the head reads all of the shared table
+        paths = [("embedding", *name.split("/")) for name in embedding_names]
+        paths += [("head", *name.split("/")) for name in head_names]
         return [path for path in paths if path[1] in params[path[0]]]
 
     def initial_carry(self, batch: int) -> Carry:
@@ -196,8 +196,8 @@ class LanguageModel(OverWords):
         background = self.head.background
         if background is None:
             return carry
-        size = {"hidden_size": self.core.output_size} if background.reads_states else {}
-        return carry, background.initial_carry(batch, **size)
+        options = {"hidden_size": self.core.output_size} if background.reads_states else {}
+        return carry, background.initial_carry(batch, **options)
 
     def hidden(
         self,
@@ -213,8 +213,8 @@ class LanguageModel(OverWords):
         inputs = self.embedding.vectors(params["embedding"], tables["embedding"], words)
         if key is not None and self.word_dropout:
             key = Keys.of(key, words.shape[0])
-            of_words = jax.random.fold_in(key.batch, _WORDS)
-            inputs = dropout.drop_words(inputs, words, self.word_dropout, of_words)
+            word_key = jax.random.fold_in(key.batch, _WORDS)
+            inputs = dropout.drop_words(inputs, words, self.word_dropout, word_key)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
 
     def states(
@@ -234,9 +234,9 @@ class LanguageModel(OverWords):
             return hidden, None, carry
         core_carry, background_carry = carry
         hidden, core_carry = self.hidden(params, tables, words, core_carry, reset=reset, key=key)
-        states = {"hidden": hidden} if background.reads_states else {}
+        options = {"hidden": hidden} if background.reads_states else {}
         context, background_carry = background.apply(
-            tables["head"]["background"], words, background_carry, reset=reset, **states
+            tables["head"]["background"], words, background_carry, reset=reset, **options
         )
         return hidden, context, (core_carry, background_carry)
 
@@ -257,18 +257,20 @@ class LanguageModel(OverWords):
         if key is not None:
             key = Keys.of(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
-        read = hidden
+        outputs = hidden
         if key is not None and self.output_dropout:
-            rows = fold_in_rows(key.rows, _OUTPUTS)
-            read = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
-            read = read.swapaxes(0, 1)
-        of_tokens = self.head_params(params), tables["head"], read, targets, token_weights
-        loss, penalty = self.head.weighted_loss_and_penalty(*of_tokens, key=key, context=context)
+            row_keys = fold_in_rows(key.rows, _OUTPUTS)
+            outputs = dropout.drop(
+                hidden.swapaxes(0, 1), self.output_dropout, row_keys, locked=True
+            )
+            outputs = outputs.swapaxes(0, 1)
+        head_inputs = self.head_params(params), tables["head"], outputs, targets, token_weights
+        loss, penalty = self.head.weighted_loss_and_penalty(*head_inputs, key=key, context=context)
         if self.activation_penalty or self.temporal_penalty:
-            penalties = self.activation_penalty * dropout.activation_penalty(read)
-            steps = dropout.temporal_penalty(hidden, reset)
-            of_states = weighted_sum(penalties + self.temporal_penalty * steps, token_weights)
-            loss, penalty = loss + of_states, penalty + of_states
+            penalties = self.activation_penalty * dropout.activation_penalty(outputs)
+            changes = dropout.temporal_penalty(hidden, reset)
+            state_penalty = weighted_sum(penalties + self.temporal_penalty * changes, token_weights)
+            loss, penalty = loss + state_penalty, penalty + state_penalty
         return loss, penalty, carry
 
     def log_prob(
@@ -301,15 +303,15 @@ class LanguageModel(OverWords):
     ) -> tuple[tuple[jax.Array, jax.Array], Carry]:
         """Computes ((log p(target), log Z), [B, T] each, in nats, exact; carry)."""
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset)
-        of_tokens = self.head_params(params), tables["head"], hidden, targets
+        head_inputs = self.head_params(params), tables["head"], hidden, targets
         options = {"context": context, "prepared": prepared}
-        return self.head.log_prob_and_log_z(*of_tokens, **options), carry
+        return self.head.log_prob_and_log_z(*head_inputs, **options), carry
 
 
 # ---- tied weights: a head whose output vectors are the embedding's table (Press and Wolf 2017)
 
 
-def check(
+def check_tied_table(
     embedding: Embedding,
     core: Core,
     head: Head,
@@ -320,28 +322,29 @@ def check(
     """Raises UserError if a tied head cannot share the embedding's table."""
     while isinstance(head, HeadAround):
         head = head.head  # the parameters are the inner head's
-    kinds, of_embedding = (part.kinds or () for part in (head, embedding))
-    if set(kinds) != set(of_embedding):
+    head_kinds, embedding_kinds = (part.kinds or () for part in (head, embedding))
+    if set(head_kinds) != set(embedding_kinds):
         raise UserError(
             f"a tied {type(head).__name__} shares the embedding's table, whose features are "
-            f"{', '.join(of_embedding) or 'of all kinds'}, and the head's are "
-            f"{', '.join(kinds) or 'of all kinds'}: give both the same kinds, or set "
+            f"{', '.join(embedding_kinds) or 'of all kinds'}, and the head's are "
+            f"{', '.join(head_kinds) or 'of all kinds'}: give both the same kinds, or set "
             "model.head.tied=False."
         )
     untied = dataclasses.replace(head, tied=False)
     shapes = jax.eval_shape(lambda key: untied.init(key, hidden_size, lexicon), jax.random.key(0))
-    wanted = shapes["weights"].shape
+    weights_shape = shapes["weights"].shape
     table = embedding_params.get("table")
-    given = None if table is None else table.shape
-    if given != wanted:
-        other = ""
-        if given and given[0] == wanted[0]:
+    table_shape = None if table is None else table.shape
+    if table_shape != weights_shape:
+        alternative = ""
+        if table_shape and table_shape[0] == weights_shape[0]:
             if getattr(head, "size", 0):  # of a mixture's contexts
-                other = f", a head with model.head.size={given[1]}"
+                alternative = f", a head with model.head.size={table_shape[1]}"
             elif isinstance(core, Stacked) and hidden_size == core.cells(core.layers - 1):
-                other = f", a core with model.core.last_size={given[1]}"
+                alternative = f", a core with model.core.last_size={table_shape[1]}"
         raise UserError(
             f"a tied {type(head).__name__} shares the embedding's table, which must have the shape "
-            f"{wanted} and is {given} in {embedding}: take an embedding of the same kind with "
-            f"model.embedding.size={wanted[1]}{other}, or set model.head.tied=False."
+            f"{weights_shape} and is {table_shape} in {embedding}: take an embedding of the same "
+            f"kind with model.embedding.size={weights_shape[1]}{alternative}, or set "
+            "model.head.tied=False."
         )

@@ -20,7 +20,7 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads import Head, Softmax
 from zoo.layers.attention import PreparedMemory
 from zoo.lexicon import Lexicon
-from zoo.models.language_model import LanguageModel, OverWords
+from zoo.models.language_model import LanguageModel, WordPredictor
 from zoo.priors import Grammar
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
@@ -36,7 +36,7 @@ class Encoded(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceToSequence(OverWords):
+class SequenceToSequence(WordPredictor):
     """p(y_1 ... y_n | x) = prod_t p(y_t | h_t, c_t), h_t the decoder's state after y_1 ... y_(t-1).
 
     The decoder is the `LanguageModel` of embedding, core and head. Its carry starts as the
@@ -63,7 +63,7 @@ class SequenceToSequence(OverWords):
         keeps each component's own initialisation.
 
     Arguments of methods:
-      lexicon, *others: the words of the target, and those of the source.
+      lexicon, *source_lexicons: the words of the target, and the one lexicon of the source.
       params, tables: the results of `init` and `tables`.
       source: int32 [B, S], words in the order in which they are read, padded on the left: so the
         last column holds every row's last word, and the last carry is the whole batch's.
@@ -130,52 +130,56 @@ class SequenceToSequence(OverWords):
         embedding, core = self._encoder
         return {"source_embedding": embedding, "encoder": core}.get(part) or getattr(self, part)
 
-    def tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        (source,) = others
-        of_source = self._encoder[0].tables(source)
-        return {**self.decoder.tables(lexicon), "source_embedding": of_source}
+    def tables(self, lexicon: Lexicon, *source_lexicons: Lexicon) -> Tables:
+        (source_lexicon,) = source_lexicons
+        source_tables = self._encoder[0].tables(source_lexicon)
+        return {**self.decoder.tables(lexicon), "source_embedding": source_tables}
 
-    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        (source,) = others
-        of_source = self._encoder[0].tables(source)
-        return {**self.decoder.evaluation_tables(lexicon), "source_embedding": of_source}
+    def evaluation_tables(self, lexicon: Lexicon, *source_lexicons: Lexicon) -> Tables:
+        (source_lexicon,) = source_lexicons
+        source_tables = self._encoder[0].tables(source_lexicon)
+        return {**self.decoder.evaluation_tables(lexicon), "source_embedding": source_tables}
 
-    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
+    def init(self, key: jax.Array, lexicon: Lexicon, *source_lexicons: Lexicon) -> Params:
         """Initialises {"embedding", "core", "head", "source_embedding", "encoder", "attention"}."""
-        (source,) = others
+        (source_lexicon,) = source_lexicons
         self._check_carries()
         embedding, core = self._encoder
-        of_decoder, of_embedding, of_encoder, of_attention, of_scale = jax.random.split(key, 5)
+        decoder_key, embedding_key, encoder_key, attention_key, scale_key = jax.random.split(key, 5)
         size, attention = self.core.output_size, self.attention
         params = {
-            **self.decoder.init(of_decoder, lexicon, hidden_size=self.hidden_size),
-            "source_embedding": embedding.init(of_embedding, source),
-            "encoder": core.init(of_encoder, embedding.size),
+            **self.decoder.init(decoder_key, lexicon, hidden_size=self.hidden_size),
+            "source_embedding": embedding.init(embedding_key, source_lexicon),
+            "encoder": core.init(encoder_key, embedding.size),
         }
         if attention is not None:
-            params["attention"] = attention.init(of_attention, size, core.output_size)
+            params["attention"] = attention.init(attention_key, size, core.output_size)
         if self.initial_scale:
             scale = self.initial_scale
             draw = functools.partial(jax.random.uniform, minval=-scale, maxval=scale)
-            params = optax.tree.random_like(of_scale, params, draw)
+            params = optax.tree.random_like(scale_key, params, draw)
         return params
 
     def _check_carries(self):
         """Raises UserError unless the encoder's carry has the form of the core's."""
         core = self._encoder[1]
-        ours, theirs = (
+        core_leaves, encoder_leaves = (
             jax.tree_util.tree_leaves_with_path(jax.eval_shape(carry))
             for carry in (
                 lambda: self.core.initial_carry(1),
                 lambda: core.decoder_carry(core.initial_carry(1)),
             )
         )
-        if [(path, leaf.shape) for path, leaf in ours] == [(p, leaf.shape) for p, leaf in theirs]:
+        if [(path, leaf.shape) for path, leaf in core_leaves] == [
+            (p, leaf.shape) for p, leaf in encoder_leaves
+        ]:
             return
-        theirs, ours = ([leaf.shape[1:] for _, leaf in carry] for carry in (theirs, ours))
+        encoder_leaves, core_leaves = (
+            [leaf.shape[1:] for _, leaf in carry] for carry in (encoder_leaves, core_leaves)
+        )
         raise UserError(
-            f"the last state of model.encoder, a {type(core).__name__}, has the shapes {theirs}, "
-            f"and cannot start model.core, a {type(self.core).__name__} with {ours}: give both the "
+            f"the last state of model.encoder, a {type(core).__name__}, has the shapes {encoder_leaves}, "
+            f"and cannot start model.core, a {type(self.core).__name__} with {core_leaves}: give both the "
             "same kind of core with the same size and layers (two directions that are "
             "concatenated have twice the encoder's size), or model.encoder=none for one like the "
             "decoder's."
@@ -184,9 +188,9 @@ class SequenceToSequence(OverWords):
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Returns paths of the parameters of which a loss only reads rows; see Task.row_tables."""
         paths = self.decoder.row_tables(params)
-        of_source = params["source_embedding"]
+        source_params = params["source_embedding"]
         names = [name.split("/") for name in self._encoder[0].row_tables]
-        return paths + [("source_embedding", *path) for path in names if path[0] in of_source]
+        return paths + [("source_embedding", *path) for path in names if path[0] in source_params]
 
     def encode(
         self,
@@ -199,10 +203,10 @@ class SequenceToSequence(OverWords):
         key: Key | None = None,
     ) -> Encoded:
         """Encodes sources, whatever their padding."""
-        batch, longest = source.shape
-        source, lengths = self._read(source, lengths)
-        first = longest - lengths[:, None]
-        positions = jnp.arange(longest)[None]
+        batch, width = source.shape
+        source, lengths = self._select_words(source, lengths)
+        start = width - lengths[:, None]
+        positions = jnp.arange(width)[None]
         embedding, core = self._encoder
         inputs = embedding.vectors(params["source_embedding"], tables["source_embedding"], source)
         inputs = inputs if shift is None else inputs + shift
@@ -211,26 +215,26 @@ class SequenceToSequence(OverWords):
             params["encoder"],
             inputs,
             core.initial_carry(batch),
-            reset=positions == first,
+            reset=positions == start,
             key=None if key is None else Keys.of(key, batch).fold_in(_ENCODER),
         )
         carry = core.decoder_carry(carry)
         if self.background is not None:
             carry = carry, self.background.initial_carry(batch)
-        mask, prepared = positions >= first, None
+        mask, prepared = positions >= start, None
         if self.attention is not None:
             prepared = self.attention.prepared(params["attention"], memory, mask)
         return Encoded(carry, memory, mask, prepared)
 
-    def _read(self, source, lengths):
+    def _select_words(self, source, lengths):
         """Returns (words, lengths) of the part of the sources that is read, in the last columns."""
         if self.source_share == 1:
             return source, lengths
-        read = jnp.ceil(self.source_share * lengths).astype(lengths.dtype)
+        read_lengths = jnp.ceil(self.source_share * lengths).astype(lengths.dtype)
         if self.order != "source_reversed":
             # The first words of a sentence are not the last columns.
-            source = _moved(source, lengths - read)
-        return source, read
+            source = _shift_right(source, lengths - read_lengths)
+        return source, read_lengths
 
     def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
         """Returns the states that the head sees: hidden states, or attentional ones."""
@@ -270,8 +274,8 @@ class SequenceToSequence(OverWords):
         if self.source_share == 1 or self.order == "source_reversed":
             return values
         # The columns before those of the words that were read are 0.
-        unread = lengths - self._read(jnp.zeros((len(lengths), 1), jnp.int32), lengths)[1]
-        return jax.vmap(lambda rows, by: jnp.roll(rows, -by, axis=-1))(values, unread)
+        unread = lengths - self._select_words(jnp.zeros((len(lengths), 1), jnp.int32), lengths)[1]
+        return jax.vmap(lambda rows, shift: jnp.roll(rows, -shift, axis=-1))(values, unread)
 
     def gradients(
         self,
@@ -299,15 +303,17 @@ class SequenceToSequence(OverWords):
                 head_params, tables["head"], hidden, targets, context=context
             )[0]
 
-        size = self._encoder[0].size
-        value, pull = jax.vjp(log_prob, jnp.zeros((*source.shape, size)))
+        embedding_size = self._encoder[0].size
+        log_probs, vjp = jax.vjp(log_prob, jnp.zeros((*source.shape, embedding_size)))
 
-        def of_position(position):
-            at = jnp.arange(value.shape[1]) == position
-            (gradient,) = pull(jnp.broadcast_to(at[None], value.shape).astype(value.dtype))
+        def gradient_norms(position):
+            one_hot = jnp.arange(log_probs.shape[1]) == position
+            (gradient,) = vjp(
+                jnp.broadcast_to(one_hot[None], log_probs.shape).astype(log_probs.dtype)
+            )
             return jnp.linalg.norm(gradient, axis=-1)
 
-        norms = jax.lax.map(of_position, jnp.arange(value.shape[1]))
+        norms = jax.lax.map(gradient_norms, jnp.arange(log_probs.shape[1]))
         return self._by_source_word(jnp.swapaxes(norms, 0, 1), lengths)
 
     def states(
@@ -340,8 +346,8 @@ class SequenceToSequence(OverWords):
             key = Keys.of(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
         hidden, context = self.states(params, tables, encoded, words, key=key)
-        of_tokens = self.head_params(params), tables["head"], hidden, targets, token_weights
-        return self.head.weighted_loss_and_penalty(*of_tokens, key=key, context=context)
+        head_inputs = self.head_params(params), tables["head"], hidden, targets, token_weights
+        return self.head.weighted_loss_and_penalty(*head_inputs, key=key, context=context)
 
     def log_prob_and_log_z(
         self,
@@ -357,16 +363,16 @@ class SequenceToSequence(OverWords):
         """Computes (log p(target | source, targets before), log Z), [B, T] each, in nats, exact."""
         encoded = self.encode(params, tables, source, lengths)
         hidden, context = self.states(params, tables, encoded, words)
-        of_tokens = self.head_params(params), tables["head"], hidden, targets
-        return self.head.log_prob_and_log_z(*of_tokens, context=context, prepared=prepared)
+        head_inputs = self.head_params(params), tables["head"], hidden, targets
+        return self.head.log_prob_and_log_z(*head_inputs, context=context, prepared=prepared)
 
 
 # Folded into the batch's key for the encoder's dropout; the decoder uses the key itself.
 _ENCODER = 0x656E63
 
 
-def _moved(array, by):
+def _shift_right(array, offsets):
     """Moves rows [B, S] to the right, each by its number of columns; fills with 0."""
-    columns = jnp.arange(array.shape[1])[None] - by[:, None]
-    moved = jnp.take_along_axis(array, jnp.maximum(columns, 0), axis=1)
-    return jnp.where(columns >= 0, moved, 0)
+    columns = jnp.arange(array.shape[1])[None] - offsets[:, None]
+    shifted = jnp.take_along_axis(array, jnp.maximum(columns, 0), axis=1)
+    return jnp.where(columns >= 0, shifted, 0)
