@@ -168,7 +168,7 @@ class LanguageModel(WordPredictor):
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
         if self.head.tied:
-            check_tied_table(self.embedding, self.core, self.head, embedding, hidden_size, lexicon)
+            self._check_tied_table(embedding, hidden_size, lexicon)
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
@@ -259,10 +259,8 @@ class LanguageModel(WordPredictor):
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         outputs = hidden
         if key is not None and self.output_dropout:
-            row_keys = fold_in_rows(key.rows, _OUTPUTS)
-            outputs = dropout.drop(
-                hidden.swapaxes(0, 1), self.output_dropout, row_keys, locked=True
-            )
+            keys = fold_in_rows(key.rows, _OUTPUTS)
+            outputs = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, keys, locked=True)
             outputs = outputs.swapaxes(0, 1)
         head_inputs = self.head_params(params), tables["head"], outputs, targets, token_weights
         loss, penalty = self.head.weighted_loss_and_penalty(*head_inputs, key=key, context=context)
@@ -307,44 +305,36 @@ class LanguageModel(WordPredictor):
         options = {"context": context, "prepared": prepared}
         return self.head.log_prob_and_log_z(*head_inputs, **options), carry
 
+    # ---- tied weights: output vectors that are the embedding's table (Press and Wolf 2017)
 
-# ---- tied weights: a head whose output vectors are the embedding's table (Press and Wolf 2017)
-
-
-def check_tied_table(
-    embedding: Embedding,
-    core: Core,
-    head: Head,
-    embedding_params: Params,
-    hidden_size: int,
-    lexicon: Lexicon,
-):
-    """Raises UserError if a tied head cannot share the embedding's table."""
-    while isinstance(head, HeadAround):
-        head = head.head  # the parameters are the inner head's
-    head_kinds, embedding_kinds = (part.kinds or () for part in (head, embedding))
-    if set(head_kinds) != set(embedding_kinds):
-        raise UserError(
-            f"a tied {type(head).__name__} shares the embedding's table, whose features are "
-            f"{', '.join(embedding_kinds) or 'of all kinds'}, and the head's are "
-            f"{', '.join(head_kinds) or 'of all kinds'}: give both the same kinds, or set "
-            "model.head.tied=False."
-        )
-    untied = dataclasses.replace(head, tied=False)
-    shapes = jax.eval_shape(lambda key: untied.init(key, hidden_size, lexicon), jax.random.key(0))
-    weights_shape = shapes["weights"].shape
-    table = embedding_params.get("table")
-    table_shape = None if table is None else table.shape
-    if table_shape != weights_shape:
-        alternative = ""
-        if table_shape and table_shape[0] == weights_shape[0]:
-            if getattr(head, "size", 0):  # of a mixture's contexts
-                alternative = f", a head with model.head.size={table_shape[1]}"
-            elif isinstance(core, Stacked) and hidden_size == core.cells(core.layers - 1):
-                alternative = f", a core with model.core.last_size={table_shape[1]}"
-        raise UserError(
-            f"a tied {type(head).__name__} shares the embedding's table, which must have the shape "
-            f"{weights_shape} and is {table_shape} in {embedding}: take an embedding of the same "
-            f"kind with model.embedding.size={weights_shape[1]}{alternative}, or set "
-            "model.head.tied=False."
-        )
+    def _check_tied_table(self, embedding_params: Params, hidden_size: int, lexicon: Lexicon):
+        """Raises UserError if a tied head cannot share the embedding's table."""
+        core, head = self.core, self.head
+        while isinstance(head, HeadAround):
+            head = head.head  # the parameters are the inner head's
+        head_kinds, embedding_kinds = (part.kinds or () for part in (head, self.embedding))
+        if set(head_kinds) != set(embedding_kinds):
+            raise UserError(
+                f"a tied {type(head).__name__} shares the embedding's table, whose features are "
+                f"{', '.join(embedding_kinds) or 'of all kinds'}, and the head's are "
+                f"{', '.join(head_kinds) or 'of all kinds'}: give both the same kinds, or set "
+                "model.head.tied=False."
+            )
+        untied = dataclasses.replace(head, tied=False)
+        shapes = jax.eval_shape(lambda: untied.init(jax.random.key(0), hidden_size, lexicon))
+        weights_shape = shapes["weights"].shape
+        table = embedding_params.get("table")
+        table_shape = None if table is None else table.shape
+        if table_shape != weights_shape:
+            alternative = ""
+            if table_shape and table_shape[0] == weights_shape[0]:
+                if getattr(head, "size", 0):  # of a mixture's contexts
+                    alternative = f", a head with model.head.size={table_shape[1]}"
+                elif isinstance(core, Stacked) and hidden_size == core.cells(core.layers - 1):
+                    alternative = f", a core with model.core.last_size={table_shape[1]}"
+            raise UserError(
+                f"a tied {type(head).__name__} shares the embedding's table, which must have the "
+                f"shape {weights_shape} and is {table_shape} in {self.embedding}: take an "
+                f"embedding of the same kind with model.embedding.size={weights_shape[1]}"
+                f"{alternative}, or set model.head.tied=False."
+            )

@@ -92,6 +92,7 @@ class SequenceToSequence(WordPredictor):
     lexicon_names = ("lexicon", "source")
 
     def __post_init__(self):
+        """Checks the numbers, and that the decoder's components fit an encoder-decoder."""
         check_choices(self, "model", order=ORDERS)
         check_least(self, "model", initial_scale=0)
         if not 0 < self.source_share <= 1:
@@ -163,27 +164,21 @@ class SequenceToSequence(WordPredictor):
     def _check_carries(self):
         """Raises UserError unless the encoder's carry has the form of the core's."""
         core = self._encoder[1]
-        core_leaves, encoder_leaves = (
-            jax.tree_util.tree_leaves_with_path(jax.eval_shape(carry))
-            for carry in (
-                lambda: self.core.initial_carry(1),
-                lambda: core.decoder_carry(core.initial_carry(1)),
+        carries = jax.eval_shape(
+            lambda: (self.core.initial_carry(1), core.decoder_carry(core.initial_carry(1)))
+        )
+        shapes, encoder_shapes = (
+            {path: leaf.shape[1:] for path, leaf in jax.tree.leaves_with_path(carry)}
+            for carry in carries
+        )
+        if shapes != encoder_shapes:
+            raise UserError(
+                f"the last state of model.encoder, a {type(core).__name__}, has the shapes "
+                f"{[*encoder_shapes.values()]}, and cannot start model.core, a "
+                f"{type(self.core).__name__} with {[*shapes.values()]}: give both the same kind of "
+                "core with the same size and layers (two directions that are concatenated have "
+                "twice the encoder's size), or model.encoder=none for one like the decoder's."
             )
-        )
-        if [(path, leaf.shape) for path, leaf in core_leaves] == [
-            (p, leaf.shape) for p, leaf in encoder_leaves
-        ]:
-            return
-        encoder_leaves, core_leaves = (
-            [leaf.shape[1:] for _, leaf in carry] for carry in (encoder_leaves, core_leaves)
-        )
-        raise UserError(
-            f"the last state of model.encoder, a {type(core).__name__}, has the shapes {encoder_leaves}, "
-            f"and cannot start model.core, a {type(self.core).__name__} with {core_leaves}: give both the "
-            "same kind of core with the same size and layers (two directions that are "
-            "concatenated have twice the encoder's size), or model.encoder=none for one like the "
-            "decoder's."
-        )
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Returns paths of the parameters of which a loss only reads rows; see Task.row_tables."""
@@ -307,10 +302,8 @@ class SequenceToSequence(WordPredictor):
         log_probs, vjp = jax.vjp(log_prob, jnp.zeros((*source.shape, embedding_size)))
 
         def gradient_norms(position):
-            one_hot = jnp.arange(log_probs.shape[1]) == position
-            (gradient,) = vjp(
-                jnp.broadcast_to(one_hot[None], log_probs.shape).astype(log_probs.dtype)
-            )
+            one_hot = (jnp.arange(log_probs.shape[1]) == position).astype(log_probs.dtype)
+            (gradient,) = vjp(jnp.broadcast_to(one_hot[None], log_probs.shape))
             return jnp.linalg.norm(gradient, axis=-1)
 
         norms = jax.lax.map(gradient_norms, jnp.arange(log_probs.shape[1]))
