@@ -20,7 +20,7 @@ import jax
 from zoo import cores, embeddings, heads
 from zoo.base import lazy
 from zoo.base.arrays.types import Carry, Params, Tables
-from zoo.interop.operations import HeadOperations, cast, renamed
+from zoo.interop.operations import HeadOperations, cast, rename_axes
 from zoo.lexicon import Lexicon
 
 with lazy.extra():
@@ -140,7 +140,7 @@ class Core(nn.Module):
 def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> Any:
     """Returns a module's parameters of the collection "params"; makes them if there are none."""
     names = list(partition) if isinstance(partition, dict) else [*map(str, range(len(partition)))]
-    made: Any = {}
+    initial: Any = {}
     # A tied softmax without bias has no parameters of its own.
     has_all = all(module.has_variable("params", name) for name in names)
     if not is_sized and not has_all and module.is_initializing():
@@ -148,30 +148,34 @@ def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> 
     if module.is_mutable_collection("params") and not has_all:
         values = cast(init(module.make_rng("params")), module.param_dtype)
         if module.axes is not None:
-            values = jax.tree.map(lambda x, of_x: _boxed(x, of_x, module.axes), values, partition)
-        made = values if isinstance(values, dict) else dict(zip(names, values, strict=True))
-    arrays = [module.variable("params", name, lambda name=name: made[name]).value for name in names]
+            values = jax.tree.map(
+                lambda array, axis_names: _box(array, axis_names, module.axes), values, partition
+            )
+        initial = values if isinstance(values, dict) else dict(zip(names, values, strict=True))
+    arrays = [
+        module.variable("params", name, lambda name=name: initial[name]).value for name in names
+    ]
     params = dict(zip(names, arrays, strict=True)) if isinstance(partition, dict) else tuple(arrays)
     if is_sized:
         _check_shapes(module, params, jax.eval_shape(lambda: init(jax.random.key(0))))
     return params
 
 
-def _boxed(array, names, axes):
-    return nn.LogicallyPartitioned(array, names=renamed(tuple(names), axes))
+def _box(array, names, axes):
+    return nn.LogicallyPartitioned(array, names=rename_axes(tuple(names), axes))
 
 
-def _check_shapes(module, params, wanted):
+def _check_shapes(module, params, expected_shapes):
 
-    def check(path, array, like):
-        if array.shape != like.shape:
+    def check(path, array, expected):
+        if array.shape != expected.shape:
             name = "/".join((*module.path, jax.tree_util.keystr(path, simple=True, separator="/")))
             raise ValueError(
                 f"the parameter {name} has the shape {array.shape}, and these inputs need "
-                f"{like.shape}: give the inputs that it was made for, or call `init` again"
+                f"{expected.shape}: give the inputs that it was made for, or call `init` again"
             )
 
-    jax.tree.map_with_path(check, params, wanted)
+    jax.tree.map_with_path(check, params, expected_shapes)
 
 
 def _tables(module: Any, make: Callable) -> Tables:

@@ -16,7 +16,7 @@ import jax
 from zoo import cores, embeddings, heads
 from zoo.base import lazy
 from zoo.base.arrays.types import Carry, Params, Tables
-from zoo.interop.operations import HeadOperations, cast, renamed
+from zoo.interop.operations import HeadOperations, cast, rename_axes
 from zoo.lexicon import Lexicon
 
 with lazy.extra():
@@ -151,11 +151,11 @@ def _parameters(params: Any, partition: Any, axes: Mapping[str, Any] | None) -> 
     # Flax shards variables with names when they are made, and needs a mesh for it.
     has_mesh = not jax.sharding.get_abstract_mesh().empty
 
-    def of_array(array, names):
-        named = renamed(tuple(names), axes)
-        return nnx.Param(array, out_sharding=named, eager_sharding=has_mesh)
+    def make_param(array, names):
+        axis_names = rename_axes(tuple(names), axes)
+        return nnx.Param(array, out_sharding=axis_names, eager_sharding=has_mesh)
 
-    return jax.tree.map(of_array, params, partition)
+    return jax.tree.map(make_param, params, partition)
 
 
 def _values(tree: Any) -> Any:

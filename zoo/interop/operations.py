@@ -43,15 +43,15 @@ class HeadOperations(abc.ABC):
         """Returns the key of a loss that draws noise words or masks."""
         return key
 
-    def _given(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
+    def _head_inputs(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
         params, tables = self._arrays(hidden.shape[-1])
-        params = with_tied(self.head, params, tied_weights)
+        params = add_tied_weights(self.head, params, tied_weights)
         return cast(params, self.dtype), tables, cast(hidden, self.dtype)
 
-    def _call(self, method, hidden, *others, tied_weights=None, **options):
+    def _call(self, method, hidden, *arguments, tied_weights=None, **options):
         """Calls a method of the head; its options are those of the head's and `tied_weights`."""
-        given = self._given(hidden, tied_weights)
-        return getattr(self.head, method)(*given, *others, **options)
+        head_inputs = self._head_inputs(hidden, tied_weights)
+        return getattr(self.head, method)(*head_inputs, *arguments, **options)
 
     def __call__(self, hidden, **options: Any) -> jax.Array:
         """Computes log p of every word, nats, [..., V]; these are normalised logits."""
@@ -66,15 +66,15 @@ class HeadOperations(abc.ABC):
     ) -> jax.Array:
         """Computes the sum of token_weights * loss, nats, the objective of training; weights are
         [...] or broadcast to it, 0 for padding."""
-        given = hidden, targets, token_weights
-        return self._call("weighted_loss", *given, key=self._noise(key), **options)
+        arguments = hidden, targets, token_weights
+        return self._call("weighted_loss", *arguments, key=self._noise(key), **options)
 
     def weighted_loss_and_penalty(
         self, hidden, targets, token_weights, *, key: Any = None, **options: Any
     ) -> tuple[jax.Array, jax.Array]:
         """Computes (weighted_loss, the part of it that the penalties add), scalars in nats."""
-        given = hidden, targets, token_weights
-        return self._call("weighted_loss_and_penalty", *given, key=self._noise(key), **options)
+        arguments = hidden, targets, token_weights
+        return self._call("weighted_loss_and_penalty", *arguments, key=self._noise(key), **options)
 
     def log_prob(self, hidden, targets, **options: Any) -> jax.Array:
         """Computes log p(targets | hidden), nats, [...]; exact, whatever the loss is."""
@@ -103,7 +103,7 @@ class HeadOperations(abc.ABC):
     def prepared(self, *, tied_weights=None) -> Prepared:
         """Computes the arrays that scoring would compute anew in every call, for `prepared=`."""
         params, tables = self._arrays(None)
-        params = with_tied(self.head, params, tied_weights)
+        params = add_tied_weights(self.head, params, tied_weights)
         return self.head.prepared(cast(params, self.dtype), tables)
 
     def context_of(
@@ -116,17 +116,17 @@ class HeadOperations(abc.ABC):
                 f"this {type(self.head).__name__} has no background and needs no context"
             )
         if background.reads_states != (hidden is not None):
-            give = "give hidden=" if background.reads_states else "leave hidden out"
-            raise TypeError(f"the background is a {type(background).__name__}: {give}")
-        states = {"hidden": hidden} if background.reads_states else {}
+            remedy = "give hidden=" if background.reads_states else "leave hidden out"
+            raise TypeError(f"the background is a {type(background).__name__}: {remedy}")
+        options = {"hidden": hidden} if background.reads_states else {}
         _, tables = self._arrays(None)
         if carry is None:
-            size = {"hidden_size": hidden.shape[-1]} if states else {}
-            carry = background.initial_carry(words.shape[0], **size)
-        return background.apply(tables["background"], words, carry, reset=reset, **states)
+            carry_options = {"hidden_size": hidden.shape[-1]} if options else {}
+            carry = background.initial_carry(words.shape[0], **carry_options)
+        return background.apply(tables["background"], words, carry, reset=reset, **options)
 
 
-def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
+def add_tied_weights(head: heads.Head, params: Params, tied_weights) -> Params:
     name = type(head).__name__
     if head.tied == (tied_weights is not None):
         return {**params, "weights": tied_weights} if head.tied else params
@@ -142,14 +142,14 @@ def cast(tree: Any, dtype: Any) -> Any:
     if dtype is None:
         return tree
 
-    def of_array(array):
+    def cast_array(array):
         is_floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
         return jnp.asarray(array, dtype) if is_floating else array
 
-    return jax.tree.map(of_array, tree)
+    return jax.tree.map(cast_array, tree)
 
 
-def renamed(names: tuple[Any, ...], axes: Mapping[str, Any]) -> tuple[Any, ...]:
+def rename_axes(names: tuple[Any, ...], axes: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns the user's names for Zoo's names of axes."""
     for name in axes:
         if name not in NAMES:
