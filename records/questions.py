@@ -90,7 +90,9 @@ def right(runs: Sequence[str], split: str, constrained: bool) -> np.ndarray:
     """
     found = []
     for run in runs:
-        for place, passport in results.of_kinds(f"{every_run()[run][0]}:{run}", {"exact match"}):
+        for place, passport in results.read_passports(
+            f"{every_run()[run][0]}:{run}", {"exact match"}
+        ):
             if passport["split"] == split and bool(passport["constraint"]) is constrained:
                 arrays = place.read_scores(passport)
                 assert arrays is not None

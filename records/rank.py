@@ -119,7 +119,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
         if seen := run.seen_texts:
-            shared = leakage.of_text(corpus.sentences, seen)
+            shared = leakage.overlap_by_role(corpus.sentences, seen)
             for line in passport.warnings({"split": split, "overlap": shared}):
                 log(line)
     draw(curves, file, len(matrix))

@@ -103,7 +103,7 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
         for sentence in (before, [*before, word], [*before, other])
     ]
     scored = sentence_scores.score(run, sentences, f"the split {split}")
-    scores = scored.of_words.reshape(-1, 3)
+    scores = scored.word_log_prob.reshape(-1, 3)
     words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
     together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))

@@ -116,9 +116,9 @@ def judge(
         "figures": figures,
         "tokens": figures["texts"],
         "counts": "texts that were drawn for a condition, right with all of its names and no other",
-        **passport.of_translations(run, corpus),
+        **passport.translation_fields(run, corpus),
     }
-    return record, item_scores.of_answers(right)
+    return record, item_scores.from_answers(right)
 
 
 def _pairs(corpus):

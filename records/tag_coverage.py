@@ -52,7 +52,7 @@ def report(folder: str | pathlib.Path, text: str, log: Callable = output_files.s
         raise UserError(f"{folder} has no tags: give a run with priors.Morphology.")
     run = Run(workdir.path, experiment, lexicon, None, {}, 0)  # parameters are not needed
     splits = {part for split in source.splits() for part in (split, *source.parts(split))}
-    sentences = (run.read(text) if text in splits else run.given(text).corpus).sentences
+    sentences = (run.read(text) if text in splits else run.read_file(text).corpus).sentences
     words, types = sum(map(len, sentences)), len({word for words in sentences for word in words})
     log(f"{text}: {words:,} words, {types:,} types")
     for prior in priors:

@@ -204,9 +204,9 @@ def scores(
     log_prob = np.empty(len(ends))
     inside = [[gram[-1]] for gram, end in zip(found.distinct, ends, strict=True) if not end]
     after = [one for one, end in zip(before, ends, strict=True) if not end]
-    log_prob[~ends] = sentence_scores.score(model, inside, "words", after).of_words
+    log_prob[~ends] = sentence_scores.score(model, inside, "words", after).word_log_prob
     whole = [one for one, end in zip(before, ends, strict=True) if end]
-    log_prob[ends] = sentence_scores.score(model, whole, "ends").of_boundary
+    log_prob[ends] = sentence_scores.score(model, whole, "ends").boundary_log_prob
     sums = np.add.reduceat(log_prob[found.numbers], found.starts)
     places = np.cumsum([len(part.texts) for part in parts.values()])[:-1]
     return dict(zip(parts, np.split(sums, places), strict=True))

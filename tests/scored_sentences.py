@@ -14,7 +14,7 @@ def read(path: str, reading: Reading = PLAIN, **form) -> Sentences:
       **form: nbest or column, see `sentence_scores.rows`.
     """
     rows = sentence_scores.rows(path, reading, **form)
-    return Sentences.of_rows([*rows], form.get("nbest", False))
+    return Sentences.from_rows([*rows], form.get("nbest", False))
 
 
 def scored(run, path: str, nbest: bool = False) -> tuple[Sentences, SentenceScores]:

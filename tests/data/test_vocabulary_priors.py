@@ -165,4 +165,4 @@ def test_what_is_no_count_is_named(counts, limits, message):
 
 def test_words_of_another_lexicon_are_named():
     with pytest.raises(ValueError, match=r"^'dog': not in the lexicon, so leave them out$"):
-        Lexicon.from_counts({"cat": 2}).of_words(("cat", "dog"))
+        Lexicon.from_counts({"cat": 2}).select_words(("cat", "dog"))

@@ -50,14 +50,14 @@ def test_the_features_of_a_word(lexicon):
 def test_features_of_some_kinds():
     features = [{"Word:a": 1.0, "POS:X": 2.0}, {"POS:Y": 3.0}, {"Word:c": 4.0, "Own": 5.0}, {}]
     lexicon = with_features(examples.plain_lexicon(4), features)
-    chosen = lexicon.of_kinds(("POS", "Own"))
+    chosen = lexicon.with_kinds(("POS", "Own"))
     assert chosen.feature_names == ("Own", "POS:X", "POS:Y")
     found = [chosen.features_of(word) for word in range(4)]
     assert found == [{"POS:X": 2}, {"POS:Y": 3}, {"Own": 5}, {}]
     assert chosen.feature_values.tolist() == [2, 3, 5]
-    assert lexicon.of_kinds(()) is lexicon
+    assert lexicon.with_kinds(()) is lexicon
     with pytest.raises(UserError, match="kind 'Pos': the lexicon has the kinds Own, POS, Word"):
-        lexicon.of_kinds(("Pos",))
+        lexicon.with_kinds(("Pos",))
 
 
 def test_tables_by_hand():
@@ -201,7 +201,7 @@ def test_occurrences_of_words_in_the_lexicon_and_left_out():
 def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
     full = examples.lexicon()
     words = ("word 9", "word 0", "word 2")
-    some = full.of_words(words)
+    some = full.select_words(words)
     assert some.words == words
     for place, word in enumerate(words):
         old = full.ids[word]
@@ -209,11 +209,11 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
         assert some.log_background[place] == full.log_background[old]
         expected = {name: np.float32(value) for name, value in examples.FEATURES[old].items()}
         assert some.features_of(place) == full.features_of(old) == expected
-    marked = dataclasses.replace(full, unknown="word 9", boundary="word 1").of_words(words)
+    marked = dataclasses.replace(full, unknown="word 9", boundary="word 1").select_words(words)
     assert (marked.unknown, marked.boundary) == ("word 9", None)
     full.same_features(some)
     with pytest.raises(UserError, match="do not have the features of training"):
-        full.same_features(full.of_kinds(("tag a", "length")))
+        full.same_features(full.with_kinds(("tag a", "length")))
 
 
 TRAINED, OTHER = examples.trained_and_other()

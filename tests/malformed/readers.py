@@ -127,7 +127,7 @@ def _run_of(name, experiment, *lexicons):
     params, tables = model.init(jax.random.key(0), *lexicons), model.evaluation_tables(*lexicons)
     lexicon, *others = lexicons
     path = pathlib.Path(name)
-    return LoadedModel(path, experiment, lexicon, params, tables, 1, others=tuple(others))
+    return LoadedModel(path, experiment, lexicon, params, tables, 1, source_lexicons=tuple(others))
 
 
 @functools.cache

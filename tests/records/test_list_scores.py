@@ -48,7 +48,7 @@ def test_lists_have_the_log_probabilities_of_forced_decoding(run):
     found = np.split(list_scores.token_log_probs(run, sources, lists), ends[:-1])
     model, boundary = run.experiment.model, run.lexicon.boundary_id
     for (source, words), values in zip(hypotheses[:12], found[:12], strict=True):
-        ids = numbers(run.others[0], source)
+        ids = numbers(run.source_lexicons[0], source)
         ids = ids[::-1] if model.order == "source_reversed" else ids
         batch = source_batch([ids], len(ids), 1)
         step, carry = steps.from_sequence_to_sequence(model, run.params, run.tables, *batch)

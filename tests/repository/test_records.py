@@ -238,7 +238,7 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
 def answered(folder, right):
     """Adds the answers to ten questions to a run's results."""
     path = folder / "results" / "pairs.sentences.json"
-    arrays = item_scores.of_answers(np.arange(10) < right)
+    arrays = item_scores.from_answers(np.arange(10) < right)
     item_scores.write(path, arrays)
     figures = {"accuracy": right / 10, "right": right}
     questions = {"kind": "minimal pairs", "split": "pairs:a", "tokens": 10, "figures": figures}

@@ -43,7 +43,7 @@ def look(embedding: Embedding, core: Core, words: Lexicon) -> int:
     embedding.apply({}, {}, ("a", "b"))  # expected: arg-type
     core.initial_carry()  # expected: call-arg
     print(core.output_sizes)  # expected: attr-defined
-    words.of_words("a", "b")  # expected: call-arg, arg-type
+    words.select_words("a", "b")  # expected: call-arg, arg-type
     return words.words  # expected: return-value
 
 

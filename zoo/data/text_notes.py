@@ -113,7 +113,7 @@ def notes(
 ) -> Iterator[str]:
     """Yields notes on words with blanks that a text and the training text read differently, and on
     marks of sentences within lines."""
-    if lexicon.of_characters:
+    if lexicon.is_character_level:
         return
     if marks := sentence_marks({*itertools.chain.from_iterable(sentences)}):
         yield (
@@ -200,7 +200,7 @@ def form_notes(unknown: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
         yield f"{quote(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"
     seen = [(word, visible(word)) for word in unknown]
     hidden = [word for word, bare in seen if bare != word and (not bare or bare in lexicon.ids)]
-    if hidden and not lexicon.of_characters:
+    if hidden and not lexicon.is_character_level:
         yield (
             f"{quote(hidden, 3)}: words of zero-width characters, or known without them: delete "
             "these characters"

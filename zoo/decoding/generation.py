@@ -72,7 +72,7 @@ def generate(
 def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[str]:
     """Returns a prompt's words, or a character lexicon's characters, in the vocabulary's case."""
     prompt = prompt.lower() if vocabulary.lower_case else prompt
-    return [*prompt] if lexicon.of_characters else prompt.split()
+    return [*prompt] if lexicon.is_character_level else prompt.split()
 
 
 def words_of(

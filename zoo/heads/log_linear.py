@@ -112,7 +112,7 @@ class LogLinear(Head):
                 "give the config's vocabulary some, such as features=(priors.TopWords(2500), "
                 "priors.Morphology()), or a lexicon of your own by zoo.data.with_priors."
             )
-        shape = (len(lexicon.of_kinds(self.kinds).feature_names), hidden_size)
+        shape = (len(lexicon.with_kinds(self.kinds).feature_names), hidden_size)
         params = {"bias": jnp.zeros(shape[0])}
         if not self.tied:
             params["weights"] = uniform(key, shape, self.initial_scale)
@@ -129,7 +129,7 @@ class LogLinear(Head):
         return params
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        lexicon = lexicon.of_kinds(self.kinds)
+        lexicon = lexicon.with_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
         tables: Tables = lexicon.tables(self._chosen_form(lexicon))

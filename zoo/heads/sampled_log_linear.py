@@ -99,7 +99,7 @@ class SampledLogLinear(LogLinear):
         log_mass = np.asarray(tables["log_mass"], np.float64)
         mass = np.exp(log_mass - log_mass.max())
         drawn = tables_with_zeros(mass / mass.sum())  # a signature without mass is never drawn
-        features = feature_signatures.feature_tables(lexicon.of_kinds(self.kinds))
+        features = feature_signatures.feature_tables(lexicon.with_kinds(self.kinds))
         return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:

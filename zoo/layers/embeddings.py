@@ -183,7 +183,7 @@ class Features(Embedding):
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        return lexicon.of_kinds(self.kinds).tables()
+        return lexicon.with_kinds(self.kinds).tables()
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """Initialises {"table": [F, E]}."""
@@ -192,7 +192,7 @@ class Features(Embedding):
                 "embeddings.Features needs words with features, and this lexicon has none: "
                 "give the config's vocabulary some, or use embeddings.Lookup."
             )
-        count = len(lexicon.of_kinds(self.kinds).feature_names)
+        count = len(lexicon.with_kinds(self.kinds).feature_names)
         return {"table": uniform(key, (count, self.size), self.initial_scale)}
 
     @sharded_functions.over_tokens("words", axes=0)

@@ -131,7 +131,7 @@ class FeatureSets(Sequence):
         entries = slice(self.offsets[number], self.offsets[number + 1])
         return self.ids[entries], self.values[entries]
 
-    def of(self, numbers: np.ndarray) -> "FeatureSets":
+    def select(self, numbers: np.ndarray) -> "FeatureSets":
         """Returns some of the sets, in the given order."""
         lengths = np.diff(self.offsets)[numbers]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -156,7 +156,7 @@ def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
         ],
         np.int32,
     )
-    return signature, words.of(np.unique(signature, return_index=True)[1])
+    return signature, words.select(np.unique(signature, return_index=True)[1])
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:

@@ -112,7 +112,7 @@ class Lexicon:
         return np.full(len(self), -np.log(len(self)))
 
     @functools.cached_property
-    def of_characters(self) -> bool:
+    def is_character_level(self) -> bool:
         """Whether the words are characters, blanks among them."""
         return any(not word.strip() for word in self.words)
 
@@ -159,7 +159,7 @@ class Lexicon:
                 "the same features, as Vocabulary.extended does."
             )
 
-    def of_words(self, words: tuple[str, ...]) -> "Lexicon":
+    def select_words(self, words: tuple[str, ...]) -> "Lexicon":
         """Returns the lexicon of some words of this one, in the given order.
 
         The new lexicon has only the marks that are among the words.
@@ -177,7 +177,7 @@ class Lexicon:
         if self.log_background is not None:
             changed["log_background"] = self.log_background[word_ids]
         if self.feature_names:
-            some = self._features().of(word_ids)
+            some = self._features().select(word_ids)
             for name in ("offsets", "ids", "values"):
                 changed[f"feature_{name}"] = getattr(some, name)
         return dataclasses.replace(self, **changed)
@@ -189,7 +189,7 @@ class Lexicon:
         )
         return dataclasses.replace(self, words=words, counts=counts, feature_names=(), **none)
 
-    def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
+    def with_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
         """Returns the lexicon with the features of some kinds only.
 
         Raises:

@@ -76,7 +76,7 @@ def call(capsys, monkeypatch):
 def best_by_hand(run, source, length):
     """The most probable word again and again, by the probabilities that are judged."""
     model, lexicon = run.experiment.model, run.lexicon
-    ids = [run.others[0].ids[word] for word in source]
+    ids = [run.source_lexicons[0].ids[word] for word in source]
     if model.order == "source_reversed":
         ids = ids[::-1]
     said = []
@@ -320,7 +320,7 @@ def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
 
 def test_a_run_with_itself_is_the_run(folders, sources):
     run = Run.load(folders["one"])
-    same = Translator((run, run), of="logs").translate(sources, BeamSearch(2, longest=5))
+    same = Translator((run, run), average="logs").translate(sources, BeamSearch(2, longest=5))
     alone = Translator((run,)).translate(sources, BeamSearch(2, longest=5))
     assert [one[0].words for one in same] == [one[0].words for one in alone]
 
@@ -361,7 +361,7 @@ def test_a_language_model_adds_its_log_probabilities(call, folders, sources, tmp
 def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_path):
     """By the weights of the model, whose encoder reads the source from its end."""
     run = Run.load(folders["attentive"])
-    model, (others,) = run.experiment.model, run.others
+    model, (others,) = run.experiment.model, run.source_lexicons
     file, text = tmp_path / "links", "\n".join([" ".join(sources[3]), "", " ".join(sources[4])])
     options = ("--alignments", file, "--sample", "--temperature", 3, "--longest", 6, "--nbest", 2)
     output, _ = call("translate", folders["attentive"], *options, text=text)

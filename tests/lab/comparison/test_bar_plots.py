@@ -20,7 +20,7 @@ from zoo.lab.comparison.paired import Runs
 from zoo.lab.comparison.seeds import numbers_of
 from zoo.lab.comparison.trial_summary import Point, Row, Summary
 from zoo.lab.evaluation import significance
-from zoo.lab.evaluation.translation_quality import OfLength
+from zoo.lab.evaluation.translation_quality import LengthBucket
 
 SIGNATURE = b"\x89PNG"
 
@@ -199,8 +199,8 @@ def test_white_covers_no_part_of_an_interval(file):
 
 
 def test_lengths_have_sentences_and_intervals(drawn, file):
-    rows = [OfLength(1, 5, 1200, [20.0], [(15.0, 24.0)])]
-    rows.append(OfLength(6, 10, 1, [30.0], [(math.nan, math.nan)]))
+    rows = [LengthBucket(1, 5, 1200, [20.0], [(15.0, 24.0)])]
+    rows.append(LengthBucket(6, 10, 1, [30.0], [(math.nan, math.nan)]))
     translations.draw_by_length(["a"], rows, file)
     (axes,) = drawn[0].axes
     assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
@@ -225,7 +225,7 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
     band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
     bar_plots.bands(bands_of({name: [[band]] for name in names}), file)
     rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
-    rows = [OfLength(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
+    rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
     translations.draw_by_length(names, rows, file)
     of_pictures = []
     for figure in drawn:
@@ -296,7 +296,7 @@ def draw_everything(name, tmp_path):
         "spectra": lambda file: rank.draw({name: np.array([1.0, 0.1])}, file, 2),
         "attention": lambda file: plot_style.attention([word, "b"], [word], np.ones((1, 2)), file),
         "lengths": lambda file: translations.draw_by_length(
-            [name], [OfLength(1, 5, 3, [20.0], [(1, 30)])], file
+            [name], [LengthBucket(1, 5, 3, [20.0], [(1, 30)])], file
         ),
         "sweep": lambda file: sweep.draw("size", {word: {recipe: points}}, file),
     }

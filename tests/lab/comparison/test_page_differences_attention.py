@@ -28,7 +28,7 @@ class Fake:
                 path=folder,
                 experiment=experiment,
                 lexicon=SimpleNamespace(unknown="<unk>"),
-                others=[SimpleNamespace(ids={"d&apos;": 0})],
+                source_lexicons=[SimpleNamespace(ids={"d&apos;": 0})],
             )
         ]
 

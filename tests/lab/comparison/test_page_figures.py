@@ -48,7 +48,9 @@ def test_what_is_not_comparable_is_told_with_its_reason():
 
 def groups_of(**passports):
     found = Comparison({name: name for name in passports})
-    columns = {name: {Column.of(one): one for one in of} for name, of in passports.items()}
+    columns = {
+        name: {Column.from_passport(one): one for one in of} for name, of in passports.items()
+    }
     vars(found).update(judged=(columns, {}), recipes={name: {} for name in passports})
     return in_texts(found)
 

@@ -57,7 +57,7 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     words = ("<unk>", "a", "b", "c", "d", "e", "f")
     lexicon = Lexicon(words, np.array([5, 0, 9, 9, 10, 99, 3]), unknown="<unk>")
     log_prob = np.arange(0, -7, -1.0, np.float32) - np.float32(1e-4)  # rounded to 1/1024
-    arrays = item_scores.of_text(text, Scores(log_prob, counted), lexicon)
+    arrays = item_scores.from_text(text, Scores(log_prob, counted), lexicon)
     assert arrays["band"].tolist() == [-1, 0, 2, 2]
     assert arrays["log_prob"].tolist() == [0, -1, -4, -5] and arrays["lengths"].tolist() == [
         2,

@@ -75,7 +75,7 @@ def runs(tmp_path, monkeypatch):
 def losses_of(folder, seen_only):
     """Nats per token of the other treebank, word by word; training saw neither fille nor filles."""
     run = Run.load(folder)
-    text, scores = run.score_corpus(run.given("other.conllu").corpus)
+    text, scores = run.score_corpus(run.read_file("other.conllu").corpus)
     words = [run.lexicon.words[word] for word in text.words]
     losses = [
         -float(log_prob)

@@ -141,7 +141,7 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
         assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
     run = Run.load(workdir.path)
     sentences = [pair[which].split() for pair in pairs for which in ("good", "bad")]
-    scores = sentence_scores.score(run, sentences, "the pairs").of_words.reshape(-1, 2)
+    scores = sentence_scores.score(run, sentences, "the pairs").word_log_prob.reshape(-1, 2)
     kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
     np.testing.assert_allclose(kept, scores, rtol=1e-5)
     right = [pair["right"] == "TRUE" for pair in pairs]
@@ -193,12 +193,12 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     assert figures["pairs"] == 4 and figures["both_seen"]["pairs"] == 0
     counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
-    assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.told)
+    assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.description)
     whole = _trained(source, tmp_path / "whole")
     (judgement,) = agreement.judge(Run.load(whole.path), ["train"])
     record = judgement.passport
     assert record["figures"]["both_seen"]["pairs"] == 4
-    assert "saw both" not in judgement.told
+    assert "saw both" not in judgement.description
     record["figures"] |= {"pairs": 3, "skipped": 1}
     told = " of 3 pairs; of 4 in the text, 1 have words outside the lexicon"
     assert agreement.describe(record).partition("\n")[0].endswith(told)

@@ -56,7 +56,7 @@ def untrained(experiment):
     tables = model.evaluation_tables(*lexicons)
     path = pathlib.Path("nowhere")
     others = tuple(lexicons[1:])
-    return Run(path, experiment, lexicons[0], params, tables, 0, others=others)
+    return Run(path, experiment, lexicons[0], params, tables, 0, source_lexicons=others)
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def test_parts_are_those_of_a_loop(form, random):
     lexicon, head = examples.lexicon(), LogLinear(form=form)
     params = examples.random_params(head, random, 2, lexicon)
     tables, words = head.tables(lexicon), [2, 9]
-    found = best_words.of_words(head, params, tables, lexicon, HIDDEN, words)
+    found = best_words.word_contributions(head, params, tables, lexicon, HIDDEN, words)
     expected = np.asarray(head.log_prob(params, tables, HIDDEN, jnp.array(words)))
     for hidden, word, parts, log_prob in zip(HIDDEN, words, found, expected, strict=True):
         scores, log_z = by_loop(lexicon, params, hidden)
@@ -54,7 +54,7 @@ def test_a_feature_by_hand():
     params["weights"][row], params["bias"][row] = (2.0, 1.0), 0.5
     tables = head.tables(lexicon)
     # Word 8 has the length -0.4 alone: -0.4 (2 * 0.5 - 1 * 1 + 0.5).
-    (parts,) = best_words.of_words(head, params, tables, lexicon, HIDDEN[:1], [8])
+    (parts,) = best_words.word_contributions(head, params, tables, lexicon, HIDDEN[:1], [8])
     assert parts.features == (("length", pytest.approx(-0.2)),)
 
 
@@ -62,7 +62,7 @@ def test_features_of_other_kinds_are_left_out(random):
     lexicon, head = examples.lexicon(), LogLinear(kinds=("tag a", "length"))
     params = examples.random_params(head, random, 2, lexicon)
     tables = head.tables(lexicon)
-    (parts,) = best_words.of_words(head, params, tables, lexicon, HIDDEN[:1], [2])
+    (parts,) = best_words.word_contributions(head, params, tables, lexicon, HIDDEN[:1], [2])
     assert {name for name, _ in parts.features} == {"tag a", "length"}
     log_prob = head.log_prob(params, tables, HIDDEN[:1], jnp.array([2]))
     assert parts.log_prob == pytest.approx(float(log_prob[0]), rel=1e-5)
@@ -72,7 +72,7 @@ def test_a_background_of_the_words_before_is_a_part(random):
     lexicon, head = examples.lexicon(), contextual.HEAD
     params = examples.random_params(head, random, 2, lexicon)
     tables, before, words = head.tables(lexicon), jnp.array([7, 3]), [2, 9]
-    found = best_words.of_words(head, params, tables, lexicon, HIDDEN, words, before)
+    found = best_words.word_contributions(head, params, tables, lexicon, HIDDEN, words, before)
     table = contextual.bigrams()
     backgrounds = [table[7, 2], table[3, 9]]
     np.testing.assert_allclose([parts.log_background for parts in found], backgrounds, rtol=1e-5)

@@ -171,9 +171,9 @@ def test_settings_that_cannot_be_are_refused():
 
 
 def test_passports_tell_another_epsilon():
-    assert "epsilon" not in RMS.told
+    assert "epsilon" not in RMS.description
     told = "(rms, rate 5e-05, decay 0.002, epsilon 0.01, segments of 5)"
-    assert dataclasses.replace(RMS, epsilon=0.01).told.endswith(told)
+    assert dataclasses.replace(RMS, epsilon=0.01).description.endswith(told)
 
 
 def test_without_gradients_there_is_no_scale(problem):

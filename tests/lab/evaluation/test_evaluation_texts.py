@@ -75,7 +75,7 @@ def test_case_and_words_of_the_lexicon_decide_what_is_a_fused_form():
     reading = Reading(fused="split", parts=FUSED)
     assert reading.words("Du") == ("De", "le")
     assert reading.words("DU") == ("de", "le")
-    known = Reading(fused="split", parts={"des": ("de", "les")}, known={"Des": 3})
+    known = Reading(fused="split", parts={"des": ("de", "les")}, vocabulary={"Des": 3})
     assert known.words("Des") == ("Des",)
     assert known.words("des") == ("de", "les")
     lower = Reading(lower_case=True, fused="split", parts={"du": ("de", "le")})

@@ -212,7 +212,9 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     example = '(example (utterance "all two") (original "x y") (targetFormula (string a b)))'
     (tmp_path / "forms.examples").write_text(example, encoding="utf-8")
     overnight = dataclasses.replace(recipe, data=AsPairs(Overnight("a", "b")))
-    given = dataclasses.replace(run, experiment=overnight).given(str(tmp_path / "forms.examples"))
+    given = dataclasses.replace(run, experiment=overnight).read_file(
+        str(tmp_path / "forms.examples")
+    )
     assert given.corpus.sentences == [["(", "string", "a", "b", ")"]]
     assert given.corpus.source_text.sentences == [["all", "two"]]
     with pytest.raises(UserError, match="searched for and not drawn"):
@@ -230,7 +232,7 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     # Every word is the most probable one after those before, all at once and one by one.
     model, words = run.experiment.model, answers[3][0]
     source = run.experiment.source_corpus(corpus).sentences[3]
-    read = np.array([[run.others[0].ids[word] for word in source[::-1]]])
+    read = np.array([[run.source_lexicons[0].ids[word] for word in source[::-1]]])
     ids = np.array([[run.lexicon.ids[word] for word in ["</s>", *words]]])
     encoded = model.encode(run.params, run.tables, read, np.array([len(source)]))
     hidden, context = model.states(run.params, run.tables, encoded, ids)

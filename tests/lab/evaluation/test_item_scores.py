@@ -16,7 +16,7 @@ def result(run):
     corpus = run.read("test")
     text, scores = run.score_corpus(corpus)
     record = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
-    return record, item_scores.of_text(text, scores, run.lexicon), scores
+    return record, item_scores.from_text(text, scores, run.lexicon), scores
 
 
 def test_words_have_their_scores(run, result):

@@ -134,7 +134,7 @@ def test_scores_after_prefixes_are_sums_of_steps(loaded, tmp_path):
             loaded.score(["dort", "dort ."], prefixes=wrong)
     (tmp_path / "t.tsv").write_text("item\tword\n1\tle chat\n1\tdort .\n", encoding="utf-8")
     (scored,) = scored_texts.score(loaded, [], str(tmp_path / "t.tsv"), lines=True)
-    table = surprisal.rows(scored.given, scored.text, scored.scores, loaded.lexicon)
+    table = surprisal.rows(scored.tokenized, scored.text, scored.scores, loaded.lexicon)
     nats = [row[surprisal.COLUMNS.index("surprisal_nats")] for row in table]
     assert nats[1] == pytest.approx(-rows[0].log_prob, rel=1e-5)
 
@@ -365,7 +365,7 @@ def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
     encoded, scores = run.score_corpus(corpus)
     found = [
         *(repr(corpus), repr(encoded), repr(scores), repr(loaded.initial_states(3))),
-        repr(run.given(corpus.name)),
+        repr(run.read_file(corpus.name)),
         repr(sentence_scores.score(run, [["le"], ["le", "chat"]], "two")),
         repr(PairScores(np.array([1.0, np.nan]), np.zeros(2), np.array([True, False]))),
         repr(feature_signatures.FeatureSets(np.array([0, 2, 3]), np.arange(3), np.ones(3))),
@@ -375,7 +375,7 @@ def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
         "EncodedText(23 words, 3 sentences)",
         f"Scores(20 tokens, perplexity {scores.perplexity:.2f})",
         "States(3 rows)",
-        f"GivenText({corpus.name!r}: 3 sentences)",
+        f"TokenizedText({corpus.name!r}: 3 sentences)",
         "SentenceScores(2 sentences, 3 words)",
         "PairScores(1 of 1 right, 1 skipped)",
         "FeatureSets(2 sets, 3 entries)",

@@ -79,7 +79,7 @@ def test_equal_sentences_are_left_out_and_told():
     assert np.isnan(scores.good[1:]).all() and scores.figures()["equal"] == 2
     told = minimal_pairs.describe("pairs", scores)
     assert "left out: 2, the first is pair 2" in told
-    assert scores.chosen(np.array([False, True, True])).equal == (0, 1)
+    assert scores.select(np.array([False, True, True])).equal == (0, 1)
     pairs = [minimal_pairs.Pair(*two, two) for two in (("ab", "ba"), ("ab", "ab"), ("ab", "ab"))]
     rows = [*minimal_pairs.rows(pairs, scores)]
     assert [row.right for row in rows] == [False, None, None]

@@ -54,13 +54,13 @@ def test_no_weight_where_the_text_gives_no_reason():
 
 def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
     """The passport has the figure of the mixture, by a loop over the words of the text."""
-    assert mixtures.of_run(run) is None  # its lexicon is the training text's
+    assert mixtures.from_run(run) is None  # its lexicon is the training text's
     words = tmp_path / "words.txt"
     words.write_text("zèbre\nchèvre\nmouton\n", encoding="utf-8")
     wider = run.with_lexicon(str(words), spread=True, add=True)
     assert mixtures.unseen_words(wider.lexicon) == 3
-    assert mixtures.of_run(wider) == Mixture(0.0, 3)  # validation has none of them
-    mixture = mixtures.of_run(wider, 0.125)
+    assert mixtures.from_run(wider) == Mixture(0.0, 3)  # validation has none of them
+    mixture = mixtures.from_run(wider, 0.125)
     assert mixture == Mixture(0.125, 3, None)
     corpus = wider.read("test")
     text, scores = wider.score_corpus(corpus)

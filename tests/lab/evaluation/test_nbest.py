@@ -36,10 +36,10 @@ def test_lists_of_moses_are_read_and_written(tmp_path):
     one, empty = first.hypotheses
     assert one.text == "le chat dort" and one.words == ["le", "chat", "dort"]
     assert one.features == {"LM0": -1, "TM0_1": -2, "TM0_2": -3.5}
-    assert (one.line, one.score, one.rest) == (1, -4, ("0-0 1-1",))
+    assert (one.line, one.score, one.further_fields) == (1, -4, ("0-0 1-1",))
     assert (empty.text, empty.words, empty.line) == ("", [], 2)
     lines = [
-        nbest.line(x.id, h.words, h.features, h.score, h.rest) + "\n"
+        nbest.line(x.id, h.words, h.features, h.score, h.further_fields) + "\n"
         for x in (first, second)
         for h in x.hypotheses
     ]

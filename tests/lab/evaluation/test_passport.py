@@ -110,7 +110,7 @@ def test_it_says_which_priors_saw_the_text(judged, run):
         other = scored_texts.passport_of(ScoredText(all_words, split, corpus, text, scores))
         assert other["priors_saw_this_text"] == ["vocabulary"]
         assert "\n  priors that saw this text: vocabulary\n" in scored_texts.describe(other)
-    assert "priors_saw_this_text" not in results.OF_PERPLEXITIES
+    assert "priors_saw_this_text" not in results.PERPLEXITY_FIELDS
 
 
 def test_it_says_what_the_run_saw_of_the_text(judged, run):
@@ -160,7 +160,7 @@ def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
     corpus = run.read("test")
     copy.write_text("\n\n".join(" ".join(s).upper() for s in corpus.sentences), encoding="utf-8")
     old = passport.data_of(corpus.name, corpus.sentences)
-    new = passport.data_of("elsewhere", run.given(str(copy)).corpus.sentences)
+    new = passport.data_of("elsewhere", run.read_file(str(copy)).corpus.sentences)
     assert old["sha256"] == new["sha256"]
     assert (new["sentences"], new["words"]) == (3, 20)
     # The ends of sentences are part of a text.

@@ -87,7 +87,7 @@ def judged(run, tmp_path):
     def judging(text, name="text.txt", run=run):
         path = tmp_path / name
         path.write_bytes(text.encode())
-        given = run.given(str(path))
+        given = run.read_file(str(path))
         text, scores = run.score_corpus(given.corpus)
         rows = surprisal.rows(given, text, scores, run.lexicon)
         output_files.write_table(tmp_path / "s.tsv", surprisal.columns(given), rows)

@@ -88,7 +88,9 @@ def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, 
         np.testing.assert_allclose(scores.log_prob[place], sum(found), rtol=1e-5)
         known = [x for x, word in zip(found, [*words, "</s>"], strict=True) if word != "zèbre"]
         np.testing.assert_allclose(scores.log_prob_known[place], sum(known), rtol=1e-5)
-        np.testing.assert_allclose(scores.of_words[place], sum(found[:-1]), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            scores.word_log_prob[place], sum(found[:-1]), rtol=1e-5, atol=1e-6
+        )
     assert scores.log_prob[0] == scores.log_prob[4]
 
 

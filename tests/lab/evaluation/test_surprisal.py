@@ -23,7 +23,7 @@ from zoo.lexicon import Lexicon
 def table(run, tmp_path):
     corpus = run.read("test")
     text, scores = run.score_corpus(corpus)
-    split = run.given_split("test", corpus)
+    split = run.read_split_file("test", corpus)
     return written(tmp_path, split, text, scores, run.lexicon), scores
 
 

@@ -48,7 +48,7 @@ def translator_of(model, unknowns=None):
             source_side_vocabulary=Vocabulary(boundary="none"),
         ),
         lexicon=SimpleNamespace(words=TARGETS, unknown="<unk>"),
-        others=[Lexicon(SOURCES, np.ones(len(SOURCES), np.int64), unknown="<unk>")],
+        source_lexicons=[Lexicon(SOURCES, np.ones(len(SOURCES), np.int64), unknown="<unk>")],
     )
     turned = model.order == "target_reversed"
 
@@ -125,7 +125,7 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     recipe = dataclasses.replace(experiment(MODEL, epochs=20), data=data)
     small.run_in(tmp_path / "run", recipe)
     run = Run.load(tmp_path / "run")
-    assert run.lexicon.words.count("lynx") == 0 and "<unk>" in run.others[0].ids
+    assert run.lexicon.words.count("lynx") == 0 and "<unk>" in run.source_lexicons[0].ids
     assert Translator((run,)).pairs("validation").sentences[3] == ["the", "lynx", "sleeps"]
     (tmp_path / "d").write_text("ours\tbear\n")
 

@@ -285,7 +285,7 @@ def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path)
     )
     assert done.returncode == 0, done.stderr
     log_prob, first, second = json.loads(done.stdout)
-    pairs = perplexity.read(recipe, run.lexicon, run.others[0], corpus)
+    pairs = perplexity.read(recipe, run.lexicon, run.source_lexicons[0], corpus)
     model, text = recipe.model, pairs.target
     scores = perplexity.score_pairs(model, run.params, run.tables, pairs, 2)
     expected = [

@@ -91,7 +91,7 @@ def seen(*trained, selected=()):
 
 def test_overlap_is_found_in_any_order_case_and_cut():
     shuffled = [[*" ".join(TEXT[3]).upper()], ["un", "autre", "."], TEXT[0]]
-    found = leakage.of_text(TEXT, seen(*shuffled, selected=TEXT[1:2]))
+    found = leakage.overlap_by_role(TEXT, seen(*shuffled, selected=TEXT[1:2]))
     assert found == {
         "letters": 30,
         "trained_on": {"all": counts(2, 3, 19, 23), "long": counts(2, 2, 19, 19)},
@@ -99,7 +99,9 @@ def test_overlap_is_found_in_any_order_case_and_cut():
     }
     # Characters as words, a line break at the end, found among words.
     characters = [[*"le chien dort .\n"], [*"\n"], [*"un chat .\n"]]
-    assert leakage.of_text(characters, seen(*TEXT))["trained_on"]["all"] == counts(1, 2, 16, 26)
+    assert leakage.overlap_by_role(characters, seen(*TEXT))["trained_on"]["all"] == counts(
+        1, 2, 16, 26
+    )
 
 
 @pytest.mark.parametrize(

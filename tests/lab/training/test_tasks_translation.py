@@ -172,7 +172,7 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     np.testing.assert_allclose(other.score_corpus(corpus)[1].log_prob, scores.log_prob, atol=1e-5)
     found = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
     assert found["tokens"] == scores.tokens
-    assert found["source_lexicon"]["size"] == len(run.others[0])
+    assert found["source_lexicon"]["size"] == len(run.source_lexicons[0])
     assert found["source"]["words"] == sum(map(len, corpus.source_text.sentences))
     assert found["source"]["sha256"] != found["data"]["sha256"]
     assert found["model"]["order"] == "forward"
@@ -189,10 +189,10 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     )
     for given in (f"{tmp_path}/a,{tmp_path}/b", f"{tmp_path}/c"):
         for one in (run, of_files):  # trained without files, and with some
-            read = one.given(given).corpus
+            read = one.read_file(given).corpus
             np.testing.assert_array_equal(one.score_corpus(read)[1].log_prob, scores.log_prob)
     with pytest.raises(UserError, match="has 3 paths: give two files"):
-        run.given("a,b,c")
+        run.read_file("a,b,c")
 
 
 def test_a_target_said_backwards_is_scored_where_it_stands(tmp_path):

@@ -72,7 +72,7 @@ def run_evaluate(arguments: argparse.Namespace):
         run = run.constrained(arguments.grammar)
     for judgement in _judgements(options.learning(run, arguments), arguments):
         options.print_notes(judgement.notes)
-        output_files.show(judgement.told, *(f"  {file}" for file in judgement.keep()))
+        output_files.show(judgement.description, *(f"  {file}" for file in judgement.keep()))
         options.print_notes(judgement.warnings)
 
 
@@ -86,7 +86,7 @@ def _judgements(run, arguments) -> Iterator[Judgement]:
             splits = scored_texts.unseen_splits(run)
         mixture = None
         if (weight := arguments.unseen_weight) is not None:
-            mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
+            mixture = mixtures.from_run(run, None if math.isnan(weight) else weight)
             if mixture is None:
                 note = "no word of the lexicon is without training text: nothing is mixed"
                 options.print_notes([note])
@@ -148,9 +148,9 @@ def _score_words(run, arguments):
     (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
     of = arguments.file or arguments.split
     share = run.share(scored.corpus.sentences, of)
-    options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.given)])
-    columns = surprisal.columns(scored.given)
-    rows = surprisal.rows(scored.given, scored.text, scored.scores, run.lexicon)
+    options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.tokenized)])
+    columns = surprisal.columns(scored.tokenized)
+    rows = surprisal.rows(scored.tokenized, scored.text, scored.scores, run.lexicon)
     lines: Iterator[str] = map(text_tables.tsv_line, itertools.chain([columns], rows))
     if arguments.output is None and sys.stdout.isatty():
         lines = text_tables.format_for_terminal(columns, [*rows])
@@ -193,7 +193,7 @@ GENERATE = (
 def run_generate(arguments: argparse.Namespace):
     """Prints the texts, one a line or paragraph; a rule stands between texts of characters."""
     run = options.with_cache(LoadedModel.load(arguments.folder), arguments.cache)
-    characters, chosen = run.lexicon.of_characters, vars(arguments)
+    characters, chosen = run.lexicon.is_character_level, vars(arguments)
     if not arguments.prompt and characters and run.lexicon.boundary is None:
         chosen["prompt"] = _BREAK if _BREAK in run.lexicon.ids else " "
     if arguments.length is None:

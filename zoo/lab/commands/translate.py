@@ -227,9 +227,9 @@ def _judge(restoring, search, arguments):
     tokenizer = arguments.tokenizer or "none"
     scores = translation_quality.figures(hypotheses, references, tokenizer)
     how = translation_quality.decoding(
-        translator, search, restoring.described(), arguments.longest_ratio
+        translator, search, restoring.describe(), arguments.longest_ratio
     )
-    figures = translation_quality.of_run(run, split, corpus, tokenizer, scores, how)
+    figures = translation_quality.passport_of(run, split, corpus, tokenizer, scores, how)
     paths = translation_quality.write(run, figures, hypotheses)
     output_files.show(
         translation_quality.describe(split, figures), *(f"  {path}" for path in paths)
@@ -338,7 +338,7 @@ def _lines(number, translations, translator, arguments) -> str:
     from zoo.lab.evaluation import nbest
 
     if not arguments.nbest:
-        return translator.written(translations[0].words if translations else []) + "\n"
+        return translator.detokenize(translations[0].words if translations else []) + "\n"
     lines: list[Any] = []
     for one, words, *_ in translations:
         # A hypothesis that did not end has no boundary among its tokens.

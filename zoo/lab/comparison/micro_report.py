@@ -47,7 +47,7 @@ def agreement(
             wanted = (phenomenon, attractor)
             chosen = [(about["phenomenon"], about["attractor"]) == wanted for *_, about in pairs]
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
-            cases[name] = scores.chosen(np.array(chosen, bool)).figures()
+            cases[name] = scores.select(np.array(chosen, bool)).figures()
     cases["all"] = scores.figures()
     record = minimal_pairs.passport_of(run, "micro-agreement", plain, scores)
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()

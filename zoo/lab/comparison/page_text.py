@@ -14,7 +14,7 @@ from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.html_parts import number, text
 from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
 from zoo.lab.evaluation.best_words import BestWords, Contributions
-from zoo.lab.evaluation.evaluation_texts import GivenText
+from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run, first_test
 
@@ -216,10 +216,10 @@ def predict(
     run.experiment.check_whole_words("the list of best words")
     name = split or first_test(run.experiment)
     if file is not None:
-        given = run.given(file)
+        given = run.read_file(file)
         run = run.for_text(given, None, lines=True)
     else:
-        given = run.given_split(name, run.read(name))
+        given = run.read_split_file(name, run.read(name))
     given = first_sentences(run, given, sentences)
     corpus = given.corpus
     encoded, states = best_words.states(run, corpus)
@@ -231,18 +231,18 @@ def predict(
         run=run_name,
         number=number,
         name=file or f"{name}, {corpus.name}",
-        rows=[surprisal.Row.of(row, given) for row in rows],
+        rows=[surprisal.Row.from_columns(row, given) for row in rows],
         text=encoded,
         best=best,
         features=features,
         why=why,
         words=run.lexicon.words,
         sources=None if corpus.source_text is None else corpus.source_text.sentences,
-        of_characters=run.lexicon.of_characters,
+        of_characters=run.lexicon.is_character_level,
     )
 
 
-def first_sentences(run: Run, given: GivenText, sentences: int) -> GivenText:
+def first_sentences(run: Run, given: TokenizedText, sentences: int) -> TokenizedText:
     """Returns the first sentences of a text, as far as the page has room for their words."""
     lengths = np.cumsum([len(sentence.words) for sentence in given.judged])
     count = min(sentences, max(1, int((lengths <= WORDS).sum())))
@@ -252,7 +252,7 @@ def first_sentences(run: Run, given: GivenText, sentences: int) -> GivenText:
     cut = dataclasses.replace(
         cut, features=None, sentences=[sentence[:WORDS] for sentence in cut.sentences]
     )
-    return evaluation_texts.from_corpus(cut, "" if run.lexicon.of_characters else " ")
+    return evaluation_texts.from_corpus(cut, "" if run.lexicon.is_character_level else " ")
 
 
 def _features(run, encoded, states):
@@ -263,7 +263,7 @@ def _features(run, encoded, states):
         return None, f"a {type(head).__name__} does not have features of words."
     arguments = run.lexicon, states.hidden, encoded.words, states.context
     params = model.head_params(run.params)
-    return best_words.of_words(head, params, run.tables["head"], *arguments), ""
+    return best_words.word_contributions(head, params, run.tables["head"], *arguments), ""
 
 
 # ------------------- A text coloured by how much better one of two runs predicts each word

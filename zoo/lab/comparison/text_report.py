@@ -16,7 +16,7 @@ from zoo.lab.evaluation import (
     sentence_scores,
     significance,
 )
-from zoo.lab.evaluation.passport import of_seen_texts, priors_that_saw, unfinished
+from zoo.lab.evaluation.passport import priors_that_saw, seen_text_lines, unfinished
 from zoo.lab.evaluation.results import judged_texts, names_of, read_answers
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files, text_tables
@@ -171,7 +171,7 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    for told in (unfinished, of_seen_texts, _changed, lambda one: [priors_that_saw(one)]):
+    for told in (unfinished, seen_text_lines, _changed, lambda one: [priors_that_saw(one)]):
         found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
         for line, runs in found.items():
             every = len(runs) == len(passports) > seeds.MANY
@@ -226,7 +226,7 @@ def report(
 def _text(run, path, state, mixed) -> dict:
     """Judges and keeps the log-perplexity of a run."""
     (scored,) = scored_texts.score(run, [], path, state)
-    judgement = scored.judgement(mixtures.of_run(scored.run) if mixed else None)
+    judgement = scored.judgement(mixtures.from_run(scored.run) if mixed else None)
     record = judgement.passport
     output_files.show(*map(str, judgement.keep()))
     unknown = record["out_of_vocabulary"]

@@ -20,7 +20,7 @@ from zoo.lab.comparison.html_parts import number, text
 from zoo.lab.comparison.seeds import numbers_of
 from zoo.lab.evaluation import results, translation_quality
 from zoo.lab.evaluation.records import is_record
-from zoo.lab.evaluation.results import OF_TRANSLATIONS, quantity
+from zoo.lab.evaluation.results import TRANSLATION_FIELDS, quantity
 from zoo.lab.runs import location, output_files
 from zoo.lab.runs.workdir import Workdir
 
@@ -115,7 +115,7 @@ def by_length(given: Sequence[str], split: str, picture: str | None = None):
 
 
 def draw_by_length(
-    names: Sequence[str], rows: Sequence[translation_quality.OfLength], file: str | pathlib.Path
+    names: Sequence[str], rows: Sequence[translation_quality.LengthBucket], file: str | pathlib.Path
 ):
     """Draws BLEU against the length of the source, with the number of sentences and intervals."""
     from zoo.lab.comparison import plot_style
@@ -130,7 +130,7 @@ def draw_by_length(
             ends = np.array([row.intervals[place] for row in rows], float).reshape(-1, 2).T
             style = plot_style.style(numbers[place])
             axes.errorbar(xs, of_run, np.abs(ends - of_run), label=name, **style)
-        ticks = [f"{row.least}-{row.greatest}\n{row.sentences:,} sentences" for row in rows]
+        ticks = [f"{row.shortest}-{row.longest}\n{row.sentences:,} sentences" for row in rows]
         axes.set_xticks(range(len(rows)), ticks)
         axes.set_ylim(bottom=0)
 
@@ -149,9 +149,9 @@ def section(runs: Comparison) -> str:
     for recipe in runs.groups:
         for name, path in recipe.of(runs.paths).items():
             run = runs.loaded[0].get(name)
-            for place, passport in results.of_kinds(path, ("translation",)):
+            for place, passport in results.read_passports(path, ("translation",)):
                 scored = Scored(passport, _intervals(run, place, passport))
-                rows = texts.setdefault(repr(quantity(passport, OF_TRANSLATIONS)), {})
+                rows = texts.setdefault(repr(quantity(passport, TRANSLATION_FIELDS)), {})
                 rows.setdefault((recipe.name, search_of(passport)), []).append(scored)
     if not texts:
         return html_parts.missing("no run has translated: python -m zoo translate DIR --bleu does.")

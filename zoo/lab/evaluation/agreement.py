@@ -93,14 +93,14 @@ def _judged(run, name, bank, split, forms, note=""):
             "the run's language, or a run with more words."
         )
     record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)
-    record |= passport.of_priors(run, name, run.experiment.vocabulary.read(bank, split))
+    record |= passport.prior_fields(run, name, run.experiment.vocabulary.read(bank, split))
     facts = [about for _, _, about in pairs]
     for name in COUNTS:
         words = tuple(about[name.replace("count", "word")] for about in facts)
         for about, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
             about[name] = count
     seen = np.array([all(about[name] for name in COUNTS) for about in facts], bool)
-    figures = {"cases": by_case(scores, facts), "both_seen": scores.chosen(seen).figures()}
+    figures = {"cases": by_case(scores, facts), "both_seen": scores.select(seen).figures()}
     record["figures"] |= figures
     every = [*rows(pairs, scores)]
     return Judgement(run, record, describe(record) + note, scores.answers(), every, COLUMNS)
@@ -127,7 +127,7 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
                 about["phenomenon"] == name and least <= about["distance"] <= most
                 for about in facts
             ]
-            cases[f"{name}, {label}"] = scores.chosen(np.array(chosen, bool)).figures()
+            cases[f"{name}, {label}"] = scores.select(np.array(chosen, bool)).figures()
     return cases
 
 

@@ -48,7 +48,7 @@ def states(run: Run, corpus: Corpus) -> tuple[EncodedText, States]:
     """Runs a model over a text, in one batch row under the run's state policy."""
     with jax.default_matmul_precision(PRECISION):
         if isinstance(run.experiment.model, SequenceToSequence):
-            pairs = perplexity.read(run.experiment, run.lexicon, run.others[0], corpus)
+            pairs = perplexity.read(run.experiment, run.lexicon, run.source_lexicons[0], corpus)
             return pairs.target, _gathered(_of_pairs(run, pairs), len(pairs.target.words))
         text = run.experiment.vocabulary.encode(corpus, run.lexicon)
         return text, _gathered(_of_text(run, text), len(text.words))
@@ -156,7 +156,7 @@ class Contributions(NamedTuple):
         return self.log_background + sum(nats for _, nats in self.features) - self.log_z
 
 
-def of_words(
+def word_contributions(
     head: LogLinear,
     params: Params,
     tables: Tables,
@@ -168,7 +168,7 @@ def of_words(
     """Splits log p of words into the parts of the background, the features and the normaliser."""
     words = np.asarray(words, np.int32)
     log_background, log_z = _background_and_log_z(head, params, tables, hidden, words, context)
-    known = lexicon.of_kinds(head.kinds)
+    known = lexicon.with_kinds(head.kinds)
     row_of = {name: row for row, name in enumerate(known.feature_names)}
     weights, bias = (np.asarray(params[name], np.float64) for name in ("weights", "bias"))
     found = []

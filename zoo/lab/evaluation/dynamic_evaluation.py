@@ -50,7 +50,7 @@ class DynamicEvaluation:
         check_least(self, "dynamic", length=1)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The settings in words, for passports."""
         return (
             f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, "
@@ -97,8 +97,8 @@ def score(
             scores, trained, carry = step(trained, params, scales, tables, carry, arrays)
             if np.isnan(np.asarray(scores[0])[batch.positions >= 0]).any():
                 raise UserError(
-                    f"the model diverges under {settings.told}: give --dynamic {settings.rule} a "
-                    "smaller rate."
+                    f"the model diverges under {settings.description}: give --dynamic "
+                    f"{settings.rule} a smaller rate."
                 )
             yield batch, scores
 

@@ -58,7 +58,7 @@ class Sentence:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class GivenText:
+class TokenizedText:
     """A text whose tokens keep their positions in its lines."""
 
     name: str
@@ -70,7 +70,7 @@ class GivenText:
     blank_lines: str = "skipped"
 
     def __repr__(self):
-        return f"GivenText({self.name!r}: {len(self.sentences):,} sentences)"
+        return f"TokenizedText({self.name!r}: {len(self.sentences):,} sentences)"
 
     @property
     def judged(self) -> list[Sentence]:
@@ -96,14 +96,14 @@ class Reading:
     # see `Conllu.fused`; None for a run trained on plain text, which never splits tokens
     fused: str | None = None
     parts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    known: Container[str] = ()
+    vocabulary: Container[str] = ()
     language: str = ""
     boundary: str | None = None
 
     def words(self, token: str) -> tuple[str, ...]:
         """Returns the words that the model reads for a token of plain text."""
         word = token.lower() if self.lower_case else token
-        form = word if word in self.parts or word in self.known else word.lower()
+        form = word if word in self.parts or word in self.vocabulary else word.lower()
         return self._join(word, self.parts.get(form, (word,)))
 
     def treebank_words(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class Reading:
 
 def read(
     path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
-) -> GivenText:
+) -> TokenizedText:
     """Reads a text to be scored; see `detect_form`."""
     _, content = files.read(files.Part.parse(path).path)
     return from_content(content, path, reading, column, blank_lines)
@@ -164,7 +164,7 @@ def is_treebank(path: str) -> bool:
 
 def from_content(
     content: str, path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
-) -> GivenText:
+) -> TokenizedText:
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
     text = from_string(content, files.find(part.path), part.path, reading, column)
@@ -176,7 +176,7 @@ def from_content(
 
 def from_string(
     content: str, file: pathlib.Path, name: str, reading: Reading, column: str = "text"
-) -> GivenText:
+) -> TokenizedText:
     """Parses text of any form; messages name `file`, whose suffix may tell the form."""
     form = detect_form(file, content, column)
     if form == "treebank":
@@ -208,14 +208,14 @@ def table(path: str, source: Source, language: str = "") -> Source:
     return Text(train=path, validation=path, tests=(path,))
 
 
-def from_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
+def from_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> TokenizedText:
     """Converts a corpus to a text whose tokens are its words with `joint` between them."""
     sentences = []
     for number, words in enumerate(corpus.sentences, 1):
         pairs = [(word, reading.words(word) if reading else (word,)) for word in words]
         sentences.append(_sentence(number, str(number), _place_tokens(pairs, [joint] * len(words))))
     source = None if reading else corpus
-    return GivenText(corpus.name, sentences, source=source, blank_lines="kept")
+    return TokenizedText(corpus.name, sentences, source=source, blank_lines="kept")
 
 
 def tokenize(line: str, reading: Reading, marks: bool = False) -> list[Token]:
@@ -232,11 +232,11 @@ def _sentence(line, name, tokens, length=None, extra=()):
     return Sentence(line, name, tokens, end if length is None else length, extra)
 
 
-def from_text(text: str, name: str, reading: Reading) -> GivenText:
+def from_text(text: str, name: str, reading: Reading) -> TokenizedText:
     """Parses plain text, a sentence a line, words between white space."""
     lines = enumerate(files.lines(text), 1)
     sentences = [_sentence(n, None, tokenize(line, reading), len(line)) for n, line in lines]
-    return GivenText(name, sentences)
+    return TokenizedText(name, sentences)
 
 
 def _begins_as_conllu(text):
@@ -265,7 +265,7 @@ def _from_treebank(text, path, name, reading):
         tokens = [t._replace(extra=(token_id,)) for t, token_id in zip(tokens, names, strict=True)]
         label = comments.get("sent_id") or comments.get("sentid") or str(number)
         sentences.append(_sentence(parsed.line, label, tokens, length))
-    return GivenText(name, sentences, token_columns=("token",))
+    return TokenizedText(name, sentences, token_columns=("token",))
 
 
 def _locate_tokens(line, pairs):
@@ -342,7 +342,7 @@ def _from_sentence_rows(rows, path, name, reading, header, column):
         tokens = [token._replace(extra=extra) for token in placed]
         title = row.get(label, str(count))
         sentences.append(Sentence(number, title, tokens, len(line), extra))
-    return GivenText(name, sentences, columns)
+    return TokenizedText(name, sentences, columns)
 
 
 def _join_region(tokens, critical, reading, location):
@@ -416,7 +416,7 @@ def _from_word_rows(rows, path, name, reading, header):
             extra = shared if end is None else end
             sentence = _sentence(part[0][0] if part else number, key[0], tokens, extra=extra)
             sentences.append(dataclasses.replace(sentence, begins_item=not position))
-    return GivenText(name, sentences, columns, items=True)
+    return TokenizedText(name, sentences, columns, items=True)
 
 
 def _values(name, rows):

@@ -149,9 +149,9 @@ def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Jud
         "tokens": count,
         "counts": "answers that agree with the given one in every word, decoded greedily",
         "data": passport.data_of(asked.name, asked.sentences),
-        **passport.of_sentences(run, asked.sentences),
+        **passport.sentence_fields(run, asked.sentences),
     }
-    return Judgement(run, record, _told(name, figures), item_scores.of_answers(np.array(correct)))
+    return Judgement(run, record, _told(name, figures), item_scores.from_answers(np.array(correct)))
 
 
 def _well_formed(run, answers, grammar):

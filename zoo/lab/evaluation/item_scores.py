@@ -37,7 +37,7 @@ PARTS = 1024
 UNKNOWN = -1
 
 
-def of_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
+def from_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
     """Returns the scores of a text, counted tokens alone."""
     sentence = np.repeat(np.arange(len(text.starts)), text.lengths)
     lengths = np.bincount(sentence[scores.counted], minlength=len(text.starts))
@@ -51,7 +51,7 @@ def of_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
     }
 
 
-def of_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
+def from_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
     """Returns which questions were answered right."""
     answers = np.asarray(right, bool).astype(np.int8)
     return {"right": answers if asked is None else np.where(asked, answers, np.int8(SKIPPED))}

@@ -70,7 +70,7 @@ def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:
         texts = _texts_of(treebank, vocabulary)
     except UserError:
         return False
-    return bool(sentences) and is_seen(found_in(sentences, texts))
+    return bool(sentences) and is_seen(overlap(sentences, texts))
 
 
 @functools.lru_cache(maxsize=8)
@@ -108,7 +108,7 @@ def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
             texts = Texts.of(split, source.read(split).sentences)
         except UserError:  # its file is missing
             continue
-        if is_seen(found_in(sentences, texts)):
+        if is_seen(overlap(sentences, texts)):
             splits.add(split)
     return splits
 
@@ -142,14 +142,14 @@ OF_LONG = 0.05
 OF_ALL = 0.25
 
 
-def of_text(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
+def overlap_by_role(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
     """Counts how much of a text is among the texts seen in each role."""
-    counts_of = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
+    counts_of = {role: overlap(sentences, getattr(seen, role)) for role in ROLES}
     return {"letters": LETTERS, **counts_of}
 
 
-def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
-    """Counts a text's sentences among others, {"all": counts, "long": counts}; see `of_text`."""
+def overlap(sentences: Sequence[list[str]], texts: Texts) -> dict:
+    """Counts the sentences of a text that are among others, as {"all": counts, "long": counts}."""
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
@@ -189,15 +189,15 @@ def reason(passport: dict) -> str | None:
     """Explains why a figure is not one of unseen text; None if it is, or nothing was recorded."""
     recorded = passport.get("overlap")
     if recorded and is_seen(recorded["trained_on"]):
-        return f"it was trained on this text ({told(recorded['trained_on'])})"
+        return f"it was trained on this text ({describe(recorded['trained_on'])})"
     if is_validation(passport["split"]):  # to choose the checkpoint is its purpose
         return None
     if recorded and is_seen(recorded["selected_on"]):
-        return f"its checkpoint was chosen on this text ({told(recorded['selected_on'])})"
+        return f"its checkpoint was chosen on this text ({describe(recorded['selected_on'])})"
     return None
 
 
-def told(counts: dict) -> str:
+def describe(counts: dict) -> str:
     """Describes the shares of a text that a model had seen."""
     if not counts["all"]["tokens"]:
         return "none of its sentences found"

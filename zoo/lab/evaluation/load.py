@@ -99,9 +99,9 @@ class Loaded(Run):
         if split is None and data is None:
             splits = scored_texts.unseen_splits(self)
         scored = scored_texts.score(self, splits, data, state)
-        return self._kept(text.judgement() for text in scored)
+        return self._keep(text.judgement() for text in scored)
 
-    def _kept(self, judgements: Iterable[Judgement]) -> list:
+    def _keep(self, judgements: Iterable[Judgement]) -> list:
         """Keeps judgements among the run's results; returns the rows of all."""
         passport.check(self.path)
         rows: list = []
@@ -135,7 +135,7 @@ class LoadedModel(Loaded):
         there are as many prefixes."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
-        if not self.lexicon.of_characters:
+        if not self.lexicon.is_character_level:
             sentence_scores.check_run(self)
             sentence_scores.check_lines(sentences if prefixes is None else [])
         read = [
@@ -153,7 +153,7 @@ class LoadedModel(Loaded):
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
         text = files.with_line_feeds(text)
-        if self.lexicon.of_characters:
+        if self.lexicon.is_character_level:
             lines = texts.lines_of("\n".join(map(files.bare, text.split("\n"))))
             if sentence_scores.LINE_BREAK not in self.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
@@ -165,17 +165,17 @@ class LoadedModel(Loaded):
         run = self.for_text(given, state, lines=True)
         scored = run.score_corpus(given.corpus, one_row=True)
         rows = word_surprisal.rows(given, *scored, run.lexicon)
-        return [word_surprisal.Row.of(row, given) for row in rows]
+        return [word_surprisal.Row.from_columns(row, given) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
         figures as `zoo evaluate --agreement` does."""
         splits = [split] if data is None else []
-        return self._kept(agreement.judge(self, splits, data))
+        return self._keep(agreement.judge(self, splits, data))
 
     def minimal_pairs(self, file: str) -> list[minimal_pairs.Row]:
         """Compares the sentences of minimal pairs, and keeps the figures as evaluate.py does."""
-        return self._kept(minimal_pairs.judge(self, [file]))
+        return self._keep(minimal_pairs.judge(self, [file]))
 
     def initial_states(self, batch: int = 1) -> States:
         """Returns the states before any word: step with `boundary` first."""
@@ -202,12 +202,13 @@ class LoadedModel(Loaded):
         """Draws texts that begin with a prompt."""
         texts = self.draw(prompt, spell=spell, **options)
         return [
-            "".join(words) if self.lexicon.of_characters else self.joined(words) for words in texts
+            "".join(words) if self.lexicon.is_character_level else self.joined(words)
+            for words in texts
         ]
 
     def draw(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[list[str]]:
         """Draws texts that begin with a prompt, as words; see `generate`."""
-        if not self.lexicon.of_characters:
+        if not self.lexicon.is_character_level:
             prompt = " ".join(self.words_in(prompt))
         options |= {"prompt": prompt}
         words = self.lexicon, self.experiment.vocabulary
@@ -252,7 +253,7 @@ class LoadedModel(Loaded):
     def words_in(self, sentence: Sentence) -> list[str]:
         """Splits a sentence into words, as the run reads them."""
         lexicon, vocabulary = self.lexicon, self.experiment.vocabulary
-        if lexicon.of_characters and isinstance(sentence, str):
+        if lexicon.is_character_level and isinstance(sentence, str):
             return prompt_words(sentence, lexicon, vocabulary)
         if isinstance(sentence, str):
             return sentence_scores.words_of(sentence, self.reading, marks=True)
@@ -297,7 +298,7 @@ class LoadedTranslator(Loaded):
         sources = [self._translator.read(sentence) for sentence in sentences]
         translations = restoring.translate(sources, search, batch, ratio=longest_ratio)
         best = (of_source[0].words if of_source else [] for of_source in translations)
-        return [*map(self._translator.written, best)]
+        return [*map(self._translator.detokenize, best)]
 
     @functools.cached_property
     def _translator(self):

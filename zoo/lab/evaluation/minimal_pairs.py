@@ -114,12 +114,12 @@ class PairScores:
                 if value:
                     places.setdefault(name, {}).setdefault(value, []).append(place)
         return {
-            name: {value: self.chosen(np.array(of)) for value, of in places[name].items()}
+            name: {value: self.select(np.array(of)) for value, of in places[name].items()}
             for name in GROUPS
             if name in places
         }
 
-    def chosen(self, chosen: np.ndarray) -> "PairScores":
+    def select(self, chosen: np.ndarray) -> "PairScores":
         """Returns the scores of some of the pairs, by a mask or their positions."""
         places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         equal = np.flatnonzero(np.isin(places, self.equal)).tolist()
@@ -128,7 +128,7 @@ class PairScores:
 
     def answers(self) -> item_scores.Arrays:
         """Returns which pairs have the good sentence more probable, to keep beside a passport."""
-        return item_scores.of_answers(self.good > self.bad, self.scored)
+        return item_scores.from_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
         """Returns all figures, with those of `by_group` in "groups" if there are any."""
@@ -266,7 +266,7 @@ def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
         wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
         sentences = [sentence for pair in wanted for sentence in pair[:2]]
         scores = sentence_scores.score(run, sentences, "the minimal pairs")
-        values[scored] = scores.of_words.reshape(-1, 2)
+        values[scored] = scores.word_log_prob.reshape(-1, 2)
     return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
 
 
@@ -334,7 +334,7 @@ def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores)
             "words, boundary not counted, is higher for the good sentence"
         ),
         "data": passport.data_of(path, both),
-        **passport.of_sentences(run, [good for good, *_ in pairs]),
+        **passport.sentence_fields(run, [good for good, *_ in pairs]),
     }
 
 

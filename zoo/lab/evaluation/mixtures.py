@@ -69,7 +69,7 @@ def unseen_words(lexicon: Lexicon) -> int:
     return int((np.delete(lexicon.counts, marks) == 0).sum())
 
 
-def of_run(run: Run, weight: float | None = None) -> Mixture | None:
+def from_run(run: Run, weight: float | None = None) -> Mixture | None:
     """Sets the weight of a run on its validation text; None if training saw all of its words."""
     run.experiment.check_whole_words("--unseen-weight")
     if run.experiment.vocabulary.open_classes or run.constraint:

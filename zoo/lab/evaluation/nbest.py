@@ -35,7 +35,7 @@ class Hypothesis:
     features: dict[str, float]
     # the total score of the first system, larger is better; None if the file has none
     score: float | None = None
-    rest: tuple[str, ...] = ()
+    further_fields: tuple[str, ...] = ()
     # the number in a key of Kaldi, 1 for the best; 0 in other formats
     rank: int = 0
 

@@ -45,12 +45,12 @@ class Judgement:
 
     run: Run
     passport: dict
-    told: str  # the figures as text
+    description: str  # the figures as text
     scores: item_scores.Arrays  # of words or questions, kept beside the passport
     rows: Sequence[Any] = ()  # named tuples: the figures, or the scores of each pair
     columns: Sequence[str] = ()  # of the table of rows that is kept; () keeps none
     notes: Sequence[str | None] = ()  # remarks on the text, and on how the run reads it
-    warnings: Sequence[str | None] = ()  # remarks on the figures that `told` leaves out
+    warnings: Sequence[str | None] = ()  # remarks on the figures that `description` leaves out
 
     def keep(self) -> list[pathlib.Path]:
         """Writes the passport with its scores, and the table if there is one; returns the files."""
@@ -66,17 +66,19 @@ class Judgement:
 # ---------------------------------------- the fields of a passport
 
 
-def of_source(run: Run, corpus: Corpus) -> dict:
+def source_fields(run: Run, corpus: Corpus) -> dict:
     """Returns, for translations, {"source": as "data", with the number of unknown words}."""
-    if corpus.source_text is None or len(run.others) != 1:
+    if corpus.source_text is None or len(run.source_lexicons) != 1:
         return {}
     source = run.experiment.source_corpus(corpus)
-    missing = run.experiment.source_side_vocabulary.missing(source.sentences, run.others[0])
+    missing = run.experiment.source_side_vocabulary.missing(
+        source.sentences, run.source_lexicons[0]
+    )
     record = data_of(source.name, source.sentences)
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
 
-def of_priors(run: Run, split: str, corpus: Corpus) -> dict:
+def prior_fields(run: Run, split: str, corpus: Corpus) -> dict:
     """Returns the names of the priors that were estimated on a text."""
     text, seen = (corpus.name, corpus.sentences), run.seen_texts
     known = seen.knowledge if seen else None
@@ -84,18 +86,18 @@ def of_priors(run: Run, split: str, corpus: Corpus) -> dict:
     return {"priors_saw_this_text": saw}
 
 
-def of_sentences(run: Run, sentences: Sequence[list[str]]) -> dict:
+def sentence_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of sentences that each start from an empty state."""
     apart = {**policies(run), "state": "sentences", "batch": None}
-    return {"policies": apart, **of_run(run, sentences)}
+    return {"policies": apart, **run_fields(run, sentences)}
 
 
-def of_translations(run: Run, corpus: Corpus) -> dict:
+def translation_fields(run: Run, corpus: Corpus) -> dict:
     """Returns the fields of passports of translations, or of texts that were drawn."""
     return {
         "data": data_of(corpus.name, corpus.sentences),
-        **of_source(run, corpus),
-        **of_sentences(run, corpus.sentences),
+        **source_fields(run, corpus),
+        **sentence_fields(run, corpus.sentences),
     }
 
 
@@ -128,7 +130,7 @@ def counts_sentence(run: Run) -> str:
     language = run.reading.language
     tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
     words = {
-        None: "characters" if run.lexicon.of_characters else tokens,
+        None: "characters" if run.lexicon.is_character_level else tokens,
         "split": "syntactic words (a fused form counts as the words in it)",
         "surface": "words as they are written (a fused form is one)",
         "kept": "syntactic words, and fused forms beside the words in them",
@@ -148,10 +150,10 @@ def counts_sentence(run: Run) -> str:
         "refused": "no unknown words",
     }[chosen["unknown"]]
     sentence = f"{words}; {boundary}; {unknown}"
-    return sentence.replace("word", "character") if run.lexicon.of_characters else sentence
+    return sentence.replace("word", "character") if run.lexicon.is_character_level else sentence
 
 
-def _seen(run: Run, sentences: Sequence[list[str]]) -> dict:
+def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
     seen, workdir = run.seen_texts, Workdir(run.path)
     return {
@@ -159,7 +161,7 @@ def _seen(run: Run, sentences: Sequence[list[str]]) -> dict:
         "selected_on": None if seen is None else list(seen.selected_on.about),
         "not_known": None if seen is None else list(seen.not_known),
         "knowledge": None if seen is None or seen.knowledge is None else list(seen.knowledge),
-        "overlap": None if seen is None else leakage.of_text(sentences, seen),
+        "overlap": None if seen is None else leakage.overlap_by_role(sentences, seen),
         "training": {
             "seed": run.experiment.training.seed,
             "recipe_sha256": workdir.recipe_digest(),
@@ -170,12 +172,12 @@ def _seen(run: Run, sentences: Sequence[list[str]]) -> dict:
     }
 
 
-def of_run(run: Run, sentences: Sequence[list[str]]) -> dict:
+def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head = run.experiment.head
     letters = isinstance(head, SpreadUnknown) and head.letters  # by whose n-grams new words share
-    trained = run.lexicon if run.of_training is None else run.of_training
+    trained = run.lexicon if run.training_lexicon is None else run.training_lexicon
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
         over = "all spellings in letters of the training text"
@@ -193,9 +195,9 @@ def of_run(run: Run, sentences: Sequence[list[str]]) -> dict:
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **{
             f"{name}_lexicon": {"hash": other.digest(), **_words(other)}
-            for name, other in zip(model.lexicon_names[1:], run.others, strict=True)
+            for name, other in zip(model.lexicon_names[1:], run.source_lexicons, strict=True)
         },
-        **_seen(run, sentences),
+        **_seen_text_fields(run, sentences),
         "head": repr(head),
         "form": head.form_taken(run.tables["head"]),
         "model": configuration.to_json(model),
@@ -313,7 +315,7 @@ def _read_on(passport, sentence):
     return [f"read on: each {sentence} begins with the state of the one before{choice}"]
 
 
-def _of_source(passport):
+def _source_lines(passport):
     """Returns the line on the sources of translations, if there are any."""
     if (source := passport.get("source")) is None:
         return []
@@ -321,16 +323,16 @@ def _of_source(passport):
     return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
 
 
-def of_seen_texts(passport: dict) -> list[str]:
+def seen_text_lines(passport: dict) -> list[str]:
     """Returns lines about the texts that the model of a figure has seen, one a role."""
     recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
     if not recorded:
         return ["trained on, selected on: not recorded"]
-    shown = [f"in the training text: {leakage.told(recorded['trained_on'])}"]
+    shown = [f"in the training text: {leakage.describe(recorded['trained_on'])}"]
     if leakage.is_validation(passport["split"]):
         shown.append("selected on this text, as a validation text is for")
     else:
-        told = leakage.told(recorded["selected_on"])
+        told = leakage.describe(recorded["selected_on"])
         shown.append(f"in the text that chose the checkpoint: {told}")
     return shown + [f"not known: the texts that {part} had seen" for part in unknown]
 
@@ -368,8 +370,8 @@ def conditions(passport: dict) -> list[str]:
         f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
         *_read_on(passport, sentence),
         *_many_unknown(passport),
-        *_of_source(passport),
-        *of_seen_texts(passport),
+        *_source_lines(passport),
+        *seen_text_lines(passport),
         *_knowledge(passport),
         priors_that_saw(passport),
     ]

@@ -30,7 +30,7 @@ BANDS = (0, 1, 10, 100, 1000, 10000)
 BAND_NAMES = ("unseen", *(f"{low}-{10 * low - 1}" for low in BANDS[1:-1]), f"{BANDS[-1]}+")
 # The axis of a mesh along which batch rows are shared out, and how arrays lie on it.
 DATA = "data"
-WHOLE, BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
+REPLICATED, BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 # The band of all words that are read as <unk>: they are one class to the model, whatever its count.
 UNKNOWN = "unknown"
 
@@ -179,7 +179,7 @@ def compiled_score_step(model, mesh: Mesh | None = None, pairs: bool = False):
     donated = () if pairs else (6,)
     if mesh is None:
         return jax.jit(score_step, donate_argnums=donated)
-    whole, rows = NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_ROWS)
+    whole, rows = NamedSharding(mesh, REPLICATED), NamedSharding(mesh, BY_ROWS)
     outputs = whole if pairs else (whole, rows)
     return jax.jit(
         over_rows(score_step, mesh, whole=3), out_shardings=outputs, donate_argnums=donated
@@ -191,7 +191,7 @@ def over_rows(step, mesh: Mesh, whole: int):
 
     def shared_out(*arguments):
         batch_rows = (BY_ROWS,) * (len(arguments) - whole)
-        specs = (*(WHOLE,) * whole, *batch_rows)
+        specs = (*(REPLICATED,) * whole, *batch_rows)
         return jax.shard_map(
             step,
             mesh=mesh,
@@ -209,7 +209,7 @@ def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
     return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
 
 
-def of_all_devices(batch_rows: int) -> Mesh | None:
+def device_mesh(batch_rows: int) -> Mesh | None:
     """Makes a mesh of this process's devices; None of a single one, or if rows do not divide."""
     devices = np.array(jax.local_devices())
     if len(devices) == 1:
@@ -217,12 +217,12 @@ def of_all_devices(batch_rows: int) -> Mesh | None:
     return sharing(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
 
 
-def on_all(tree, mesh: Mesh | None):
+def replicate(tree, mesh: Mesh | None):
     """Copies arrays to each device of a mesh; keeps them as they are without one."""
-    return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
+    return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, REPLICATED))
 
 
-def placed(tree, mesh: Mesh | None):
+def shard(tree, mesh: Mesh | None):
     """Shards host arrays [batch rows, ...] along the data axis; keeps them without a mesh."""
     if mesh is None:
         return tree
@@ -242,13 +242,13 @@ def score(
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
     carry = model.initial_carry(batches.batch)
     if mesh is not None:
-        carry = placed(jax.tree.map(np.asarray, carry), mesh)
+        carry = shard(jax.tree.map(np.asarray, carry), mesh)
     else:
         carry = jax.device_put(carry, bound[0] if bound else None)
 
     def scored(step, batch):
         nonlocal carry
-        arrays = placed((batch.words, batch.targets, batch.reset), mesh)
+        arrays = shard((batch.words, batch.targets, batch.reset), mesh)
         found, carry = step(*arrays, carry)
         return found
 
@@ -312,7 +312,7 @@ def score_pairs(
     mesh = sharing(mesh, batch)
 
     def scored(step, one):
-        return step(*placed((one.source, one.lengths, one.words, one.targets), mesh))
+        return step(*shard((one.source, one.lengths, one.words, one.targets), mesh))
 
     every = BucketedPairs(pairs, batch, _PADDING).epoch()
     return _score(model, params, tables, pairs.target, every, scored, (mesh, True))
@@ -322,23 +322,23 @@ def score_pairs(
 
 # Seconds before a bar appears.
 DELAY = 1.0
-_asked = contextvars.ContextVar("asked", default=False)
+_shows_bars = contextvars.ContextVar("asked", default=False)
 
 
 @contextlib.contextmanager
 def on_terminal() -> Iterator[None]:
     """Shows bars of the computations inside, if standard error is a terminal."""
-    token = _asked.set(True)
+    token = _shows_bars.set(True)
     try:
         yield
     finally:
-        _asked.reset(token)
+        _shows_bars.reset(token)
 
 
 @contextlib.contextmanager
 def bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
     """Yields a function that advances a bar, shown after `DELAY` and within `on_terminal` alone."""
-    if not _asked.get():
+    if not _shows_bars.get():
         yield lambda done: None
         return
     with lazy.extra():

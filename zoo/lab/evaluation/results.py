@@ -20,12 +20,12 @@ from zoo.lab.runs.workdir import Workdir, check_folders
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match", "slot errors")
 # A component of the user's own in a recipe.
-_OWN = re.compile(r'"component": "(?!zoo[.:])')
+_USER_COMPONENT = re.compile(r'"component": "(?!zoo[.:])')
 # Fields that are read from passports, which `zoo.lab.evaluation.passport` writes, and their types.
 _SIZES = {"sentences": int | None, "words": int | None}
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str, **_SIZES}}
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
-_FOUND = {"all": _COUNTS, "long": _COUNTS}
+_OVERLAP = {"all": _COUNTS, "long": _COUNTS}
 # Fields that are null, or not there, where there is nothing to tell.
 _NULLABLE: dict[str, Any] = {
     "constraint": ({"grammar": str, "digest": str}, NoneType),
@@ -34,10 +34,10 @@ _NULLABLE: dict[str, Any] = {
     "trained_on": ([{"by": str, "text": str, "digest": str, "sentences": int}], NoneType),
     "not_known": ([str], NoneType),
     "knowledge": ([{"text": str, "digest": str, "gave": [str]}], NoneType),
-    "overlap": ({"trained_on": _FOUND, "selected_on": _FOUND}, NoneType),
+    "overlap": ({"trained_on": _OVERLAP, "selected_on": _OVERLAP}, NoneType),
     "training": ({"recipe_but_seed": str | None, "seed": int | None}, NoneType),
 }
-_OF_MODEL = {
+_MODEL_FIELDS = {
     **_ANY,
     "counts": str,
     "lexicon": {"words": str, "of_training": ({"words": str}, NoneType)},
@@ -48,7 +48,7 @@ _OF_MODEL = {
     "scores": str | None,
 }
 _PERPLEXITY = {
-    **_OF_MODEL,
+    **_MODEL_FIELDS,
     **_NULLABLE,
     "figures": {
         "log_perplexity": float,
@@ -66,7 +66,7 @@ _PERPLEXITY = {
 _GROUP = {"right": int | None, "pairs": int | None}
 _GROUPS = {"cases": ({...: (_GROUP, float)}, NoneType), "groups": ({...: {...: _GROUP}}, NoneType)}
 _RIGHT = {"accuracy": float, "right": int, "skipped": int | None, **_GROUPS}
-_ANSWERS = {**_OF_MODEL, "figures": _RIGHT}
+_ANSWERS = {**_MODEL_FIELDS, "figures": _RIGHT}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")
@@ -96,7 +96,7 @@ class Column(NamedTuple):
     learns: str = ""
 
     @classmethod
-    def of(cls, passport: dict) -> "Column":
+    def from_passport(cls, passport: dict) -> "Column":
         """Returns the column of a result."""
         split, constraint = passport["split"], passport["constraint"]
         digest = passport["data"]["sha256"][:8] if ":" in split else ""
@@ -108,7 +108,7 @@ class Column(NamedTuple):
             split,
             passport["policies"]["state"],
             digest,
-            "" if of_strings(passport) else passport["lexicon"]["words"][:8],
+            "" if is_over_strings(passport) else passport["lexicon"]["words"][:8],
             passport["normalised_over"],
             grammar,
             learns(passport),
@@ -139,7 +139,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     """Reads {run: passports of its perplexities by column}, in the order of file names."""
     folders = [*folders]
     check_folders(folders)
-    found = {folder: [*of_kinds(folder, ("perplexity",))] for folder in folders}
+    found = {folder: [*read_passports(folder, ("perplexity",))] for folder in folders}
     for folder, of_run in found.items():
         if not of_run:
             on_disk = not records.is_record(folder) and not location.is_bucket(folder)
@@ -236,13 +236,17 @@ def _check_answers(figures, tokens):
                     raise ValueError(f"figures.{name}.{group} has {right} right of {pairs}")
 
 
-def of_kinds(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:
+def read_passports(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:
     """Reads (place, passport) of the results of some kinds of a run, in the order of file names."""
-    every = _of_record(run) if records.is_record(run) else _of_folder(location.path_of(run))
+    every = (
+        _record_passports(run)
+        if records.is_record(run)
+        else _folder_passports(location.path_of(run))
+    )
     return ((place, passport) for place, passport in every if passport["kind"] in kinds)
 
 
-def _of_folder(folder):
+def _folder_passports(folder):
     """Yields (place, passport) of the results in a run's folder."""
     # os.path.isdir takes a name that is too long, unlike pathlib.
     if not location.is_bucket(folder) and not os.path.isdir(folder):
@@ -253,7 +257,7 @@ def _of_folder(folder):
         yield Place(path.name, item_scores.path_of(path)), read_passport(path)
 
 
-def _of_record(path):
+def _record_passports(path):
     """Yields (place, passport) of the results of a run of a record."""
     file, run = records.file_and_run(path)
     for name, passport in records.record_of(path).results.items():
@@ -285,8 +289,8 @@ def recipe_of(run: str | pathlib.Path) -> dict:
         raise UserError(
             f"{run} has a recipe that cannot be read ({error}): put back a copy of it."
         ) from error
-    if _OWN.search(json.dumps(recipe)):
-        for _, passport in of_kinds(run, _SHAPES):
+    if _USER_COMPONENT.search(json.dumps(recipe)):
+        for _, passport in read_passports(run, _SHAPES):
             made = (passport.get("training") or {}).get("made_with")
             if isinstance(made, dict) and isinstance(sources := made.get("sources"), dict):
                 told = ", ".join(f"{name} [{str(one)[:8]}]" for name, one in sources.items())
@@ -296,7 +300,7 @@ def recipe_of(run: str | pathlib.Path) -> dict:
 
 def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
     """Returns (split, SHA-256) of the texts on which a run has a perplexity."""
-    found = (passport for _, passport in of_kinds(folder, ("perplexity",)))
+    found = (passport for _, passport in read_passports(folder, ("perplexity",)))
     return {(passport["split"], passport["data"]["sha256"]) for passport in found}
 
 
@@ -312,7 +316,7 @@ def _in_columns(folder, found):
     of_columns = {}
     names: dict = {}
     for place, passport in found:
-        column = Column.of(passport)
+        column = Column.from_passport(passport)
         if column in of_columns:
             raise _twice(folder, column, names[column], place)
         of_columns[column], names[column] = {**passport, "place": place}, place.name
@@ -351,7 +355,7 @@ def _meet(columns, one, other):
 # ---- comparability of figures: they may be put side by side if their passports are of one quantity
 
 # Fields that must agree before two perplexities may be ranked.
-OF_PERPLEXITIES = (
+PERPLEXITY_FIELDS = (
     "kind",
     "policies",
     "counts",
@@ -365,7 +369,7 @@ OF_PERPLEXITIES = (
 )
 # Fields that must agree before two figures of translations may be ranked. The signature of BLEU
 # has the tokenizer.
-OF_TRANSLATIONS = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
+TRANSLATION_FIELDS = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
 
 
 def learns(passport: dict) -> str:
@@ -374,7 +378,7 @@ def learns(passport: dict) -> str:
     return " and ".join(way.partition(" (")[0] for way in ways)
 
 
-def of_strings(passport: dict) -> bool:
+def is_over_strings(passport: dict) -> bool:
     """Whether a perplexity is over all strings of bytes, so that the lexicon has no part in it.
 
     A head that spells words gives every string its probability, as long as no word of the text is
@@ -385,7 +389,7 @@ def of_strings(passport: dict) -> bool:
     return over.startswith("all spellings") and "outside" not in over and not any(unread)
 
 
-def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[str, Any]:
+def quantity(passport: dict, fields: tuple[str, ...] = PERPLEXITY_FIELDS) -> dict[str, Any]:
     """Returns {field: value} of the fields that must agree, each policy a field of its own."""
     values = {}
     for field in fields:
@@ -397,7 +401,7 @@ def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[
         values.update({f"{field}.{name}": item for name, item in nested.items()})
         if not nested:
             values[field] = value
-    if "lexicon.words" in values and of_strings(passport):
+    if "lexicon.words" in values and is_over_strings(passport):
         values["lexicon.words"] = None
     return values
 
@@ -406,7 +410,7 @@ def check_comparable(
     first: dict,
     second: dict,
     names: tuple[Any, Any],
-    fields: tuple[str, ...] = OF_PERPLEXITIES,
+    fields: tuple[str, ...] = PERPLEXITY_FIELDS,
     again: str = "evaluate",
 ):
     """Raises UserError for the first field in which two passports are not of the same quantity."""
@@ -434,7 +438,7 @@ def check_comparable(
 # ------------- accuracies of runs by their questions, and by the options of the evaluation
 
 # {run: (passport, its answers, None if they were not kept)}
-_OfRuns = dict[Any, tuple[dict, item_scores.Arrays | None]]
+_AnswersByRun = dict[Any, tuple[dict, item_scores.Arrays | None]]
 
 
 class Questions(NamedTuple):
@@ -449,7 +453,7 @@ class Questions(NamedTuple):
         return ", ".join((self.split, *self.options))
 
 
-def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _OfRuns]:
+def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _AnswersByRun]:
     """Reads the accuracies of runs by their questions.
 
     Of the results of a run on the same questions, the one of fewest options stands under no option,
@@ -461,7 +465,7 @@ def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _OfRu
     every: dict[tuple[str, str], dict] = {}  # {questions: {run: {options: its answers}}}
     names: dict = {}
     for folder in folders:
-        for place, passport in of_kinds(folder, ANSWERS):
+        for place, passport in read_passports(folder, ANSWERS):
             questions = Questions(passport["split"], passport["data"]["sha256"], _options(passport))
             if other := names.get((folder, questions)):
                 raise _twice(folder, questions, other, place)

@@ -44,8 +44,8 @@ class Run:
     tables: dict
     checkpoint: int
     variant: str = ""
-    of_training: Lexicon | None = None
-    others: tuple[Lexicon, ...] = ()
+    training_lexicon: Lexicon | None = None
+    source_lexicons: tuple[Lexicon, ...] = ()
     # how the model is trained on the text that it is judged on; None if it is not
     dynamic: DynamicEvaluation | None = None
     # the language by whose rules texts from outside are tokenised, see `with_tokenizer`
@@ -71,16 +71,18 @@ class Run:
         checkpoint, params = workdir.params(experiment, lexicon)
         others = workdir.other_lexicons(experiment)
         tables = experiment.model.evaluation_tables(lexicon, *others)
-        return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
+        return cls(
+            workdir.path, experiment, lexicon, params, tables, checkpoint, source_lexicons=others
+        )
 
     def with_state(self, state: str | None) -> Self:
         """Returns the run judged under another state policy; None changes nothing."""
         if state in (None, self.experiment.evaluation.state):
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
-        return self._changed("", evaluation=evaluation)
+        return self._with_recipe("", evaluation=evaluation)
 
-    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> Self:
+    def for_text(self, given: texts.TokenizedText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
         items of a table, and for the sentences of any text with `lines`; "items" if an item has
         several sentences and the run's own policy carries the state."""
@@ -123,7 +125,7 @@ class Run:
         )
         if old.feature_names:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
-            lexicon = vocabulary.extended(source, old, words).of_words(words)
+            lexicon = vocabulary.extended(source, old, words).select_words(words)
         else:
             lexicon = old.with_words(words, old.occurrences(words))
         lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
@@ -141,9 +143,9 @@ class Run:
             lexicon=lexicon,
             params=model.for_lexicon(params, old, lexicon),
             tables=model.evaluation_tables(lexicon),
-            of_training=old,
+            training_lexicon=old,
         )
-        return run._changed(variant, model=model)
+        return run._with_recipe(variant, model=model)
 
     def renormalised(self) -> Self:
         """Returns the run with a head whose probabilities are over the words of the lexicon."""
@@ -156,14 +158,14 @@ class Run:
         model = dataclasses.replace(
             self.experiment.language_model, head=dataclasses.replace(head, renormalised=True)
         )
-        return self._changed("renormalised", model=model)
+        return self._with_recipe("renormalised", model=model)
 
     def with_cache(self, size: int, flatness: float, weight: float) -> Self:
         """Returns the run with a cache around its head; see heads.WithCache."""
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
         run = dataclasses.replace(self, tables=model.evaluation_tables(self.lexicon))
-        return run._changed("cache", model=model)
+        return run._with_recipe("cache", model=model)
 
     def with_dynamic(self, settings: DynamicEvaluation) -> Self:
         """Returns the run that reads one batch row, and is trained on segments once scored."""
@@ -174,9 +176,9 @@ class Run:
             )
         evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
         run = dataclasses.replace(self, dynamic=settings)
-        return run._changed("dynamic", evaluation=evaluation)
+        return run._with_recipe("dynamic", evaluation=evaluation)
 
-    def _changed(self, variant: str, **recipe: Any) -> Self:
+    def _with_recipe(self, variant: str, **recipe: Any) -> Self:
         """Returns the run with other parts of the recipe, and one more variant in its name."""
         return dataclasses.replace(
             self,
@@ -193,7 +195,7 @@ class Run:
     @property
     def learns_from_text(self) -> list[str]:
         """The ways in which the run learns from the very text that it is judged on, if any."""
-        dynamic = [] if self.dynamic is None else [self.dynamic.told]
+        dynamic = [] if self.dynamic is None else [self.dynamic.description]
         head = self.experiment.head
         return dynamic + ([head.told] if isinstance(head, WithCache) else [])
 
@@ -230,9 +232,9 @@ class Run:
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
         model: Any = dataclasses.replace(self.experiment.model, head=head)
-        tables = model.evaluation_tables(lexicon, *self.others)
+        tables = model.evaluation_tables(lexicon, *self.source_lexicons)
         run = dataclasses.replace(self, lexicon=lexicon, tables=tables)
-        return run._changed(f"constrained-{run._digest_of(background)[:8]}", model=model)
+        return run._with_recipe(f"constrained-{run._digest_of(background)[:8]}", model=model)
 
     @property
     def constraint(self) -> dict | None:
@@ -286,7 +288,7 @@ class Run:
         blank_lines = source.form.blank_lines or "skipped"
         return texts.read(path, self._reading(source), source.form.column, blank_lines)
 
-    def given(self, path: str) -> texts.GivenText:
+    def read_file(self, path: str) -> texts.TokenizedText:
         """Reads a file as it was given: plain text, CoNLL-U or a table of items.
 
         See `zoo.lab.evaluation.evaluation_texts`. Runs on characters, and on answers to a question
@@ -304,7 +306,7 @@ class Run:
             return texts.from_corpus(corpus, reading=self._reading(source))
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
-    def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
+    def read_split_file(self, split: str, corpus: Corpus) -> texts.TokenizedText:
         """Reads a split as its file gives it, if it has plain sentences; else as its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
@@ -315,7 +317,7 @@ class Run:
         return self._as_given(corpus)
 
     def _as_given(self, corpus):
-        return texts.from_corpus(corpus, "" if self.lexicon.of_characters else " ")
+        return texts.from_corpus(corpus, "" if self.lexicon.is_character_level else " ")
 
     def notes(self, sentences: Sequence[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form."""
@@ -345,7 +347,7 @@ class Run:
         """Returns a note on unknown words that end with punctuation marks; None without any, or in
         a text most of whose marks stand alone."""
         note = text_notes.note(unknown, self.lexicon)
-        if note is None or self.lexicon.of_characters or self.reading.language:
+        if note is None or self.lexicon.is_character_level or self.reading.language:
             return None
         counts = collections.Counter(word for sentence in sentences for word in sentence)
         _, attached, alone = text_notes.counts_of(counts)
@@ -372,10 +374,10 @@ class Run:
         recipe = self.experiment.evaluation
         if one_row and recipe.state == "carried":
             recipe = dataclasses.replace(recipe, batch=1)
-        mesh = perplexity.of_all_devices(recipe.batch)
-        params, tables = perplexity.on_all((self.params, self.tables), mesh)
+        mesh = perplexity.device_mesh(recipe.batch)
+        params, tables = perplexity.replicate((self.params, self.tables), mesh)
         if isinstance(self.experiment.model, SequenceToSequence):
-            pairs = perplexity.read(self.experiment, self.lexicon, self.others[0], corpus)
+            pairs = perplexity.read(self.experiment, self.lexicon, self.source_lexicons[0], corpus)
             translator = self.experiment.model
             scores = perplexity.score_pairs(translator, params, tables, pairs, recipe.batch, mesh)
             return pairs.target, scores

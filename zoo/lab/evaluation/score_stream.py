@@ -29,7 +29,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
     elif not evaluation_texts.is_readable(path, run.experiment.data.form.column):
-        yield Sentences.of(run.given(path))
+        yield Sentences.from_text(run.read_file(path))
     else:
         yield from _of_text(run, path)
 
@@ -45,7 +45,7 @@ def _of_text(run, path):
     lines = itertools.chain(head, lines)
     if kind != "plain" or part.range != slice(None):
         text = "\n".join(text for _, text in lines)
-        yield Sentences.of(evaluation_texts.from_content(text, path, run.reading, form))
+        yield Sentences.from_text(evaluation_texts.from_content(text, path, run.reading, form))
         return
     rows = ((None, number, sentence_scores.words_of(text, run.reading)) for number, text in lines)
     yield from _of_rows(rows, False)
@@ -56,11 +56,11 @@ def _of_rows(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
     held: list[tuple] = []
     for row in rows:
         if len(held) >= TOGETHER and not (nbest and row[0] == held[-1][0]):
-            yield Sentences.of_rows(held, nbest)
+            yield Sentences.from_rows(held, nbest)
             held = []
         held.append(row)
     if held:
-        yield Sentences.of_rows(held, nbest)
+        yield Sentences.from_rows(held, nbest)
 
 
 def _apart(rows, path):

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
-from zoo.lab.evaluation.evaluation_texts import GivenText
+from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.mixtures import Mixture
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
@@ -41,12 +41,12 @@ class ScoredText(NamedTuple):
     corpus: Corpus
     text: EncodedText  # the text as word ids
     scores: Scores
-    file: GivenText | None = None  # the text as its file gives it; None for a split
+    file: TokenizedText | None = None  # the text as its file gives it; None for a split
 
     @property
-    def given(self) -> GivenText:
+    def tokenized(self) -> TokenizedText:
         """The text as its file gives it."""
-        return self.file or self.run.given_split(self.name, self.corpus)
+        return self.file or self.run.read_split_file(self.name, self.corpus)
 
     @property
     def notes(self) -> list[str]:
@@ -84,7 +84,7 @@ class ScoredText(NamedTuple):
             run,
             record,
             describe(record),
-            item_scores.of_text(self.text, self.scores, run.lexicon),
+            item_scores.from_text(self.text, self.scores, run.lexicon),
             rows=[row],
             notes=self.notes,
             warnings=[sentence_scores.warning(run.lexicon, unknown)],
@@ -113,7 +113,7 @@ def score(
         of_split, corpus = split_run.with_state(state), run.read(split)
         yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus, lines))
     if file is not None:
-        given = run.given(file)
+        given = run.read_file(file)
         of_file, name = run.for_text(given, state, lines), f"data:{pathlib.PurePath(file).name}"
         scores = of_file.score_corpus(given.corpus, lines)
         yield ScoredText(of_file, name, given.corpus, *scores, given)
@@ -160,14 +160,14 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
         "counts": passport.counts_sentence(run),
         "out_of_vocabulary": int((~text.known).sum()),
         "unknown_tokens": int(text.unknown(lexicon).sum()),
-        **passport.of_priors(run, name, corpus),
+        **passport.prior_fields(run, name, corpus),
         "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
         "types": len(types),
         "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
         "data": passport.data_of(corpus.name, corpus.sentences),
-        **passport.of_source(run, corpus),
+        **passport.source_fields(run, corpus),
         "policies": passport.policies(run),
-        **passport.of_run(run, corpus.sentences),
+        **passport.run_fields(run, corpus.sentences),
     }
 
 

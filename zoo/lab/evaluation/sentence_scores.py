@@ -23,7 +23,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.evaluation import evaluation_texts, perplexity
 from zoo.lab.evaluation import nbest as nbest_lists
-from zoo.lab.evaluation.evaluation_texts import GivenText, Reading
+from zoo.lab.evaluation.evaluation_texts import Reading, TokenizedText
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.runs import text_tables
 from zoo.lexicon import Lexicon
@@ -51,22 +51,22 @@ class SentenceScores:
 
     words: np.ndarray
     unknown: np.ndarray
-    of_known: np.ndarray  # float64, nats, the sum of log p over the words of the lexicon
-    of_unknown: np.ndarray  # float64, nats, the sum of log p over the words read as <unk>
-    of_boundary: np.ndarray  # float64, nats, the sum of log p over the boundaries after the words
+    lexicon_log_prob: np.ndarray  # float64, nats, the sum of log p over the words of the lexicon
+    unknown_log_prob: np.ndarray  # float64, nats, the sum of log p over the words read as <unk>
+    boundary_log_prob: np.ndarray  # float64, nats, the sum of log p over the boundaries after them
 
     def __repr__(self):
         return f"SentenceScores({len(self.words):,} sentences, {self.words.sum():,} words)"
 
     @property
-    def of_words(self) -> np.ndarray:
+    def word_log_prob(self) -> np.ndarray:
         """Sum of log p over the words, without the boundaries, float64 [n], nats."""
-        return self.of_known + self.of_unknown
+        return self.lexicon_log_prob + self.unknown_log_prob
 
     @property
     def log_prob(self) -> np.ndarray:
         """log p of each sentence, float64 [n], nats."""
-        return self.of_words + self.of_boundary
+        return self.word_log_prob + self.boundary_log_prob
 
     def rows(self, sentences: Sequence[str]) -> list[Row]:
         """Returns a row for each sentence."""
@@ -77,7 +77,7 @@ class SentenceScores:
     @property
     def log_prob_known(self) -> np.ndarray:
         """log p of each sentence without the factors of unknown words, float64 [n], nats."""
-        return self.of_known + self.of_boundary
+        return self.lexicon_log_prob + self.boundary_log_prob
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Sentences:
     extra: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
 
     @classmethod
-    def of(cls, text: GivenText) -> "Sentences":
+    def from_text(cls, text: TokenizedText) -> "Sentences":
         """Makes the sentences of a text of any kind."""
         sentences = text.sentences
         ids = [sentence.id for sentence in sentences if sentence.id is not None]
@@ -105,7 +105,7 @@ class Sentences:
         )
 
     @classmethod
-    def of_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
+    def from_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
         """Makes the sentences of the rows of a file."""
         ids, lines, words = ([*values] for values in zip(*rows, strict=True))
         return cls(words, lines, ids if nbest else None, nbest)
@@ -234,7 +234,7 @@ def _scored(run, sentences, name):
     """Returns (sentences as word ids, log p of each word), a word beside them where all are empty:
     a text must have words."""
     lexicon, experiment = run.lexicon, run.experiment
-    breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
+    breaks = lexicon.is_character_level and LINE_BREAK in lexicon.ids
     first = lexicon.boundary or (LINE_BREAK if breaks else None)
     if first is None:
         raise UserError(
@@ -249,7 +249,7 @@ def _scored(run, sentences, name):
 
 def words_by(run, text: str) -> list[str]:
     """Splits a hypothesis into the words that a run reads, or into characters if it reads these."""
-    if not run.lexicon.of_characters:
+    if not run.lexicon.is_character_level:
         return words_of(text, run.reading)
     text = files.bare(text)
     text = text.lower() if run.experiment.vocabulary.lower_case else text
@@ -261,7 +261,7 @@ def words_by(run, text: str) -> list[str]:
 
 def check_hypotheses(run):
     """Raises UserError unless a run scores hypotheses: sentences, or lines of characters."""
-    if not run.lexicon.of_characters:
+    if not run.lexicon.is_character_level:
         check_run(run)
 
 
@@ -280,7 +280,7 @@ def check_lines(sentences: Iterable[str | Sequence[str]]):
 
 def check_run(run):
     """Raises UserError unless a run's texts are plain sentences of words."""
-    if run.lexicon.of_characters:
+    if run.lexicon.is_character_level:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
             "are scored: score its words with python -m zoo score DIR FILE --words."

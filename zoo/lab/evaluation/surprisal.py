@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import quote
-from zoo.lab.evaluation.evaluation_texts import GivenText
+from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores, bits
 from zoo.lab.runs import text_tables
 from zoo.lexicon import Lexicon
@@ -31,7 +31,7 @@ class Row(NamedTuple):
     token: str = ""  # the ID of a treebank's token
 
     @classmethod
-    def of(cls, values: tuple, given: GivenText) -> "Row":
+    def from_columns(cls, values: tuple, given: TokenizedText) -> "Row":
         """Makes a row of values of `columns`, without the own columns of a table."""
         return cls(*values[: len(COLUMNS)], *values[len(COLUMNS) + len(given.columns) :])
 
@@ -39,12 +39,12 @@ class Row(NamedTuple):
 COLUMNS = Row._fields[:-1]
 
 
-def columns(given: GivenText) -> tuple[str, ...]:
+def columns(given: TokenizedText) -> tuple[str, ...]:
     """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
     return (*COLUMNS, *text_tables.user_columns(COLUMNS, (*given.columns, *given.token_columns)))
 
 
-def critical_note(run, given: GivenText) -> str | None:
+def critical_note(run, given: TokenizedText) -> str | None:
     """Returns a note on critical regions with unknown words; None without any."""
     if "critical" not in given.columns:
         return None
@@ -61,7 +61,7 @@ def critical_note(run, given: GivenText) -> str | None:
     )
 
 
-def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
+def rows(given: TokenizedText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """Yields a tuple of `columns`, told in docs/scoring.md, for each given token and boundary."""
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]

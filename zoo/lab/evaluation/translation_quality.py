@@ -15,7 +15,7 @@ from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.lab.evaluation import passport, significance
-from zoo.lab.evaluation.results import OF_TRANSLATIONS, check_comparable, read_passport
+from zoo.lab.evaluation.results import TRANSLATION_FIELDS, check_comparable, read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
 from zoo.lab.runs import atomic_writes, location
@@ -56,7 +56,9 @@ def describe(name: str, figures: dict) -> str:
     return "\n  ".join([f"{name}: {figures['tokens']:,} sentences, {figures['counts']}", *lines])
 
 
-def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict) -> dict:
+def passport_of(
+    run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict
+) -> dict:
     """Makes the passport of the scores of a run's translations of a split."""
     text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
     return {
@@ -67,7 +69,7 @@ def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, h
         "tokens": len(corpus.sentences),
         "counts": f"n-grams of text that is {text}",
         "decoding": how,
-        **passport.of_translations(run, corpus),
+        **passport.translation_fields(run, corpus),
     }
 
 
@@ -82,7 +84,7 @@ def decoding(
     settings: dict[str, Any] = {
         "search": dataclasses.asdict(search),
         "runs": [_run(run) for run in translator.runs],
-        "average": translator.of if len(translator.runs) > 1 else None,
+        "average": translator.average if len(translator.runs) > 1 else None,
         "language_model": None if other is None else {**_run(other), "weight": translator.weight},
     }
     if unknowns is not None:
@@ -148,7 +150,7 @@ def check_results(
     """Raises UserError unless figures are of the same quantity and of these references."""
     first = results[0][0]
     for name, (other, _) in zip(names[1:], results[1:], strict=True):
-        check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
+        check_comparable(first, other, (names[0], name), TRANSLATION_FIELDS, "translate")
     if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
         raise UserError(
             f"the text of {first['split']} has changed since {names[0]} was judged: translate it "
@@ -156,11 +158,11 @@ def check_results(
         )
 
 
-class OfLength(NamedTuple):
+class LengthBucket(NamedTuple):
     """BLEU of the sentences of about one length."""
 
-    least: int
-    greatest: int
+    shortest: int
+    longest: int
     sentences: int
     scores: list[float]
     intervals: list[tuple[float, float]]
@@ -171,7 +173,7 @@ def by_length(
     references: list[list[str]],
     lengths: Sequence[int],
     step: int,
-) -> list[OfLength]:
+) -> list[LengthBucket]:
     """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
     metric = metrics(results[0][0]["tokenizer"])["BLEU"]
     figure = figure_of(metric)
@@ -187,15 +189,15 @@ def by_length(
         scores = [float(figure(of_run.sum(0))) for of_run in counts]
         intervals = [significance.bootstrap_interval(of_run, figure) for of_run in counts]
         least, greatest = group * step + 1, (group + 1) * step
-        rows.append(OfLength(least, greatest, len(numbers), scores, intervals))
+        rows.append(LengthBucket(least, greatest, len(numbers), scores, intervals))
     return rows
 
 
-def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
+def length_table(names: Sequence[str], rows: list[LengthBucket]) -> str:
     """Formats the rows of `by_length` as text, with the interval of each score."""
     cells = [
         [
-            f"{row.least}-{row.greatest}",
+            f"{row.shortest}-{row.longest}",
             f"{row.sentences:,}",
             *(
                 f"{score:.2f}{significance.bounds(*interval)}"

@@ -26,7 +26,7 @@ class Translator:
     """Runs that translate together."""
 
     runs: tuple[Run, ...]
-    of: str = "probabilities"
+    average: str = "probabilities"
     language_model: Run | None = None
     weight: float = 0.0
 
@@ -39,7 +39,7 @@ class Translator:
                 )
         names = [run.path for run in self.runs]
         steps.check_same_words([run.lexicon for run in self.runs], names)
-        steps.check_same_words([run.others[0] for run in self.runs], names)
+        steps.check_same_words([run.source_lexicons[0] for run in self.runs], names)
         turned = {self._turned(run) for run in self.runs}
         if len(turned) > 1:
             raise UserError(
@@ -78,7 +78,7 @@ class Translator:
         lower_case = experiment.source_side_vocabulary.lower_case
         return [word.lower() for word in words] if lower_case else words
 
-    def written(self, words: list[str]) -> str:
+    def detokenize(self, words: list[str]) -> str:
         """Joins the words of a translation, untokenised if the run was trained on such pairs."""
         return moses.text(words, self.runs[0].experiment.data.form.language)
 
@@ -90,7 +90,7 @@ class Translator:
     def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
         """Counts the source words outside the lexicon, {word: count}, most frequent first."""
         run = self.runs[0]
-        return run.experiment.source_side_vocabulary.missing(sentences, run.others[0])
+        return run.experiment.source_side_vocabulary.missing(sentences, run.source_lexicons[0])
 
     def translate(
         self,
@@ -148,7 +148,9 @@ class Translator:
         if not sentences:
             return []
         run = self.runs[0]
-        text = run.experiment.source_side_vocabulary.encode(Corpus(name, sentences), run.others[0])
+        text = run.experiment.source_side_vocabulary.encode(
+            Corpus(name, sentences), run.source_lexicons[0]
+        )
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
@@ -161,7 +163,7 @@ class Translator:
             started = [member(sources, lengths) for member in members]
             step, carry = started[0]
             if len(started) > 1:
-                step = average([step for step, _ in started], quantity=self.of)
+                step = average([step for step, _ in started], quantity=self.average)
                 carry = tuple(carry for _, carry in started)
             if language is not None:
                 language_step, language_carry = language(len(sources))
@@ -229,7 +231,11 @@ def _mean(translator, runs, method, hypothesis, source):
     targets[0, : len(hypothesis.words)] = hypothesis.words
     of_runs, decoded = [], (words, targets) if method == "gradients" else (words,)
     for run in runs:
-        model, reading, lexicon = _model(run), run.experiment.source_side_vocabulary, run.others[0]
+        model, reading, lexicon = (
+            _model(run),
+            run.experiment.source_side_vocabulary,
+            run.source_lexicons[0],
+        )
         ids = reading.encode(Corpus("the source", [[*source]]), lexicon).words
         tokens = [lexicon.words[word] for word in ids]
         batch = source_batch(
@@ -322,14 +328,14 @@ class Restoring:
         return self.by or ("attention" if self.strategy is None else "marks")
 
     @property
-    def _known(self):
-        return self.translator.runs[0].others[0].ids
+    def _source_ids(self):
+        return self.translator.runs[0].source_lexicons[0].ids
 
     def annotate(self, sentences: Sequence[list[str]]) -> list[list[str]]:
         """Returns the sources as the run was trained to read them."""
         if self.strategy is None:
             return [*sentences]
-        return [self.strategy.annotate_source(words, self._known) for words in sentences]
+        return [self.strategy.annotate_source(words, self._source_ids) for words in sentences]
 
     def words(self, hypothesis: Hypothesis, source: Sequence[str]) -> list[str]:
         """Returns the words of a hypothesis with its unknown words replaced."""
@@ -337,7 +343,7 @@ class Restoring:
         if self.way == "keep":
             return words
         if self.way == "marks" and self.strategy is not None:
-            return self.strategy.restore(words, source, self.dictionary, self._known)
+            return self.strategy.restore(words, source, self.dictionary, self._source_ids)
         unknown = self.translator.runs[0].lexicon.unknown
         if unknown is None or unknown not in words:
             return words
@@ -356,7 +362,7 @@ class Restoring:
             for given, seen, best in zip(sources, read, found, strict=True)
         ]
 
-    def described(self) -> dict[str, Any] | None:
+    def describe(self) -> dict[str, Any] | None:
         """Describes how unknown words were replaced, for a passport; None if they were kept."""
         if self.way == "keep":
             return None

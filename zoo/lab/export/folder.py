@@ -169,7 +169,7 @@ def card(
     pairs = isinstance(model, SequenceToSequence)
     fields = (getattr(model, field.name) for field in dataclasses.fields(model))
     parts = ", ".join(type(part).__name__ for part in fields if dataclasses.is_dataclass(part))
-    units = "characters" if lexicon.of_characters else "words"
+    units = "characters" if lexicon.is_character_level else "words"
     return "\n".join(
         [
             _HEADER.format(**(_OF_PAIRS if pairs else _OF_TEXT)),
@@ -194,7 +194,7 @@ def card(
             "## Use",
             "",
             *(_USE_OF_PAIRS if pairs else _USE_OF_TEXT),
-            *(() if pairs or lexicon.of_characters else _OF_WORDS),
+            *(() if pairs or lexicon.is_character_level else _OF_WORDS),
             "",
             "## Recipe",
             "",

@@ -128,7 +128,9 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
             yield strict_json.dumps(value, ensure_ascii=False) + "\n"
         else:
             for h in one.hypotheses:
-                yield nbest.line(one.id, h.words, h.features, h.score or 0.0, h.rest) + "\n"
+                yield (
+                    nbest.line(one.id, h.words, h.features, h.score or 0.0, h.further_fields) + "\n"
+                )
 
 
 def best_line(id: str, text: str) -> str:

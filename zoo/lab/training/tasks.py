@@ -325,7 +325,7 @@ class LanguageModelling(TextTask):
         return validation_of(scores, self.validation, self.lexicon)
 
     def summary(self):
-        words = "characters" if self.lexicon.of_characters else "words"
+        words = "characters" if self.lexicon.is_character_level else "words"
         return (
             f"{len(self.lexicon):,} {words}, {len(self.text.words):,} training tokens, "
             f"{self.epoch_steps:,} steps an epoch"
@@ -336,7 +336,7 @@ def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon
     """Makes a Validation of the exact log-perplexity of a text."""
     impossible = perplexity.impossible_words(scores, text, lexicon)
     bits = perplexity.bits(scores.log_perplexity)
-    of_characters = f", {bits:.4f} bits per character" if lexicon.of_characters else ""
+    of_characters = f", {bits:.4f} bits per character" if lexicon.is_character_level else ""
     return Validation(
         scores.log_perplexity,
         {

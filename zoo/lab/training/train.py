@@ -79,10 +79,10 @@ def _keep(experiment, workdir, task, log):
         made |= {"sources": seen_texts.sources_of(experiment)}
         if (seen := task.seen_texts(made)) is not None:
             seen_texts.keep(workdir, seen)
-            found = leakage.found_in(task.corpora["validation"].sentences, seen.trained_on)
+            found = leakage.overlap(task.corpora["validation"].sentences, seen.trained_on)
             if leakage.is_seen(found):
                 log(
                     "note: the model trains on its validation text "
-                    f"({leakage.told(found)}): the figures of validation are not of new text, and "
-                    "the best checkpoint is the one that fits the training text best."
+                    f"({leakage.describe(found)}): the figures of validation are not of new text, "
+                    "and the best checkpoint is the one that fits the training text best."
                 )
