@@ -13,7 +13,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, Model
 from zoo.optimizers import Adam, Optimizer
 from zoo.priors.prior import check_splits
-from zoo.sources.source import Held
+from zoo.sources.source import InMemory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Experiment:
         if self.shared_lexicon:
             return lexicon
         sources = {split: self.source_corpus(corpus) for split, corpus in corpora.items()}
-        return self.source_side_vocabulary.build(Held(sources))[0]
+        return self.source_side_vocabulary.build(InMemory(sources))[0]
 
     def _words(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """Returns (lexicon, corpora of all splits), without the tables of a background."""
@@ -278,7 +278,7 @@ class Experiment:
             split: Corpus(corpus.name, [*corpus.sentences, *self.source_corpus(corpus).sentences])
             for split, corpus in corpora.items()
         }
-        return self.vocabulary.build(Held(both, self.data.lexicon_entries()))[0], corpora
+        return self.vocabulary.build(InMemory(both, self.data.lexicon_entries()))[0], corpora
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """Reads the data and builds the lexicon.

@@ -24,7 +24,7 @@ from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
 from zoo.lab.export import folder as exported
 from zoo.optimizers import SGD
-from zoo.sources.source import Held
+from zoo.sources.source import InMemory
 
 pytest.importorskip("tokenizers")
 
@@ -74,7 +74,7 @@ def encoded():
         "validation": Corpus("validation", [line.split() for line in VALIDATION]),
     }
     vocabulary = Vocabulary(subwords=6)
-    lexicon, read = vocabulary.build(Held(corpora))
+    lexicon, read = vocabulary.build(InMemory(corpora))
     return vocabulary, lexicon, vocabulary.encode(read["validation"], lexicon)
 
 
@@ -114,7 +114,7 @@ def test_words_with_the_mark_of_pieces_were_seen_as_their_pieces_spell_them():
         "validation": Corpus("validation", [["b", "a▁b", "▁", "a_b", "ab"]]),
     }
     vocabulary = Vocabulary(subwords=20)
-    lexicon, read = vocabulary.build(Held(corpora))
+    lexicon, read = vocabulary.build(InMemory(corpora))
     text = vocabulary.encode(read["validation"], lexicon)
     scores = Scores(np.zeros(len(text.words), np.float32), np.ones(len(text.words), bool))
     words, _ = perplexity.in_words(text, scores, vocabulary, lexicon)
@@ -124,7 +124,7 @@ def test_words_with_the_mark_of_pieces_were_seen_as_their_pieces_spell_them():
 def test_a_text_of_words_stays_as_it_is():
     vocabulary = Vocabulary()
     corpus = Corpus("text", [["aa", "ab"], ["aab"]])
-    lexicon, _ = vocabulary.build(Held({"train": corpus}))
+    lexicon, _ = vocabulary.build(InMemory({"train": corpus}))
     text = vocabulary.encode(corpus, lexicon)
     scores = Scores(np.zeros(5, np.float32), text.counted)
     assert perplexity.in_words(text, scores, vocabulary, lexicon) == (text, scores)

@@ -22,7 +22,7 @@ from zoo.priors import (
     WordList,
 )
 from zoo.sources import mapped_text
-from zoo.sources.source import Held
+from zoo.sources.source import InMemory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +133,7 @@ def test_encoding_is_that_of_a_loop_over_words(
         features=(TopWords(3),),
         open_classes=(digits,),
     )
-    lexicon, _ = vocabulary.build(Held(corpora))
+    lexicon, _ = vocabulary.build(InMemory(corpora))
     counts = collections.Counter(word for sentence in train for word in sentence)
     known = {word for word, count in counts.items() if count >= 12}
     assert 3 < len(known) < 14 and not known & {"12", "3"}
@@ -248,7 +248,7 @@ def test_tags_of_fewer_or_more_sentences_than_a_text_has_are_refused(lines):
     sentences, tags = [["a"], ["b"]], [("POS:a",)]
     corpora = dict.fromkeys(("train", "validation"), Corpus("it", sentences, [tags] * lines))
     with pytest.raises(ValueError, match=r"shorter|longer"):
-        Vocabulary(features=(Morphology(),)).build(Held(corpora))
+        Vocabulary(features=(Morphology(),)).build(InMemory(corpora))
 
 
 def test_new_words_get_features_from_the_same_priors():

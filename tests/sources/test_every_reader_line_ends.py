@@ -148,7 +148,7 @@ FORMATS = {
         ".txt",
         (),
         lambda text: text,
-        lambda path: len([*RawText(path, path).written(path)]),
+        lambda path: len([*RawText(path, path).raw_sentences(path)]),
     ),
     "questions": (
         ".tsv",

@@ -64,7 +64,7 @@ def quietly(name, folder, **options):
 def test_a_file_of_known_content_is_fetched_once(texts, mirror, tmp_path):
     mirror("a.org/plays/input.txt", b"to be\n")
     (one,) = quietly("plays", tmp_path / "data", mirror=mirror.url)
-    assert one.how == "known" and one.path.read_bytes() == b"to be\n"
+    assert one.status == "known" and one.path.read_bytes() == b"to be\n"
     assert not list(one.path.parent.glob("*.partial"))
     (again,) = quietly("plays", tmp_path / "data", mirror="file:///nowhere")
     assert again == one
@@ -95,12 +95,12 @@ def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "\none two\nthree\n"[1:]))
     folder = tmp_path / "data"
     (one,) = quietly("w", folder, mirror=mirror.url)
-    assert one.how == "first" and one.path.read_text() == "one two\nthree\n"
+    assert one.status == "first" and one.path.read_text() == "one two\nthree\n"
     record = json.loads((folder / fetch.RECORD).read_text())
     assert record == {"w/wiki.test.tokens": {"sha256": one.sha256, "urls": ["https://b.org/w.zip"]}}
-    assert quietly("w", folder)[0].how == "recorded"
+    assert quietly("w", folder)[0].status == "recorded"
     one.path.unlink()
-    assert quietly("w", folder, mirror=mirror.url)[0].how == "recorded"
+    assert quietly("w", folder, mirror=mirror.url)[0].status == "recorded"
     # Other words of the same number, from then on, are another file.
     one.path.unlink()
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one two\nTHREE\n"))
@@ -144,7 +144,7 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert one.how == "known"
+    assert one.status == "known"
     assert one.path.read_bytes() == content
     assert peak < len(content) / 2
 
@@ -152,7 +152,7 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
 def test_a_word_in_two_pieces_is_one(texts, mirror, tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "_PIECE", 1)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one  two\n three\n"))
-    assert quietly("w", tmp_path / "data", mirror=mirror.url)[0].how == "first"
+    assert quietly("w", tmp_path / "data", mirror=mirror.url)[0].status == "first"
 
 
 def test_a_damaged_archive_is_refused_and_not_kept(texts, mirror, tmp_path):
@@ -259,4 +259,4 @@ def test_the_command_lists_and_refuses(capsys):
 def test_known_hashes_are_those_of_the_files_of_our_figures():
     for name in ("multi30k", "tinyshakespeare", "clams_fr"):
         found = quietly(name, files.data_folder(), mirror="file:///nowhere")
-        assert {one.how for one in found} == {"known"}
+        assert {one.status for one in found} == {"known"}

@@ -150,7 +150,7 @@ def _of_words(path, kind, language=None):
     language = _language(words) if language is None else language
     kind = kind or _kind_of(lines, tokenised=not language)
     source = dataclasses.replace(as_lines, language=language, lines=kind)
-    written = source.written(path)
+    written = source.raw_sentences(path)
     counts = [len(sentence.split()) for sentence in written]
     first, second = _cut(counts, "words", path)
     training = sum(counts[:first])
@@ -177,7 +177,7 @@ def _of_words(path, kind, language=None):
 def _of_letters(path):
     _check_path(path)
     source = Characters(train=path, validation=path)
-    counts = [*map(len, source.written(path))]
+    counts = [*map(len, source.raw_sentences(path))]
     first, second = _cut(counts, "letters", path)
     settings = parts([path], first, second) | _sizes("letters", sum(counts[:first]))
     told = (

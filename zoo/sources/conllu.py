@@ -85,7 +85,7 @@ class Conllu(FileSource):
 
     def read(self, split):
         """Reads the sentences of a split, with POS and morphological features."""
-        rows = self._each(self.path_of(split), self._row)
+        rows = self._map_sentences(self.path_of(split), self._row)
         words, features, fused = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
         forms = {} if self.fused == "surface" else fused_forms(words, fused, self.fused == "kept")
         return Corpus(self.part(split).path, words, features, fused=forms)
@@ -97,22 +97,22 @@ class Conllu(FileSource):
         The tokens are chosen according to `fused`, as in `read`. A fused form has the tokens of its
         words under "parts"; of its columns only the form is filled.
         """
-        return self._each(self.path_of(split), self._chosen)
+        return self._map_sentences(self.path_of(split), self._select_tokens)
 
     def lexicon_entries(self):
         """Returns the words of the files `words`, without features."""
-        rows = (row for path in self.words for row in self._each(path, self._row))
+        rows = (row for path in self.words for row in self._map_sentences(path, self._row))
         return {word: () for words, *_ in rows for word in words}
 
-    def _each(self, path, call):
+    def _map_sentences(self, path, call):
         """Returns the results of a function, called on the tokens of each sentence of a path."""
         part = files.Part.parse(path)
         file = files.find(part.path)
-        return ranged(part, [call(one.tokens) for one in parse(files.lines_in(file), file)])
+        return ranged(part, [call(tokens) for tokens, *_ in parse(files.lines_in(file), file)])
 
     def _row(self, sentence):
         """Returns (words, features, [(fused form, its words)]) of a sentence."""
-        tokens = self._chosen(sentence)
+        tokens = self._select_tokens(sentence)
         fused = [
             (token["form"], tuple(part["form"] for part in token["parts"]))
             for token in sentence
@@ -127,7 +127,7 @@ class Conllu(FileSource):
         tags = (token_features(part, self.columns) for part in token["parts"])
         return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
 
-    def _chosen(self, sentence):
+    def _select_tokens(self, sentence):
         """Returns the tokens of a sentence that are read according to `fused`."""
         if self.fused == "split":
             return [token for token in sentence if "parts" not in token]
@@ -153,18 +153,19 @@ def tags_of_words(
     return dict(tags)
 
 
-def fused_forms(sentences, fused, kept: bool) -> dict[str, tuple[str, ...]]:
+def fused_forms(sentences, fused, keeps_forms: bool) -> dict[str, tuple[str, ...]]:
     """Returns {fused form: its most frequent words}, without forms such as French "des" that occur
-    more often as a single word; `kept` if the sentences have the forms beside their words."""
-    ways: collections.defaultdict = collections.defaultdict(collections.Counter)
-    alone = collections.Counter(itertools.chain.from_iterable(sentences))
+    more often as a single word; `keeps_forms` if the sentences have the forms beside their
+    words."""
+    splits_by_form: collections.defaultdict = collections.defaultdict(collections.Counter)
+    word_counts = collections.Counter(itertools.chain.from_iterable(sentences))
     for form, words in itertools.chain.from_iterable(fused):
-        ways[form][words] += 1
-        alone.subtract((form, *words) if kept else words)
+        splits_by_form[form][words] += 1
+        word_counts.subtract((form, *words) if keeps_forms else words)
     return {
         form: counts.most_common(1)[0][0]
-        for form, counts in ways.items()
-        if counts.total() >= alone[form]
+        for form, counts in splits_by_form.items()
+        if counts.total() >= word_counts[form]
     }
 
 
@@ -175,23 +176,23 @@ class Sentence(NamedTuple):
 
 
 def parse(lines: Iterable[str], path) -> Iterator[Sentence]:
-    tokens, comments, first = [], {}, 0
+    tokens, comments, first_line = [], {}, 0
     for number, line in enumerate(itertools.chain(lines, [""]), 1):
         if line.startswith("#"):
             if comment := _COMMENT.fullmatch(line):
                 comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
-            where = f"{path}, line {number}"
-            token, first = _token(line, where), first or number
+            location = f"{path}, line {number}"
+            token, first_line = _token(line, location), first_line or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):
-                tokens.append((token, where))
+                tokens.append((token, location))
             elif token["id"][1] == "-":
-                tokens.append((token | {"parts": []}, where))
+                tokens.append((token | {"parts": []}, location))
         else:
             if tokens:
-                yield Sentence(_joined(tokens), comments, first)
-            tokens, comments, first = [], {}, 0
+                yield Sentence(_attach_parts(tokens), comments, first_line)
+            tokens, comments, first_line = [], {}, 0
 
 
 @functools.lru_cache(1 << 16)  # a column has few different cells, or, as MISC may, one a token
@@ -210,18 +211,18 @@ def pairs(cell: str) -> dict[str, Any]:
     return _value("feats", cell) or {}
 
 
-def _token(line, where):
+def _token(line, location):
     """Returns {column: cell}, with the values of ID, HEAD and DEPS."""
     cells = line.split("\t")
     if len(cells) != len(NAMES):
         raise UserError(
-            f"{where}: {len(cells)} columns where CoNLL-U has {len(NAMES)}, separated by tabs: "
+            f"{location}: {len(cells)} columns where CoNLL-U has {len(NAMES)}, separated by tabs: "
             "correct the line."
         )
-    *others, last = cells
-    if "  " in line and any("  " in cell for cell in others):
-        raise UserError(f"{where}: two spaces in a column: leave one of them out.")
-    token: dict = dict(zip(NAMES, [*others, last.partition("  ")[0]], strict=True))
+    *columns, misc = cells
+    if "  " in line and any("  " in cell for cell in columns):
+        raise UserError(f"{location}: two spaces in a column: leave one of them out.")
+    token: dict = dict(zip(NAMES, [*columns, misc.partition("  ")[0]], strict=True))
     token["form"] = sys.intern(token["form"])  # one object a word, not one a token
     try:
         for column in ("id", "head", "deps"):
@@ -231,13 +232,13 @@ def _token(line, where):
         if not token["form"] or token["form"].isspace():
             raise ValueError("it has no FORM in its second column.")
     except ValueError as error:  # also of numbers that Python finds too long to read
-        raise UserError(f"{where} is not CoNLL-U: {error}") from error
+        raise UserError(f"{location} is not CoNLL-U: {error}") from error
     return token
 
 
-def _joined(tokens):
+def _attach_parts(tokens):
     """Attaches the words of each fused form and returns the tokens of a sentence."""
-    for number, (token, where) in enumerate(tokens):
+    for number, (token, location) in enumerate(tokens):
         if "parts" in token:
             first, _, last = token["id"]
             parts = [part for part, _ in tokens[number + 1 : number + 2 + last - first]]
@@ -245,18 +246,18 @@ def _joined(tokens):
             # Compare the lengths first: a wrong range may be of billions.
             if len(ids) != last + 1 - first or ids != [*range(first, last + 1)]:
                 raise UserError(
-                    f"{where}: the words {first} to {last}, of which {token['form']!r} is made, "
+                    f"{location}: the words {first} to {last}, of which {token['form']!r} is made, "
                     "are not the next ones: correct the range or the words."
                 )
             token["parts"] += parts
-    words = ((token, where) for token, where in tokens if "parts" not in token)
-    for number, (token, where) in enumerate(words, 1):
+    words = ((token, location) for token, location in tokens if "parts" not in token)
+    for number, (token, location) in enumerate(words, 1):
         if token["id"] != number:
             remedy = "number the words of each sentence from 1, with a blank line after it"
             if token["id"] == 1:
                 remedy = "a blank line is missing before it, where a sentence ends: put one there"
             raise UserError(
-                f"{where}: the word {token['form']!r} has the ID {token['id']}, where {number} "
+                f"{location}: the word {token['form']!r} has the ID {token['id']}, where {number} "
                 f"comes next: {remedy}."
             )
     return [token for token, _ in tokens]

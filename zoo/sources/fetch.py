@@ -34,12 +34,12 @@ _ADDRESS = re.compile(r"(https?|ftp|file)://.", re.IGNORECASE)
 _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
-class Fetched(NamedTuple):
+class VerifiedFile(NamedTuple):
     """A verified file."""
 
     path: pathlib.Path
     sha256: str
-    how: str
+    status: str
 
 
 def fetch(
@@ -49,17 +49,17 @@ def fetch(
     release: str = "master",
     mirror: str | None = None,
     log: Callable[[str], None] = print,
-) -> list[Fetched]:
+) -> list[VerifiedFile]:
     """Fetches the missing files of a corpus, and verifies all files."""
 
     def listing(url):
         content = b"".join(_pieces_at(url, mirror, folder / name))
         try:
-            found = strict_json.loads(content.decode())
-            strict_json.check(found, list)
+            entries = strict_json.loads(content.decode())
+            strict_json.check(entries, list)
         except ValueError as error:
             raise UserError(f"{url} has no list of files ({error}): try again later.") from error
-        return [entry for entry in found if isinstance(entry, dict)]
+        return [entry for entry in entries if isinstance(entry, dict)]
 
     if mirror and not _ADDRESS.match(mirror):
         raise UserError(
@@ -73,22 +73,22 @@ def fetch(
     with contextlib.ExitStack() as opened:
         for file in corpus.files:
             path = folder / file.path
-            if (one := _there(folder, file)) is None:
+            if (verified := _verify_existing(folder, file)) is None:
                 pieces = None if mirror else _through_datasets(corpus, file)
                 pieces = pieces or _content(file, mirror, path, archives, opened)
-                one = _write(path, pieces, functools.partial(_checked, folder, file))
-                _record(folder, file, one, release)
-            log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
-            fetched.append(one)
+                verified = _write(path, pieces, functools.partial(_verify, folder, file))
+                _record(folder, file, verified, release)
+            log(f"  {path}: sha256 {verified.sha256[:16]}, {_STATUS_NOTES[verified.status]}")
+            fetched.append(verified)
     return fetched
 
 
-def _there(folder, file) -> Fetched | None:
+def _verify_existing(folder, file) -> VerifiedFile | None:
     """Verifies a file; returns None if it is missing and its folder can be written to."""
     path = folder / file.path
     try:
         with path.open("rb") as content:
-            return _checked(folder, file, _pieces(content), there=True)
+            return _verify(folder, file, _pieces(content), exists=True)
     except FileNotFoundError:
         temporary_files.check_place(path, "another folder by --into")
         return None
@@ -98,7 +98,7 @@ def _there(folder, file) -> Fetched | None:
         ) from error
 
 
-_HOW = {
+_STATUS_NOTES = {
     "there": "already there",
     "known": "as expected",
     "recorded": f"as recorded in {RECORD}",
@@ -127,17 +127,17 @@ def _content(file, mirror, path, archives, opened: contextlib.ExitStack) -> Iter
         ) from error
 
 
-def _not_had(url, error, path, mirror):
-    why = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-    why = why or type(error).__name__
+def _fetch_failure(url, error, path, mirror):
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    reason = reason or type(error).__name__
     if mirror:
         return (
-            f"{url} cannot be fetched from --mirror {shortened(mirror)} ({why}): give another one, "
-            f"or fetch the file where there is a network and put it at {path}."
+            f"{url} cannot be fetched from --mirror {shortened(mirror)} ({reason}): give another "
+            f"one, or fetch the file where there is a network and put it at {path}."
         )
     return (
-        f"{url} cannot be fetched ({why}): fetch it where there is a network and put it at {path}, "
-        "or give --mirror with a copy of the addresses."
+        f"{url} cannot be fetched ({reason}): fetch it where there is a network and put it at "
+        f"{path}, or give --mirror with a copy of the addresses."
     )
 
 
@@ -155,7 +155,7 @@ def _pieces_at(url: str, mirror: str | None, path: pathlib.Path) -> Iterator[byt
             if missing := getattr(answer, "length", 0):  # `read` of a part does not raise it
                 raise urllib.error.URLError(f"{missing:,} bytes are missing")
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise UserError(_not_had(url, error, path, mirror)) from error
+        raise UserError(_fetch_failure(url, error, path, mirror)) from error
 
 
 def _through_datasets(corpus, file) -> Iterator[bytes] | None:
@@ -172,7 +172,7 @@ def _through_datasets(corpus, file) -> Iterator[bytes] | None:
     return None
 
 
-def _checked(folder, file, pieces: Iterable[bytes], there=False) -> Fetched:
+def _verify(folder, file, pieces: Iterable[bytes], exists=False) -> VerifiedFile:
     """Verifies the checksum and the number of tokens of a file, which is read in pieces."""
     sha256, tokens, inside = hashlib.sha256(), 0, False
     for piece in pieces:
@@ -185,23 +185,23 @@ def _checked(folder, file, pieces: Iterable[bytes], there=False) -> Fetched:
     digest = sha256.hexdigest()
     recorded = read_record(folder).get(file.path, {})
     expected = file.sha256 or recorded.get("sha256")
-    how = "known" if file.sha256 else "recorded" if expected else "there" if there else "first"
+    status = "known" if file.sha256 else "recorded" if expected else "there" if exists else "first"
     path = folder / file.path
-    what = str(path) if there else f"{', '.join(file.urls)}: the content, for {path},"
+    origin = str(path) if exists else f"{', '.join(file.urls)}: the content, for {path},"
     if expected and digest != expected:
-        away = "move it away to fetch it again" if there else "get a copy and put it there"
+        away = "move it away to fetch it again" if exists else "get a copy and put it there"
         if not file.sha256:
             away += f", or take its entry out of {folder / RECORD} if the change is intended"
-        raise UserError(f"{what} is another file (sha256 {digest}, not {expected}): {away}.")
+        raise UserError(f"{origin} is another file (sha256 {digest}, not {expected}): {away}.")
     if tokens != file.tokens:
         raise UserError(
-            f"{what} has {tokens:,} words and line breaks, not {file.tokens:,}: get a copy from "
+            f"{origin} has {tokens:,} words and line breaks, not {file.tokens:,}: get a copy from "
             "elsewhere."
         )
-    return Fetched(path, digest, how)
+    return VerifiedFile(path, digest, status)
 
 
-def _written(file, pieces) -> Iterator[bytes]:
+def _tee(file, pieces) -> Iterator[bytes]:
     for piece in pieces:
         file.write(piece)
         yield piece
@@ -210,12 +210,12 @@ def _written(file, pieces) -> Iterator[bytes]:
 def _write(path, pieces: Iterator[bytes], check):
     """Writes a file whole or not at all, while it is checked; returns the result of `check`."""
     unfinished = path.with_name(f"{path.name}.partial")
-    made = [above for above in path.parents if not above.exists()]
+    new_folders = [above for above in path.parents if not above.exists()]
     try:
         first = next(pieces, b"")  # where there is no network, no folder is made
         path.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("wb") as file:
-            result = check(_written(file, itertools.chain([first], pieces)))
+            result = check(_tee(file, itertools.chain([first], pieces)))
         unfinished.replace(path)
         return result
     except OSError as error:
@@ -223,7 +223,7 @@ def _write(path, pieces: Iterator[bytes], check):
             f"{path} cannot be written ({error.strerror}): give another folder by --into."
         ) from error
     finally:
-        for remove in (unfinished.unlink, *(above.rmdir for above in made)):
+        for remove in (unfinished.unlink, *(above.rmdir for above in new_folders)):
             with contextlib.suppress(OSError):
                 remove()
 
@@ -233,12 +233,12 @@ def read_record(folder: pathlib.Path) -> dict:
     path = folder / RECORD
     if not path.exists():
         return {}
-    found = strict_json.read(path)
+    record = strict_json.read(path)
     try:
-        strict_json.check(found, {name: {"sha256": str} for name in found})
+        strict_json.check(record, {name: {"sha256": str} for name in record})
     except ValueError as error:
         raise UserError(f"{path} is not a record of fetched files ({error}): remove it.") from error
-    return found
+    return record
 
 
 def _record(folder, file, fetched, release):
@@ -278,17 +278,17 @@ class Corpus(NamedTuple):
     hub: tuple[str, str] = ("", "")
 
 
-def _listed(about: str, files: dict[str, dict], hub: Sequence[str] = ("", "")) -> Corpus:
+def _list_corpus(about: str, files: dict[str, dict], hub: Sequence[str] = ("", "")) -> Corpus:
     """Returns a corpus as the table of this folder lists it."""
-    found = (
-        File(path, (one["url"],), one.get("sha256"), one.get("member", ""), one.get("tokens", 0))
-        for path, one in files.items()
+    corpus_files = (
+        File(path, (row["url"],), row.get("sha256"), row.get("member", ""), row.get("tokens", 0))
+        for path, row in files.items()
     )
-    return Corpus(about, tuple(found), (hub[0], hub[1]))
+    return Corpus(about, tuple(corpus_files), (hub[0], hub[1]))
 
 
 _TABLE = pathlib.Path(__file__).with_name("corpora.json")
-CORPORA = {name: _listed(**listed) for name, listed in strict_json.read(_TABLE).items()}
+CORPORA = {name: _list_corpus(**entry) for name, entry in strict_json.read(_TABLE).items()}
 TREEBANK_FORM = "ud_LANGUAGE_TREEBANK"
 
 
@@ -297,8 +297,8 @@ def name_of(path: str) -> str | None:
     folder, _, file = path.partition("/")
     if _TREEBANK.fullmatch(folder) and file in ("train.conllu", "dev.conllu", "test.conllu"):
         return folder
-    named = {file.path: name for name, corpus in CORPORA.items() for file in corpus.files}
-    return named.get(path)
+    name_by_path = {file.path: name for name, corpus in CORPORA.items() for file in corpus.files}
+    return name_by_path.get(path)
 
 
 def free_corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Corpus:

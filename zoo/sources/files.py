@@ -45,7 +45,7 @@ LONGEST_LIST = 1 << 24
 _LIST = (b"[", b"\xef\xbb\xbf[")
 _PIECE = 1 << 18  # bytes that are decompressed at a time
 # Formats that are not read: their first bytes, and the remedy.
-OTHERS = (
+UNREADABLE_FORMATS = (
     (b"PK\x03\x04", "is a zip archive: unpack it first"),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it first"),
     (b"\xff\xfe\0\0", "is UTF-32: convert it with iconv -f utf-32 -t utf-8 first"),
@@ -83,9 +83,9 @@ class Part:
         if all(map(_BOUND.fullmatch, bounds)):
             return cls(match["path"], slice(*(int(b) if b else None for b in bounds)))
         if all(map(_SLIP.fullmatch, bounds)):
-            given = text[len(match["path"]) :]
+            range_text = text[len(match["path"]) :]
             raise UserError(
-                f"{match['path']}: {shortened(given)} is not a range: write [start:stop], "
+                f"{match['path']}: {shortened(range_text)} is not a range: write [start:stop], "
                 "[start:] or [:stop] with whole numbers."
             )
         return cls(text, slice(None))
@@ -93,8 +93,8 @@ class Part:
 
 def data_folder() -> pathlib.Path | None:
     """Returns the folder of relative data paths, $ZOO_DATA; None if it is not set."""
-    given = os.environ.get("ZOO_DATA")
-    return pathlib.Path(given) if given else None
+    folder = os.environ.get("ZOO_DATA")
+    return pathlib.Path(folder) if folder else None
 
 
 def find(path: str) -> pathlib.Path:
@@ -104,7 +104,7 @@ def find(path: str) -> pathlib.Path:
     return locate(path)
 
 
-def found(path: str) -> pathlib.Path | None:
+def find_or_none(path: str) -> pathlib.Path | None:
     """Finds a file or folder as `find` does; None for a pattern, a data set, or nothing."""
     try:
         return find(path)
@@ -125,12 +125,12 @@ def locate(path: str) -> pathlib.Path:
             if candidate.exists():
                 return candidate
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             raise UserError(
-                f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
+                f"{shortened(path)} cannot be looked up ({reason}): give the path of a file."
             ) from error
-    if (own := user_modules.config_file(path)) is not None:
-        return own
+    if (config_file := user_modules.config_file(path)) is not None:
+        return config_file
     if paths[0].is_absolute():
         raise UserError(f"{path} does not exist: give the path of a file.")
     beside = f", nor does {paths[1]}" if len(paths) > 1 else ""
@@ -153,9 +153,9 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
     origin = permissions.stranger(path, path=True)
     if origin is None:
         return
-    written = pathlib.PurePath(path)
-    elsewhere = path.startswith(("hub:", "~")) or "://" in path or ".." in written.parts
-    elsewhere = elsewhere or bool(written.anchor)
+    pure_path = pathlib.PurePath(path)
+    elsewhere = path.startswith(("hub:", "~")) or "://" in path or ".." in pure_path.parts
+    elsewhere = elsewhere or bool(pure_path.anchor)
     if elsewhere or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
         raise UserError(
             f"{origin} was not trained here by you, and its recipe names {shortened(path)}, which "
@@ -190,7 +190,7 @@ def read(path: str) -> tuple[pathlib.Path, str]:
 
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
-    return "".join(_texts(path, whole=True))
+    return "".join(_texts(path, in_memory=True))
 
 
 def lines_in(path: pathlib.Path) -> Iterator[str]:
@@ -222,24 +222,24 @@ def read_lines(
     with _opened(file, lambda: f" after line {number}") as text:
         pieces = iter(functools.partial(text.readline, longest + 1), b"")
         for number, line in enumerate(pieces, 1):
-            most = longest
-            if len(line) > most and number == 1 and line.startswith(_LIST):
-                most = max(longest, longest_list)
-                line += text.readline(most + 1 - len(line))
-            if len(line) > most and not line.endswith(b"\n"):
-                raise _too_long(f"{file}, line {number},", most)
-            yield from broken(_text(line, file, number), number)
+            limit = longest
+            if len(line) > limit and number == 1 and line.startswith(_LIST):
+                limit = max(longest, longest_list)
+                line += text.readline(limit + 1 - len(line))
+            if len(line) > limit and not line.endswith(b"\n"):
+                raise _too_long(f"{file}, line {number},", limit)
+            yield from split_line(_text(line, file, number), number)
     if not number:
         raise UserError(f"{file} is empty: give a file with text.")
 
 
-def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
+def split_line(line: str, number: int) -> Iterator[tuple[int, str]]:
     """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
-    found = line.removesuffix("\n").removesuffix("\r")
+    text = line.removesuffix("\n").removesuffix("\r")
     if number == 1 and not line.endswith("\n"):  # nor does any other line
-        yield from enumerate(found.split("\r"), 1)
+        yield from enumerate(text.split("\r"), 1)
     else:
-        yield number, found.replace("\r", " ")
+        yield number, text.replace("\r", " ")
 
 
 @contextlib.contextmanager
@@ -249,9 +249,9 @@ def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
         with open(path, "rb") as raw:
             start = raw.peek(16)[:16]
             opens = next((opens for magic, opens in _OPEN if magic.match(start)), None)
-            for prefix, what in OTHERS:
+            for prefix, message in UNREADABLE_FORMATS:
                 if start.startswith(prefix):
-                    raise UserError(f"{path} {what}.")
+                    raise UserError(f"{path} {message}.")
             yield raw if opens is None else opens(raw)
     # ValueError of a bzip2 file that is cut short.
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
@@ -264,21 +264,22 @@ def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
         ) from error
 
 
-def _texts(path, whole: bool = False) -> Iterator[str]:
-    """Yields a text in pieces of whole lines, if all is `whole` held; refuses one of blanks."""
-    before, begun, is_blank = 0, b"", True
+def _texts(path, in_memory: bool = False) -> Iterator[str]:
+    """Yields a text in pieces of whole lines, all held `in_memory` or not; refuses blank texts."""
+    before, line_start, is_blank = 0, b"", True
     with _opened(path) as file:
         while True:
-            pieces = [begun]
+            pieces = [line_start]
             # The rest of a line that no piece ends.
             while (piece := file.read(_PIECE)) and b"\n" not in piece:
                 pieces.append(piece)
-                plain = whole and isinstance(file, io.BufferedReader)  # of the size that it shows
+                # A plain file has the size that it shows.
+                plain = in_memory and isinstance(file, io.BufferedReader)
                 if not plain and sum(map(len, pieces)) > LONGEST_LINE:
                     raise _too_long(f"{path}, line {before + 1},", LONGEST_LINE)
             # A binary file is refused as one, whatever its first lines are.
             end = len(piece) if b"\0" in piece else piece.rfind(b"\n") + 1
-            content, begun = b"".join([*pieces, piece[:end]]), piece[end:]
+            content, line_start = b"".join([*pieces, piece[:end]]), piece[end:]
             if content:
                 is_blank = is_blank and not content.strip()
                 text = _text(content, path, before=before)
@@ -291,9 +292,9 @@ def _texts(path, whole: bool = False) -> Iterator[str]:
         raise UserError(f"{path} is empty: give a file with text.")
 
 
-def _too_long(where, longest):
+def _too_long(location, longest):
     return UserError(
-        f"{where} has more than {longest:,} bytes in one line: break the line, or "
+        f"{location} has more than {longest:,} bytes in one line: break the line, or "
         "get the file again if its lines should be shorter."
     )
 
@@ -303,10 +304,10 @@ def _text(content: bytes, path, number: int = 0, before: int = 0) -> str:
     if number < 2 and not before:
         content = content.removeprefix(codecs.BOM_UTF8)
     if b"\0" in content:
-        what = f", line {number}: binary" if number else " is a binary file"
+        problem = f", line {number}: binary" if number else " is a binary file"
         kaldi = " \0B" in content.decode("latin1")
         text = ", as Kaldi's lattice-copy ark:- ark,t:- writes" if kaldi else ""
-        raise UserError(f"{path}{what}: give a UTF-8 text file{text}.")
+        raise UserError(f"{path}{problem}: give a UTF-8 text file{text}.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -364,20 +365,20 @@ def text_files(path: str) -> list[pathlib.Path]:
     backups, and files such as README; a pattern for all files that match, without hidden ones.
     """
     check_path(path)
-    given = found(path)
-    if given is None and glob.has_magic(path):
-        return _told(path, _matches(path))
-    given = given or find(path)
-    if not given.is_dir():
-        return [given]
-    here = pathlib.Path.cwd()
-    if given.resolve() in (here, *here.parents):
+    root = find_or_none(path)
+    if root is None and glob.has_magic(path):
+        return _log_files(path, _matches(path))
+    root = root or find(path)
+    if not root.is_dir():
+        return [root]
+    working_folder = pathlib.Path.cwd()
+    if root.resolve() in (working_folder, *working_folder.parents):
         raise UserError(
             f"{path} is the working folder, or one around it: give a folder with nothing but text, "
             "or a pattern such as 'texts/*.txt'."
         )
-    members = sorted(p for p in given.rglob("*") if p.is_file())
-    chosen = [member for member in members if _is_text(member.relative_to(given))]
+    members = sorted(p for p in root.rglob("*") if p.is_file())
+    chosen = [member for member in members if _is_text(member.relative_to(root))]
     if not chosen:
         beside = f" but {quote([p.name for p in members], 3)}" if members else ""
         raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
@@ -387,7 +388,7 @@ def text_files(path: str) -> list[pathlib.Path]:
             f"{path} has files of several kinds ({quote(kinds)}): choose some of them with a "
             f"pattern, such as '{path}/*{kinds[-1]}'."
         )
-    return _told(path, chosen)
+    return _log_files(path, chosen)
 
 
 def _matches(path):
@@ -406,7 +407,7 @@ def _is_text(member):
     return not (hidden or _BACKUP.fullmatch(member.name) or _ABOUT.fullmatch(member.name))
 
 
-def _told(path, chosen):
+def _log_files(path, chosen):
     check_path(path, chosen)
     logger.info("%s: %d files: %s", path, len(chosen), quote([str(p) for p in chosen], 3))
     return chosen

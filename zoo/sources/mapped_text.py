@@ -61,11 +61,11 @@ def write(
 
 def _write(lines: Iterable[str], folder, keep_blank_lines) -> dict:
     """Writes the files of some lines to an existing folder; returns the record."""
-    types, lengths, total = _numbered(), array.array("i"), 0
-    split = (words for line in lines if (words := line.split()) or keep_blank_lines)
+    types, lengths, total = _number_types(), array.array("i"), 0
+    split = (words for words in map(str.split, lines) if words or keep_blank_lines)
     with open(folder / "ids.npy", "wb") as file:
         _header(file, total)
-        for ids in _encoded(split, types, lengths):
+        for ids in _encode(split, types, lengths):
             total += len(ids)
             file.write(ids)
         file.seek(0)
@@ -99,12 +99,12 @@ def _digest(path: pathlib.Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _numbered() -> dict[str, int]:
+def _number_types() -> dict[str, int]:
     """Returns a dict that gives a new word the next id."""
     return collections.defaultdict(itertools.count().__next__)
 
 
-def _encoded(sentences, types, lengths) -> Iterator[array.array]:
+def _encode(sentences, types, lengths) -> Iterator[array.array]:
     """Yields the ids of the words of many sentences at a time, and adds types and lengths."""
     ids = array.array("i")
     for words in sentences:
@@ -210,10 +210,10 @@ class ArraySentences(Sequence):
     ends: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
+    def encode(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
         """Encodes sentences, whose ids are in the order in which distinct words occur."""
-        types, lengths = _numbered(), array.array("i")
-        ids = Pieces([np.array(ids) for ids in _encoded(sentences, types, lengths)])
+        types, lengths = _number_types(), array.array("i")
+        ids = Pieces([np.array(ids) for ids in _encode(sentences, types, lengths)])
         # One object for the same word of several texts.
         text = TextArrays(tuple(map(sys.intern, types)), ids, np.array(lengths))
         return cls(text, text.types, range(len(lengths)))
@@ -270,12 +270,12 @@ class ArraySentences(Sequence):
         return totals
 
     def counts(self) -> collections.Counter:
-        totals, found = self.totals(), collections.Counter[str]()
+        totals, counts = self.totals(), collections.Counter[str]()
         for number in np.flatnonzero(totals).tolist():
-            found[self.words[number]] += int(totals[number])
+            counts[self.words[number]] += int(totals[number])
         for word in self.ends:
-            found[word] += len(self)
-        return found
+            counts[word] += len(self)
+        return counts
 
     def respelled(self, words: Iterable[str], ends: Sequence[str] = ()) -> "ArraySentences":
         """Returns the sentences with other spellings of all ids, and words after each sentence."""

@@ -164,7 +164,7 @@ class WordForms:
     def __init__(self, seed: int):
         self.features: dict[str, tuple[str, ...]] = {}
         # {form: {"Gender" or "Number": the form of the lemma that differs in it alone}}
-        self.other: dict[str, dict[str, str]] = defaultdict(dict)
+        self.twins: dict[str, dict[str, str]] = defaultdict(dict)
         self._generator = np.random.default_rng((seed, 0))
 
     def add(self, forms: Iterable[str], *features: str) -> None:
@@ -176,9 +176,9 @@ class WordForms:
         for inflection, form in forms.items():
             self.add([form], *features[:1], *inflection, *features[1:])
             for rival, twin in forms.items():
-                changed = [a for a, b in zip(inflection, rival, strict=True) if a != b]
-                if len(changed) == 1 and not changed[0].startswith("Tense"):
-                    self.other[form][changed[0].split(":")[0]] = twin
+                differences = [a for a, b in zip(inflection, rival, strict=True) if a != b]
+                if len(differences) == 1 and not differences[0].startswith("Tense"):
+                    self.twins[form][differences[0].split(":")[0]] = twin
 
     def invent(
         self,
@@ -272,11 +272,11 @@ class _Rules:
         for word, probability in words.items():
             self.options[symbol][word] = Option(share * probability, continuation, binds)
 
-    def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
+    def phrase(self, symbol: Symbol, share: float, role: str, *continuation: Symbol) -> None:
         """Adds rules by which `symbol` begins with a determiner and a noun in `role`."""
         for (gender, number), kind in DETERMINER_KINDS.items():
             words = dict(zip(DETERMINERS[gender, number], DETERMINER_SHARES, strict=True))
-            self.add(symbol, share * kind, words, ("nominal", role, gender, number), *rest)
+            self.add(symbol, share * kind, words, ("nominal", role, gender, number), *continuation)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -338,8 +338,8 @@ class Micro(Source):
         """Draws the sentences of a split from a random stream of its own, if they fit memory."""
         check_split(split, self.splits())
         lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
-        sentences_of = dict.fromkeys((f"{name}_sentences" for name in STREAMS), SENTENCE_BYTES)
-        memory.check_fields(self, "data", **lemmas, **sentences_of)
+        sentence_bytes = dict.fromkeys((f"{name}_sentences" for name in STREAMS), SENTENCE_BYTES)
+        memory.check_fields(self, "data", **lemmas, **sentence_bytes)
         generator = np.random.default_rng((self.seed, STREAMS[split]))
         count = getattr(self, f"{split}_sentences")
         sentences = [self.grammar.sample(generator) for _ in range(count)]
@@ -385,14 +385,14 @@ class Micro(Source):
         for phenomenon, attractor in islice(cycle(cases), count):
             while True:
                 sentence = self.grammar.sample(generator)
-                made = [
+                candidates = [
                     (position, twin, distance)
                     for position, name, twin, distance, attracted in self._agreements(sentence)
                     if name.lower() == phenomenon and attracted == attractor
                 ]
-                if made:
+                if candidates:
                     break
-            position, twin, distance = made[generator.integers(len(made))]
+            position, twin, distance = candidates[generator.integers(len(candidates))]
             wrong = [*sentence[:position], twin, *sentence[position + 1 :]]
             facts = {"phenomenon": phenomenon, "distance": distance, "attractor": attractor}
             pairs.append((sentence, wrong, facts))
@@ -405,7 +405,7 @@ class Micro(Source):
         for position, (symbol, controller, _) in enumerate(steps):
             if symbol[0] not in AGREEING:
                 continue
-            for name, twin in self.word_forms.other.get(sentence[position], {}).items():
+            for name, twin in self.word_forms.twins.get(sentence[position], {}).items():
                 values = [
                     next(feature for feature in entries[word] if feature.startswith(name))
                     for word in sentence[controller:position]
@@ -436,8 +436,8 @@ class Micro(Source):
 
     def _add_closed_class(self, forms: WordForms) -> None:
         for (gender, number), words in DETERMINERS.items():
-            shown = [f"Gender:{gender}"] if gender else []
-            forms.add(words, "POS:DET", *shown, f"Number:{number}")
+            gender_features = [f"Gender:{gender}"] if gender else []
+            forms.add(words, "POS:DET", *gender_features, f"Number:{number}")
         forms.add(["en", "à", "devant", *PREPOSITIONS], "POS:ADP")
         forms.add(["qui", "que"], "POS:PRON", "Class:Relative")
         forms.add(DEGREES, "POS:ADV", "Class:Degree")
@@ -451,8 +451,8 @@ class Micro(Source):
         years = [str(LAST_YEAR - rank) for rank in range(self.years)]
         forms.add(years, "POS:NUM", "Class:Number", "NumType:Year")
         endings = [{(): ending} for ending in PLACE_ENDINGS]
-        named = forms.invent(self.places, endings, "POS:PROPN", "Class:Place", capital=True)
-        places = zipf(named[()], self.exponent)
+        place_names = forms.invent(self.places, endings, "POS:PROPN", "Class:Place", capital=True)
+        places = zipf(place_names[()], self.exponent)
         rules.add(("year",), 1.0, zipf(years, self.exponent))
         rules.add(("place",), 1.0, places)
         rules.add(("comma",), 1.0, {",": 1.0})
@@ -500,8 +500,8 @@ class Micro(Source):
                     head = ("head", role, *agreement)
                     rules.add(head, 1.0, heads, *follow, binds=True)
                     # A singular determiner shows the gender; a plural one leaves it to chance.
-                    shown, chance = (gender, 1.0) if number == "Sing" else ("", 0.5)
-                    nominal = ("nominal", role, shown, number)
+                    visible_gender, chance = (gender, 1.0) if number == "Sing" else ("", 0.5)
+                    nominal = ("nominal", role, visible_gender, number)
                     rules.add(nominal, 0.88 * chance, heads, *follow, binds=True)
                     rules.add(nominal, 0.12 * chance, prenominal, head)
                 postnominal = zipf(adjectives[inflection], self.exponent)
@@ -536,11 +536,11 @@ class Micro(Source):
             rules.add(("transitive", number), chance, governing)
             for gender in GENDERS:
                 core = ("core", gender, number)
-                alone = zipf(intransitive[inflection], self.exponent)
+                objectless = zipf(intransitive[inflection], self.exponent)
                 predicative = ("predicative", gender, number)
                 rules.add(core, 0.27 * chance, {COPULA[inflection]: 1.0}, predicative)
                 rules.add(core, 0.42 * chance, governing, ("object",))
-                rules.add(core, 0.22 * chance, alone, ("manner",))
+                rules.add(core, 0.22 * chance, objectless, ("manner",))
                 price = {PRICE[inflection]: 1.0}
                 rules.add(core, 0.09 * chance, price, ("quantity",), ("unit",))
 
@@ -584,20 +584,20 @@ class MicroPairs(Source):
 
     def read(self, split):
         """Draws a split's sentences of at most `longest` words, and reverses them."""
-        whole = self.language.read(split)
-        features = whole.features or []
-        short = [n for n, words in enumerate(whole.sentences) if len(words) <= self.longest]
+        corpus = self.language.read(split)
+        features = corpus.features or []
+        short = [n for n, words in enumerate(corpus.sentences) if len(words) <= self.longest]
         if not short:
             raise UserError(
                 f"data.longest={self.longest}: no sentence of the micro language is this short: "
                 "raise it."
             )
-        sources = [whole.sentences[number] for number in short]
+        sources = [corpus.sentences[number] for number in short]
         return Corpus(
-            whole.name,
+            corpus.name,
             [[word[::-1] for word in reversed(words)] for words in sources],
             [[*reversed(features[number])] for number in short],
-            source_text=Corpus(whole.name, sources),
+            source_text=Corpus(corpus.name, sources),
         )
 
     def lexicon_entries(self):

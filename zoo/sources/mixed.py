@@ -58,8 +58,8 @@ class Mixed(Source):
         check_least(self, "data", sentences=0)
         count, weights = len(self.corpora), np.array(self.weights or (1.0,), float)
         items = {"names": len(self.names), "weights": len(self.weights) or count}
-        words = all(re.fullmatch(r"[\w-]+", name) for name in self.names)
-        others = [name for name in self.validated if name not in self.names]
+        are_words = all(re.fullmatch(r"[\w-]+", name) for name in self.names)
+        absent = [name for name in self.validated if name not in self.names]
         checks = (
             (not count, "corpora is empty: give at least one"),
             *(
@@ -67,7 +67,7 @@ class Mixed(Source):
                 for field, size in items.items()
             ),
             (
-                len({*self.names}) < count or not words,
+                len({*self.names}) < count or not are_words,
                 f"names={self.names}: give names of letters, digits and hyphens that differ",
             ),
             (
@@ -75,8 +75,8 @@ class Mixed(Source):
                 f"weights={self.weights}: give finite numbers, none below 0 and at least one above",
             ),
             (
-                others,
-                f"validated names {''.join(others[:1])!r}: the corpora are {', '.join(self.names)}",
+                absent,
+                f"validated names {''.join(absent[:1])!r}: the corpora are {', '.join(self.names)}",
             ),
             (
                 any(isinstance(corpus, Mixed) for corpus in self.corpora),
@@ -90,10 +90,10 @@ class Mixed(Source):
     @property
     def form(self):
         """The way in which the corpora read fused forms and split words, if they agree."""
-        ways = {corpus.form.fused for corpus in self.texts()} - {None}
+        fused_forms = {corpus.form.fused for corpus in self.texts()} - {None}
         languages = {corpus.form.language for corpus in self.texts()}
         return Form(
-            fused=ways.pop() if len(ways) == 1 else None,
+            fused=fused_forms.pop() if len(fused_forms) == 1 else None,
             language=languages.pop() if len(languages) == 1 else "",
         )
 
@@ -136,10 +136,10 @@ class Mixed(Source):
             corpora = [self.read(part) for part in self.parts(split)]
             sizes = tuple(len(corpus.sentences) for corpus in corpora)
             mixture = Mixture(sizes, self.weights or sizes, self.sentences or sum(sizes))
-            return _joined(corpora, mixture if split == "train" else None)
-        name, _, of_corpus = split.partition(".")
+            return _concatenate(corpora, mixture if split == "train" else None)
+        name, _, corpus_split = split.partition(".")
         check_split(split, (*self.splits(), *self.parts("train"), *self.parts("validation")))
-        return self.corpora[self.names.index(name)].read(of_corpus)
+        return self.corpora[self.names.index(name)].read(corpus_split)
 
     def lexicon_entries(self):
         entries: collections.defaultdict = collections.defaultdict(tuple)
@@ -149,7 +149,7 @@ class Mixed(Source):
         return dict(entries)
 
 
-def _joined(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:
+def _concatenate(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:
     """Concatenates corpora; features and prefixes that only some have are empty for the others."""
     sentences = [sentence for corpus in corpora for sentence in corpus.sentences]
     features = prefixes = None

@@ -49,20 +49,20 @@ def spans(line: str, language: str) -> list[tuple[int, int]]:
     if not language:
         return [match.span() for match in re.finditer(r"\S+", line)]
     plain = line.translate(_APOSTROPHE).replace("<unk>", "xunkx")  # one word, as if of letters
-    found: list[tuple[int, int]] = []
+    token_spans: list[tuple[int, int]] = []
     end = 0
-    for token in _made("MosesTokenizer", language).tokenize(plain, escape=False):
-        places = []
+    for token in _load_tool("MosesTokenizer", language).tokenize(plain, escape=False):
+        ends = []
         for letter in token:  # Moses leaves control characters out
             end = plain.find(letter, end) + 1
             if not end:  # the line has one of the words that Moses puts in place of dots
                 return spans(line, "")
-            places.append(end)
-        start = places[0] - 1
-        if found and found[-1][1] == start and _joined(plain, start):
-            start = found.pop()[0]
-        found.append((start, end))
-    return found
+            ends.append(end)
+        start = ends[0] - 1
+        if token_spans and token_spans[-1][1] == start and _is_joined(plain, start):
+            start = token_spans.pop()[0]
+        token_spans.append((start, end))
+    return token_spans
 
 
 def words(line: str, language: str) -> list[str]:
@@ -78,7 +78,7 @@ def text(tokens: list[str], language: str) -> str:
     if not language or not tokens:
         return " ".join(tokens)
     plain = [token.translate(_APOSTROPHE) for token in tokens]
-    joined = _made("MosesDetokenizer", language).detokenize(plain, unescape=False)
+    joined = _load_tool("MosesDetokenizer", language).detokenize(plain, unescape=False)
     letters = iter("".join(tokens))
     if len(joined.replace(" ", "")) != len("".join(tokens)):
         return " ".join(tokens)  # one of them stands for something else in Moses, such as @-@
@@ -123,18 +123,18 @@ def _continues(paragraph, match, language):
     return before in always or acronym
 
 
-def _joined(line, start):
+def _is_joined(line, start):
     """Whether the letters before and at a position are one character with combining marks."""
-    before, here = (unicodedata.category(line[place])[0] for place in (start - 1, start))
-    return here == "M" or (before == "M" and here == "L")
+    before, current = (unicodedata.category(line[place])[0] for place in (start - 1, start))
+    return current == "M" or (before == "M" and current == "L")
 
 
 @functools.cache
 def _prefixes(language) -> tuple[frozenset[str], frozenset[str]]:
     """Returns the abbreviations of a language: (those before any word, those before a number)."""
-    listed = [*_sacremoses().corpus.NonbreakingPrefixes().words(language)]
-    numeric = {line.removesuffix(_NUMERIC) for line in listed if line.endswith(_NUMERIC)}
-    return frozenset(line for line in listed if not line.endswith(_NUMERIC)), frozenset(numeric)
+    prefixes = [*_sacremoses().corpus.NonbreakingPrefixes().words(language)]
+    numeric = {line.removesuffix(_NUMERIC) for line in prefixes if line.endswith(_NUMERIC)}
+    return frozenset(line for line in prefixes if not line.endswith(_NUMERIC)), frozenset(numeric)
 
 
 def _sacremoses():
@@ -144,5 +144,5 @@ def _sacremoses():
 
 
 @functools.cache
-def _made(kind, language):
+def _load_tool(kind, language):
     return getattr(_sacremoses(), kind)(language)

@@ -67,8 +67,8 @@ class Pairs(Paths):
 
     def __post_init__(self):
         check_choices(self, "data", empty=("skipped", "refused"))
-        named = (("train", self.train), ("validation", self.validation))
-        for name, paths in (*named, *((f"tests.{n}", p) for n, p in enumerate(self.tests))):
+        splits = (("train", self.train), ("validation", self.validation))
+        for name, paths in (*splits, *((f"tests.{n}", p) for n, p in enumerate(self.tests))):
             if len(paths) not in (1, 2):
                 raise UserError(
                     f"data.{name} has {len(paths)} paths: give two files, one of sources and one "
@@ -87,17 +87,17 @@ class Pairs(Paths):
         return Form(pairs=True)
 
     @classmethod
-    def of_file(cls, path: str) -> "Pairs":
+    def from_file(cls, path: str) -> "Pairs":
         """Makes a source whose test is a table, or two files "SOURCE,TARGET"."""
         return cls(train=(path,), validation=(path,)).with_test(path)
 
     def with_test(self, path):
-        paths = tuple(path.split(",")) if are_two(path) else (path,)
+        paths = tuple(path.split(",")) if names_two_files(path) else (path,)
         return dataclasses.replace(self, tests=(paths,))
 
     def read(self, split):
         """Reads the translations of a split, with their sources as `source_text`."""
-        corpus, kept = self._read(split)
+        corpus, nonempty = self._read(split)
         if self.unknowns is None:
             return corpus
         if len(self.alignments) < 2:
@@ -107,24 +107,24 @@ class Pairs(Paths):
             )
         source, targets = corpus.source_text, corpus.sentences
         assert source is not None
-        of_split = dict(zip(self.splits(), self.alignments, strict=False))
-        if split in of_split:
-            links = read_alignments(of_split[split], source.sentences, targets, kept)
+        alignments_by_split = dict(zip(self.splits(), self.alignments, strict=False))
+        if split in alignments_by_split:
+            links = read_alignments(alignments_by_split[split], source.sentences, targets, nonempty)
             targets = []
             for pair in zip(source.sentences, corpus.sentences, links, strict=True):
                 try:
-                    targets.append(self.unknowns.annotate(*pair, *self._known)[1])
+                    targets.append(self.unknowns.annotate(*pair, *self._frequent_words)[1])
                 except ValueError as error:  # a word of the text is a mark; the links are valid
                     raise UserError(f"{corpus.name}, pair {len(targets) + 1}: {error}.") from error
-        known, _ = self._known
-        sources = [self.unknowns.annotate_source(words, known) for words in source.sentences]
+        frequent, _ = self._frequent_words
+        sources = [self.unknowns.annotate_source(words, frequent) for words in source.sentences]
         return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))
 
     def as_written(self):
         return dataclasses.replace(self, unknowns=None)
 
     @functools.cached_property
-    def _known(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _frequent_words(self) -> tuple[frozenset[str], frozenset[str]]:
         """The most frequent source and target words, which are not marked."""
         corpus, _ = self._read("train")
         assert corpus.source_text is not None
@@ -135,14 +135,14 @@ class Pairs(Paths):
     def _read(self, split) -> tuple[Corpus, list[bool]]:
         """Reads the pairs of a split without marks, and which of all were not skipped."""
         languages = (self.form.source_language, self.form.language)
-        rows, kept = self.rows(split)
+        rows, nonempty = self.rows(split)
         # Intern words: one object a word, not one a token.
         sources, targets = (
             [[*map(sys.intern, moses.words(row[column], language))] for row in rows]
             for column, language in enumerate(languages, 1)
         )
         names = [files.Part.parse(path).path for path in self.path_of(split)]
-        return Corpus(names[-1], targets, source_text=Corpus(names[0], sources)), kept
+        return Corpus(names[-1], targets, source_text=Corpus(names[0], sources)), nonempty
 
     def rows(self, split: str) -> tuple[list[Row], list[bool]]:
         """Returns the pairs of a split as they are written, and which of all were not skipped."""
@@ -153,45 +153,45 @@ class Pairs(Paths):
                 f"{paths[0]} and {paths[1]} take different ranges of their lines: give both the "
                 "same."
             )
-        found = list(self._rows(*(part.path for part in parts)))
-        kept = [not _empty(row) for row in found]
-        rows = [*itertools.compress(found, kept)]
-        if not all(kept):
-            first = found[kept.index(False)]
-            where, name = first[0], _empty(first)
+        pairs = list(self._rows(*(part.path for part in parts)))
+        nonempty = [not _empty_side(row) for row in pairs]
+        rows = [*itertools.compress(pairs, nonempty)]
+        if not all(nonempty):
+            first = pairs[nonempty.index(False)]
+            location, name = first[0], _empty_side(first)
             if self.empty == "refused":
                 raise UserError(
-                    f"{where}: the {name} is empty: leave the pair out, correct it, or set "
+                    f"{location}: the {name} is empty: leave the pair out, correct it, or set "
                     "data.empty=skipped."
                 )
             files.warn_once(
-                f"{' and '.join(part.path for part in parts)}: {len(found) - len(rows):,} of "
-                f"{len(found):,} pairs have an empty side and are skipped, the first at {where} "
+                f"{' and '.join(part.path for part in parts)}: {len(pairs) - len(rows):,} of "
+                f"{len(pairs):,} pairs have an empty side and are skipped, the first at {location} "
                 "(data.empty=refused makes this an error)"
             )
         chosen = rows[parts[0].range]
         if not chosen:
             another = f", of {len(rows):,} in all: give another range" if rows else ": give some"
             raise UserError(f"{paths[0]} has no pairs{another}.")
-        return chosen, kept
+        return chosen, nonempty
 
-    def _rows(self, path, other=None) -> Iterator[Row]:
+    def _rows(self, source_path, target_path=None) -> Iterator[Row]:
         """Yields the pairs of two files, or of a table."""
-        files.check_path(path)
-        if other is not None:
-            yield from side_by_side(path, other)
+        files.check_path(source_path)
+        if target_path is not None:
+            yield from side_by_side(source_path, target_path)
             return
-        if path.startswith("hub:"):
-            place, table = path, table_rows.hub(path)
+        if source_path.startswith("hub:"):
+            place, table = source_path, table_rows.hub(source_path)
         else:
-            place = files.find(path)
+            place = files.find(source_path)
             kind = files.kind(place)
             if kind in table_rows.READERS and kind != ".tsv":
                 table = table_rows.READERS[kind](place)
             elif {*self.columns} & {*table_rows.header(files.read_text(place))}:
                 table = table_rows.READERS[".tsv"](place)
             else:
-                yield from _of_cells(files.read_text(place), place)
+                yield from _split_cells(files.read_text(place), place)
                 return
         for number, sides in table_rows.texts(table, place, self.columns, "data.columns"):
             texts = (" ".join(x) if isinstance(x, list) else x or "" for x in sides)
@@ -237,16 +237,16 @@ class RawPairs(Pairs):
         return Form(pairs=True, language=target, source_language=source)
 
 
-def _empty(row: Row) -> str | None:
+def _empty_side(row: Row) -> str | None:
     """Returns the name of a side that is empty; None if neither is."""
     _, source, translation = row
-    named = {"source": source, "translation": translation}
-    return next((name for name, side in named.items() if _NOTHING.fullmatch(side)), None)
+    sides = {"source": source, "translation": translation}
+    return next((name for name, side in sides.items() if _NOTHING.fullmatch(side)), None)
 
 
-def side_by_side(path: str, other: str) -> Iterator[Row]:
+def side_by_side(source_path: str, target_path: str) -> Iterator[Row]:
     """Yields the pairs of two files; raises UserError for different numbers of lines."""
-    (first, source), (second, target) = map(files.read, (path, other))
+    (first, source), (second, target) = map(files.read, (source_path, target_path))
     sources, targets = files.lines(source), files.lines(target)
     if len(sources) != len(targets):
         short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
@@ -259,21 +259,21 @@ def side_by_side(path: str, other: str) -> Iterator[Row]:
         yield f"{second if source.strip() else first}, line {number}", source, target
 
 
-def _of_cells(text, path) -> Iterator[Row]:
+def _split_cells(text, path) -> Iterator[Row]:
     """Yields the pairs of a text with a source, a tab and its translation on each line."""
     for number, cells in table_rows.lines(text, path):
         cells = cells if "".join(cells).strip() else ["", ""]
         if len(cells) != 2:
-            found = f"{len(cells)} cells" if cells[1:] else "no tab"
+            problem = f"{len(cells)} cells" if cells[1:] else "no tab"
             raise UserError(
-                f"{path}, line {number}: {found}, where a source, one tab and its translation "
+                f"{path}, line {number}: {problem}, where a source, one tab and its translation "
                 "should be: correct the line, or give two files."
             )
         source, target = map(files.bare, cells)
         yield f"{path}, line {number}", source, target
 
 
-def are_two(path: str) -> bool:
+def names_two_files(path: str) -> bool:
     """Whether a path such as "a.en,a.fr" names two files, and not one file with a comma."""
     return "," in path and not any(map(os.path.exists, files.candidates(path)))
 
@@ -301,14 +301,14 @@ def read_alignments(
     path: str,
     sources: Sequence[Sequence[str]],
     targets: Sequence[Sequence[str]],
-    kept: Sequence[bool] = (),
+    nonempty: Sequence[bool] = (),
 ) -> list[list[Link]]:
-    """Reads the links of each pair; a file may have lines of pairs, too, that are not `kept`."""
+    """Reads the links of each pair; a file may also have lines of pairs that are not `nonempty`."""
     part = files.Part.parse(path)
     file = files.find(part.path)
     lines = [*files.read_lines(part.path, files.LONGEST_SENTENCE)]
-    if len(lines) == len(kept):
-        lines = [*itertools.compress(lines, kept)]
+    if len(lines) == len(nonempty):
+        lines = [*itertools.compress(lines, nonempty)]
     lines = lines[part.range]
     if len(lines) != len(sources):
         raise UserError(
@@ -354,11 +354,11 @@ def read_dictionary(path: str) -> dict[str, str]:
     return dictionary
 
 
-def _link(text, where):
+def _link(text, location):
     if match := _LINK.fullmatch(text):
         return int(match[1]), int(match[2])
     raise UserError(
-        f"{where}: {shortened(text, 80)!r} is not a link: write source-target positions, as in "
+        f"{location}: {shortened(text, 80)!r} is not a link: write source-target positions, as in "
         "0-0 1-2."
     )
 
@@ -401,8 +401,8 @@ class AsPairs(Source):
 
     def with_test(self, path):
         """Returns the source with another test file, or the pairs of two files "SOURCE,TARGET"."""
-        if are_two(path):
-            return Pairs.of_file(path)
+        if names_two_files(path):
+            return Pairs.from_file(path)
         return dataclasses.replace(self, of=self.of.with_test(path))
 
     def splits(self):
@@ -421,9 +421,9 @@ class AsPairs(Source):
             )
         sources, targets = [], []
         prefixes = corpus.prefixes or [0] * len(corpus.sentences)
-        for number, (words, given) in enumerate(zip(corpus.sentences, prefixes, strict=True), 1):
-            separated = given > 0 and words[given - 1] == self.of.form.separator
-            source, target = words[: given - separated], words[given:]
+        for number, (words, prefix) in enumerate(zip(corpus.sentences, prefixes, strict=True), 1):
+            separated = prefix > 0 and words[prefix - 1] == self.of.form.separator
+            source, target = words[: prefix - separated], words[prefix:]
             if not source or not target:
                 raise UserError(
                     f"{corpus.name}: sentence {number} has no prefix, or nothing but a prefix: "
@@ -465,11 +465,11 @@ class Prefixed(FileSource):
         """Reads the pairs of a split; raises UserError, with its place, for a malformed pair."""
         part = self.part(split)
         sentences, prefixes = [], []
-        for where, question, answer in self._pairs(files.find(part.path)):
+        for location, question, answer in self._pairs(files.find(part.path)):
             if self.separator in (*question, *answer):
                 raise UserError(
-                    f"{where}: the separator {self.separator!r} is in the question or its answer: "
-                    "set data.separator (data.of.separator within AsPairs) to another."
+                    f"{location}: the separator {self.separator!r} is in the question or its "
+                    "answer: set data.separator (data.of.separator within AsPairs) to another."
                 )
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)
@@ -481,7 +481,7 @@ class Prefixed(FileSource):
             columns = [files.bare(cell).split() for cell in cells]
             if not any(columns):
                 continue
-            where = f"{path}, line {number}"
+            location = f"{path}, line {number}"
             if len(columns) != 2 or not all(columns):
-                raise UserError(f"{where}: write a question, one tab and its answer.")
-            yield where, columns[0], columns[1]
+                raise UserError(f"{location}: write a question, one tab and its answer.")
+            yield location, columns[0], columns[1]

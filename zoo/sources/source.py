@@ -27,10 +27,10 @@ class Mixture:
         numbers = np.empty(self.sentences, np.int64)
         first = np.cumsum((0, *self.sizes[:-1]))
         for text, size in enumerate(self.sizes):
-            drawn = np.flatnonzero(texts == text)
-            rounds = [generator.permutation(size) for _ in range(-(-len(drawn) // size))]
+            positions = np.flatnonzero(texts == text)
+            rounds = [generator.permutation(size) for _ in range(-(-len(positions) // size))]
             if rounds:
-                numbers[drawn] = first[text] + np.concatenate(rounds)[: len(drawn)]
+                numbers[positions] = first[text] + np.concatenate(rounds)[: len(positions)]
         return numbers
 
 
@@ -75,8 +75,9 @@ class Corpus:
 
     def arrays(self) -> ArraySentences:
         """Returns the sentences as arrays of ids."""
-        given = self.sentences
-        return given if isinstance(given, ArraySentences) else ArraySentences.of(given)
+        if isinstance(self.sentences, ArraySentences):
+            return self.sentences
+        return ArraySentences.encode(self.sentences)
 
     def token_counts(self) -> collections.Counter:
         """Counts the occurrences of each word."""
@@ -139,8 +140,8 @@ class Source:
     def with_test(self, path: str) -> "Source":
         """Returns the source with `path` as its only test; plain text if it has no test files."""
         if any(field.name == "tests" for field in dataclasses.fields(self)):
-            changed: Any = dataclasses.replace(self, **{"tests": (path,)})
-            return changed
+            source: Any = dataclasses.replace(self, **{"tests": (path,)})
+            return source
         from zoo.sources.text import Text  # which is a source
 
         return Text(train=path, validation=path, tests=(path,))
@@ -175,7 +176,7 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
-class Held(Source):
+class InMemory(Source):
     """A source of corpora in memory, {split: corpus}; `entries` are its `lexicon_entries`."""
 
     corpora: dict[str, Corpus]
@@ -191,9 +192,9 @@ class Held(Source):
         return self.entries
 
 
-def check_split(split: str, known: Sequence[str]):
-    if split not in known:
-        raise UserError(f"unknown split {split!r}: the data have {', '.join(known)}.")
+def check_split(split: str, splits: Sequence[str]):
+    if split not in splits:
+        raise UserError(f"unknown split {split!r}: the data have {', '.join(splits)}.")
 
 
 # ------------------------ the base class of sources that read files: a path for each split

@@ -32,30 +32,30 @@ _MARKS = {
 }
 
 
-def cells(line: str, where: str) -> list[str]:
-    """Splits a line at its tabs and unquotes its cells; `where` names the line in the error."""
+def cells(line: str, location: str) -> list[str]:
+    """Splits a line at its tabs and unquotes its cells; `location` names the line in the error."""
     if '"' not in line:
         return line.split("\t")
-    found = []
+    unquoted_cells = []
     for cell, quoted in _CELL.findall(line + "\t"):
         if cell == f'"{quoted}"':
             cell = quoted.replace('""', '"')
         elif cell.startswith('"') and cell.count('"') % 2 and cell.strip('"'):
             raise UserError(
-                f"{where}: {shortened(cell, 80)} begins with a quotation mark that is never "
+                f"{location}: {shortened(cell, 80)} begins with a quotation mark that is never "
                 "closed: close it on its line, or quote the cell and double the quotation marks "
                 "in it."
             )
-        found.append(cell)
-    return found
+        unquoted_cells.append(cell)
+    return unquoted_cells
 
 
 def header(text: str, delimiter: str = "\t") -> list[str]:
     """Returns the cells of a text's first line, or [] if they cannot be read."""
     first = text.partition("\n")[0]
     try:
-        found = lines(first, "") if delimiter == "\t" else _of_csv(first, "", delimiter)
-        return next(found)[1]
+        numbered_rows = lines(first, "") if delimiter == "\t" else _csv_rows(first, "", delimiter)
+        return next(numbered_rows)[1]
     except (StopIteration, UserError):
         return []
 
@@ -79,34 +79,34 @@ def rows(
     """Returns (names, (line, {name: cell}) of each row); a row may end early unless `full`."""
     names: list[str] = []
     records = []
-    found_rows = lines(text, path) if delimiter == "\t" else _of_csv(text, path, delimiter)
-    for number, found in found_rows:
-        if len(found) < 2 and not "".join(found).strip():
+    numbered_rows = lines(text, path) if delimiter == "\t" else _csv_rows(text, path, delimiter)
+    for number, row in numbered_rows:
+        if len(row) < 2 and not "".join(row).strip():
             continue
-        where = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         if not names:
-            names = found
+            names = row
             if len({*names}) < len(names):
-                raise UserError(f"{where}: two columns have the same name: rename one.")
-        elif len(found) > len(names) or (full and len(found) < len(names)):
-            mend = _MARKS[delimiter] if len(found) > len(names) else "give each cell"
+                raise UserError(f"{location}: two columns have the same name: rename one.")
+        elif len(row) > len(names) or (full and len(row) < len(names)):
+            mend = _MARKS[delimiter] if len(row) > len(names) else "give each cell"
             raise UserError(
-                f"{where}: {len(found)} cells in a table of {len(names)}: {mend}, or name all "
+                f"{location}: {len(row)} cells in a table of {len(names)}: {mend}, or name all "
                 "columns in line 1."
             )
         else:
-            records.append((number, dict(zip(names, found, strict=False))))
+            records.append((number, dict(zip(names, row, strict=False))))
     return names, records
 
 
-def _of_csv(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
     """Yields (the number of its last line, cells) of each row between commas or semicolons."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     # Strict: otherwise an unclosed quotation mark turns all further rows into one cell.
     read = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
-        for found in read:
-            yield read.line_num, found
+        for row in read:
+            yield read.line_num, row
     except csv.Error as error:
         raise UserError(
             f"{path}, line {read.line_num}: a quotation mark that is never closed, or not "
@@ -206,7 +206,7 @@ def data_set(path: str, streaming: bool = False) -> Table | None:
     """Reads a data set of a hub, or one that `datasets` saved; None if a path names neither."""
     if path.startswith("hub:"):
         return hub(path, streaming)
-    folder = files.found(path)
+    folder = files.find_or_none(path)
     if folder is None:
         return None
     if (folder / SAVED_SPLITS).is_file():
@@ -245,10 +245,10 @@ def _values(text, path) -> Iterator:
             value, begin = decoder.raw_decode(text, begin)
         # ValueError also for integers that are too long for Python to parse.
         except (RecursionError, ValueError) as error:
-            what = f"not JSON ({getattr(error, 'msg', error)})"
-            what = "JSON that is nested too deeply" if isinstance(error, RecursionError) else what
+            fault = f"not JSON ({getattr(error, 'msg', error)})"
+            fault = "JSON that is nested too deeply" if isinstance(error, RecursionError) else fault
             line = text.count("\n", 0, getattr(error, "pos", begin)) + 1
-            raise UserError(f"{path}, line {line}: {what}: correct it.") from error
+            raise UserError(f"{path}, line {line}: {fault}: correct it.") from error
         yield value
 
 
@@ -257,12 +257,12 @@ def _values(text, path) -> Iterator:
 
 def _filled(names: Iterable[str], records: Iterable[dict]) -> Table:
     """Makes a table of rows that may lack columns."""
-    known = dict.fromkeys(names)
+    all_names = dict.fromkeys(names)
 
     def rows(columns: Sequence[str]) -> Iterator[dict]:
-        roots = [name if name in known else name.partition(".")[0] for name in columns]
+        roots = [name if name in all_names else name.partition(".")[0] for name in columns]
         # Every name in every row would take quadratic time where each row has names of its own.
-        empty = dict.fromkeys(roots) if known.keys() >= {*roots} else known
+        empty = dict.fromkeys(roots) if all_names.keys() >= {*roots} else all_names
         return ({**empty, **row} for row in records)
 
     return rows
@@ -330,12 +330,12 @@ def _text(row, column, path, number, setting) -> str | list[str] | None:
     if not all(isinstance(word, str) for word in words):
         kind = f"a value of type {type(value).__name__}"
         if isinstance(value, list):
-            others = sorted({type(item).__name__ for item in value} - {"str"})
-            kind = f"a list with items of type {', '.join(others)}"
-        some = "two columns of text" if setting == "data.columns" else "a column of text"
+            types = sorted({type(item).__name__ for item in value} - {"str"})
+            kind = f"a list with items of type {', '.join(types)}"
+        choice = "two columns of text" if setting == "data.columns" else "a column of text"
         raise UserError(
             f"{path}, row {number}: the column {column!r} has {kind}, where a string or a list of "
-            f"strings should be: set {setting} to {some}."
+            f"strings should be: set {setting} to {choice}."
         )
     if any(map(_SURROGATE.search, words)):
         raise UserError(
@@ -359,8 +359,8 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
             "tabs."
         )
     facts = {}
-    for number, found in rows:
-        subject, *values = map(str.strip, found)
+    for number, row in rows:
+        subject, *values = map(str.strip, row)
         if not any((subject, *values)):
             continue
         if len(values) != len(relations) or any(len(c.split()) > 1 for c in (subject, *values)):

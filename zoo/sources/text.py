@@ -50,15 +50,17 @@ class Text(FileSource):
 
     def read(self, split):
         """Reads the sentences of a split: its lines, split at blanks; see `blank_lines`."""
-        part, kept = self.part(split), self.blank_lines == "kept"
-        folder = files.found(part.path)
+        part, keep_blank = self.part(split), self.blank_lines == "kept"
+        folder = files.find_or_none(part.path)
         if folder is not None and (folder / mapped_text.RECORD).is_file():
             return self._encoded(part, folder)
-        lines = self.raw_lines(part.path)
-        whole = ArraySentences.of(words for line in lines if (words := line.split()) or kept)
-        chosen = ranged(part, whole)
+        word_lists = map(str.split, self.raw_lines(part.path))
+        text = ArraySentences.encode(words for words in word_lists if words or keep_blank)
+        chosen = ranged(part, text)
         # Without the words outside the range.
-        return Corpus(part.path, whole if len(chosen) == len(whole) else ArraySentences.of(chosen))
+        return Corpus(
+            part.path, text if len(chosen) == len(text) else ArraySentences.encode(chosen)
+        )
 
     def _encoded(self, part, folder):
         files.check_path(part.path, folder.iterdir())
@@ -69,8 +71,8 @@ class Text(FileSource):
                 f"data.blank_lines is {self.blank_lines!r}: change that setting, or encode the "
                 "text again."
             )
-        whole = ArraySentences(text, text.types, range(len(text.lengths)))
-        return Corpus(part.path, ranged(part, whole))
+        sentences = ArraySentences(text, text.types, range(len(text.lengths)))
+        return Corpus(part.path, ranged(part, sentences))
 
     def raw_lines(self, path: str) -> Iterator[str]:
         """Yields the lines of a path without a range."""
@@ -122,11 +124,11 @@ class RawText(Text):
 
     def read(self, split):
         part = self.part(split)
-        written = ranged(part, self.written(part.path))
-        words = (moses.words(one, self.language) for one in written)
-        return Corpus(part.path, ArraySentences.of(words))
+        sentences = ranged(part, self.raw_sentences(part.path))
+        words = (moses.words(sentence, self.language) for sentence in sentences)
+        return Corpus(part.path, ArraySentences.encode(words))
 
-    def written(self, path: str) -> list[str]:
+    def raw_sentences(self, path: str) -> list[str]:
         """Returns the sentences of a file, a path without a range, as they are written."""
         return split(self.raw_lines(path), self.lines, self.language)
 
@@ -139,12 +141,12 @@ def split(lines: Iterable[str], kind: str, language: str) -> list[str]:
     """Splits lines into sentences; see `RawText.lines`."""
     if kind == "wrapped":
         lines = paragraphs(lines)
-    written = [line.strip() for line in lines if line.strip()]
+    stripped_lines = [line.strip() for line in lines if line.strip()]
     if kind == "sentences":
-        return written
+        return stripped_lines
     return [
         piece
-        for paragraph in written
+        for paragraph in stripped_lines
         for sentence in moses.sentences(paragraph, language)
         for piece in _pieces(sentence)
     ]
@@ -161,7 +163,7 @@ def _pieces(sentence):
     if len(sentence) <= LONGEST:
         return [sentence]
     words = sentence.split()
-    return [" ".join(words[at : at + LONGEST]) for at in range(0, len(words), LONGEST)]
+    return [" ".join(words[start : start + LONGEST]) for start in range(0, len(words), LONGEST)]
 
 
 # -------------------- text in which every character is a token, for character-level models
@@ -192,22 +194,22 @@ class Characters(FileSource):
     def read(self, split):
         """Reads the lines of a split as lists of characters, each ending with its line break."""
         part = self.part(split)
-        return Corpus(part.path, ArraySentences.of(ranged(part, self.written(part.path))))
+        return Corpus(part.path, ArraySentences.encode(ranged(part, self.raw_sentences(part.path))))
 
-    def written(self, path: str) -> list[str]:
+    def raw_sentences(self, path: str) -> list[str]:
         """Returns the lines of a file, each with its line break, cut into pieces."""
-        *others, last = map(files.read_text, files.text_files(path))
-        text = "\n".join([*(text.removesuffix("\n") for text in others), last])
+        *texts, last = map(files.read_text, files.text_files(path))
+        text = "\n".join([*(text.removesuffix("\n") for text in texts), last])
         return pieces(lines_of("\n".join(files.bare_lines(text.split("\n"), path))))
 
 
 def pieces(lines: list[str]) -> list[str]:
     """Cuts lines after each `LONGEST_PIECE` characters."""
-    starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST_PIECE))
-    return [line[at : at + LONGEST_PIECE] for line, at in starts]
+    starts = ((line, start) for line in lines for start in range(0, len(line), LONGEST_PIECE))
+    return [line[start : start + LONGEST_PIECE] for line, start in starts]
 
 
 def lines_of(text: str) -> list[str]:
     """Splits a text into lines, each with its line break; the last may have none."""
-    *whole, last = files.with_line_feeds(text).split("\n")
-    return [f"{line}\n" for line in whole] + [last] * bool(last)
+    *complete_lines, last = files.with_line_feeds(text).split("\n")
+    return [f"{line}\n" for line in complete_lines] + [last] * bool(last)

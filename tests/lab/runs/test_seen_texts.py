@@ -37,7 +37,7 @@ from zoo.priors import (
     WordList,
     WordTable,
 )
-from zoo.sources.source import Held
+from zoo.sources.source import InMemory
 
 TEXT = [
     ["Les", "chats", "dorment", "toujours", "devant", "la", "porte", "verte", "."],  # 42 letters
@@ -317,11 +317,13 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
 
 
 def test_words_and_tags_that_a_source_knows_are_seen_by(data):
-    source = Held({split: data.read(split) for split in ("train", "validation")}, {"zut": ("X:y",)})
+    source = InMemory(
+        {split: data.read(split) for split in ("train", "validation")}, {"zut": ("X:y",)}
+    )
     found = seen_by(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
     last = found.knowledge[-1]
     assert (last["text"], last["gave"], last["sentences"]) == (
-        *("the dictionary of Held", ["vocabulary", "features: Morphology"], None),
+        *("the dictionary of InMemory", ["vocabulary", "features: Morphology"], None),
     )
     assert last["digest"] == hashlib.sha256(b'[["zut", "X:y"]]').hexdigest()
 

@@ -277,7 +277,7 @@ def _standard_input() -> Iterator[str]:
             )
         if "\0" in line:
             raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")
-        yield from (text for _, text in files.broken(line, number))
+        yield from (text for _, text in files.split_line(line, number))
 
 
 def _only_one(sources, option) -> Iterator[list[str]]:

@@ -188,7 +188,7 @@ def from_string(
 
 def is_readable(path: str, column: str = "text") -> bool:
     """Whether `read` can read the file at a path: `Text` reads others, and .csv with its column."""
-    file = files.found(files.Part.parse(path).path)
+    file = files.find_or_none(files.Part.parse(path).path)
     if file is None or file.is_dir():
         return False
     if files.kind(file) != ".csv":

@@ -298,7 +298,7 @@ class Run:
         """
         source = self.experiment.data.with_test(path)
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
-            source = Pairs.of_file(path)
+            source = Pairs.from_file(path)
         if source.form.plain:
             if texts.is_readable(path, source.form.column):
                 return self._read(path, source)
