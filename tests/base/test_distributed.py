@@ -18,7 +18,7 @@ from zoo.errors import ProcessLost, UserError
 @pytest.mark.parametrize("options", [(None, None, None), (None, 1, None), ("h:1", 1, 0)])
 def test_one_process_joins_nobody(monkeypatch, options):
     monkeypatch.setattr(jax.distributed, "initialize", None)
-    with distributed.joined(*options):
+    with distributed.connect(*options):
         pass
 
 
@@ -30,7 +30,7 @@ def test_a_cluster_that_is_not_there_is_named(monkeypatch):
 
     monkeypatch.setattr(jax.distributed, "initialize", initialize)
     sentence = r"--processes auto: JAX finds no cluster here \(coordinator_address should"
-    with pytest.raises(UserError, match=sentence), distributed.joined(None, "auto", None):
+    with pytest.raises(UserError, match=sentence), distributed.connect(None, "auto", None):
         pass
 
 
@@ -39,7 +39,7 @@ def joined(monkeypatch):
     """A run of two processes, the other of which is not there."""
     monkeypatch.setattr(jax.distributed, "initialize", lambda *places, **options: None)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
-    return lambda: distributed.joined("h:1", 2, 1)
+    return lambda: distributed.connect("h:1", 2, 1)
 
 
 @pytest.mark.parametrize("kind", [ValueError, jax.errors.JaxRuntimeError])
@@ -76,13 +76,13 @@ def gathering(monkeypatch, change):
 
 def test_processes_that_agree_go_on(monkeypatch):
     gathering(monkeypatch, lambda mine: mine)
-    distributed.check_alike(recipe="{}", folder="runs/a")
+    distributed.check_same_texts(recipe="{}", folder="runs/a")
 
 
 def test_the_first_text_that_differs_is_named(monkeypatch):
     gathering(monkeypatch, lambda mine: mine + np.array([[0], [1]], np.uint8))
     with pytest.raises(UserError, match=r"process 1 has another version of the code than process"):
-        distributed.check_alike(recipe="{}", version_of_the_code="1")
+        distributed.check_same_texts(recipe="{}", version_of_the_code="1")
 
 
 def test_the_code_has_one_hash_in_all_processes(tmp_path, monkeypatch):

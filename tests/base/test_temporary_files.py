@@ -54,7 +54,7 @@ def test_a_killed_process_leaves_nothing_for_long(maker, tmp_path):
 def test_a_file_is_cleared_as_a_folder_is(tmp_path):
     left = tmp_path / f".file.{'0' * 32}.partial"
     left.write_text("half")
-    with temporary_files.made(tmp_path / "file") as own:
+    with temporary_files.new_path(tmp_path / "file") as own:
         assert [*tmp_path.iterdir()] == [own]
         temporary_files.clear(tmp_path / "file")
         assert own.exists()

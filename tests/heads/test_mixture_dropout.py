@@ -34,7 +34,7 @@ def test_all_positions_of_a_row_share_a_mask(random):
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(3, 4, 7)), random.integers(13, size=(3, 4))
-    keys, weights = Keys.of(jax.random.key(0), 3), random.uniform(size=(3, 4))
+    keys, weights = Keys.from_key(jax.random.key(0), 3), random.uniform(size=(3, 4))
     of_rows = fold_in_rows(keys.rows, mixture._LATENT)
     masks = np.asarray(dropout.masks(of_rows, (2, 5), 0.4, jnp.float64))
     assert 0 < (masks == 0).sum() < masks.size
@@ -79,7 +79,7 @@ def test_devices_that_share_the_rows_draw_the_masks_of_one(of_rows, random):
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(4, 3, 7)), random.integers(13, size=(4, 3))
-    key = Keys.of(jax.random.key(0), 4) if of_rows else jax.random.key(0)
+    key = Keys.from_key(jax.random.key(0), 4) if of_rows else jax.random.key(0)
 
     @jax.jit
     @jax.value_and_grad

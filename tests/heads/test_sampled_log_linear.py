@@ -176,7 +176,7 @@ def test_a_chain_that_stays_has_no_loss_and_no_gradient(float64):
 def test_chains_are_drawn_for_a_row_wherever_it_lies():
     head = SampledLogLinear(estimate="contrastive", samples=3)
     params, tables, hidden, targets = given(head, (4, 3))
-    whole = Keys.of(jax.random.key(7), 4)
+    whole = Keys.from_key(jax.random.key(7), 4)
     losses = head.loss(params, tables, hidden, targets, key=whole)
     part = Keys(whole.batch, whole.rows[2:])
     again = head.loss(params, tables, hidden[2:], targets[2:], key=part)

@@ -187,7 +187,7 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
         hidden, _ = core.apply(params, inputs, carry, reset=RESET, key=key)
         return (hidden * slopes).sum(), hidden
 
-    keys = Keys.of(key, BATCH)
+    keys = Keys.from_key(key, BATCH)
     masks = [
         np.where(core._weight_mask(layer["recurrent"], keys, place).kept, 2, 0)
         for place, layer in enumerate(params)

@@ -69,7 +69,7 @@ def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, ra
     monkeypatch.setattr(dropout, "DRAWN", 40)
     params = core.init(jax.random.key(0), 7)
     inputs = jnp.asarray(random.normal(size=(4, 3, 7)), jnp.float32)
-    keys = Keys.of(jax.random.key(1), 4)
+    keys = Keys.from_key(jax.random.key(1), 4)
 
     @jax.jit
     @jax.value_and_grad

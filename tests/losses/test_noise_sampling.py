@@ -63,9 +63,9 @@ def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     """Mean counts over many samples, within five standard errors of the declared expectation."""
     tables, samples = noise_sampling.noise_tables(probabilities), 4000
     drawn = sample(tables, jax.random.key(9), samples, draws, distinct)
-    assert drawn.words.shape == drawn.kept.shape == (samples, draws)
+    assert drawn.words.shape == drawn.mask.shape == (samples, draws)
     counts = np.zeros((samples, 13))
-    np.add.at(counts, (np.arange(samples)[:, None], drawn.words), drawn.kept)
+    np.add.at(counts, (np.arange(samples)[:, None], drawn.words), drawn.mask)
     if distinct:
         assert counts.max() == 1
     else:

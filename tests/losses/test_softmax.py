@@ -29,8 +29,8 @@ def problem(random, words=13, tokens=7, size=5, scale=1.0):
 def losses(hidden, weights, bias, targets, block):
     """(loss, log Z) of the plain or the blocked loss."""
     if block is None:
-        return softmax.plain_terms(softmax.Wanted(), hidden, weights, bias, targets)[:2]
-    return softmax.blocked_terms(softmax.Wanted(), block, hidden, weights, bias, targets)[:2]
+        return softmax.plain_terms(softmax.TermOptions(), hidden, weights, bias, targets)[:2]
+    return softmax.blocked_terms(softmax.TermOptions(), block, hidden, weights, bias, targets)[:2]
 
 
 @functools.cache  # One compilation for all tests of the same shapes.

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.losses.token_blocks import weighted_rows, weighted_sum, without_gradient
+from zoo.losses.token_blocks import stop_weight_gradients, weighted_rows, weighted_sum
 
 WEIGHTS = jnp.asarray([2.0, 0.0, 0.5, 0.0])
 
@@ -30,9 +30,9 @@ def test_weights_without_gradient():
     absent = jnp.asarray([False, True, False, False])
 
     def squared(weights):
-        return jnp.sum(without_gradient(weights, absent) ** 2 + weights)
+        return jnp.sum(stop_weight_gradients(weights, absent) ** 2 + weights)
 
-    np.testing.assert_array_equal(without_gradient(WEIGHTS, absent), WEIGHTS)
+    np.testing.assert_array_equal(stop_weight_gradients(WEIGHTS, absent), WEIGHTS)
     np.testing.assert_array_equal(jax.grad(squared)(WEIGHTS + 1), [7.0, 1.0, 4.0, 3.0])
 
 

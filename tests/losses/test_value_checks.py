@@ -160,11 +160,11 @@ OTHERS = {
     ),
     "slots of other draws": (
         lambda: losses.importance_loss(*slots(), jnp.zeros((2, 1), bool)),
-        r"^left_out has the shape \(2, 1\), \[..., K\], but K is 3 in noise_logits",
+        r"^is_excluded has the shape \(2, 1\), \[..., K\], but K is 3 in noise_logits",
     ),
-    "other draws kept": (
+    "another mask of draws": (
         lambda: losses.nce_loss(*slots(), jnp.ones((2, 1), bool)),
-        r"^kept has the shape \(2, 1\), \[..., K\], but K is 3 in noise_logits",
+        r"^mask has the shape \(2, 1\), \[..., K\], but K is 3 in noise_logits",
     ),
 }
 

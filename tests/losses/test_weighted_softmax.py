@@ -39,8 +39,8 @@ def words_in_blocks(request, monkeypatch):
 def test_weighted_loss_by_blocks_of_words(random, words_in_blocks, shape):
     arguments = problem(random, words_in_blocks)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
-    shaping = softmax.Shaping.of(shape.get("soft_cap"), 0.7)
-    wanted = softmax.Wanted(shape.get("label_smoothing", 0.0))
+    shaping = softmax.Shaping.from_options(shape.get("soft_cap"), 0.7)
+    wanted = softmax.TermOptions(shape.get("label_smoothing", 0.0))
 
     def objective(*arguments):
         return weighted_softmax_loss(*arguments, token_weights, 3, temperature=0.7, **shape)
@@ -110,7 +110,7 @@ def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monk
     integers = jax.ShapeDtypeStruct((tokens,), jnp.int32)
 
     def plain(*arguments):
-        return softmax.plain_terms(softmax.Wanted(), *arguments).loss.mean()
+        return softmax.plain_terms(softmax.TermOptions(), *arguments).loss.mean()
 
     def fused(*arguments):
         return weighted_softmax_loss(*arguments, jnp.full(tokens, 1 / tokens))

@@ -222,7 +222,7 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     params = examples.random_params(model, random, lexicon)
     carry = examples.randomised(model.core.initial_carry(2), random)
     token_weights = random.uniform(size=(2, 4))
-    keys = Keys.of(jax.random.key(8), 2)
+    keys = Keys.from_key(jax.random.key(8), 2)
     loss, penalty, end = regularised_loss(model, params, lexicon, carry, token_weights, keys)
 
     # The masks: what dropout does to ones.

@@ -37,16 +37,16 @@ _ADDRESS = re.compile(rf"([^\s\[\]:/]+|\[[0-9a-fA-F:.]+\]):{_PORT}", re.ASCII)
 _STATUS = ("UNKNOWN", "UNAVAILABLE", "INTERNAL", "ABORTED", "CANCELLED", "DEADLINE_EXCEEDED")
 
 
-def first() -> bool:
+def is_first_process() -> bool:
     """Whether this is process 0, which alone writes logs, metrics and small files."""
     return jax.process_index() == 0
 
 
 @contextlib.contextmanager
-def joined(coordinator: str | None, count: int | str | None, index: int | None) -> Iterator[None]:
+def connect(coordinator: str | None, count: int | str | None, index: int | None) -> Iterator[None]:
     """Connects the processes of a run within a context, to be entered before JAX is used; for the
     count "auto" JAX finds missing arguments from SLURM, Open MPI, Kubernetes or a slice of TPUs."""
-    if not several(coordinator, count, index):
+    if not is_multiprocess(coordinator, count, index):
         yield
         return
     _initialize(coordinator, None if count == AUTO else count, index)
@@ -73,7 +73,7 @@ def _lost(error: BaseException | None) -> str:
     return ""
 
 
-def several(coordinator: str | None, count: int | str | None, index: int | None) -> bool:
+def is_multiprocess(coordinator: str | None, count: int | str | None, index: int | None) -> bool:
     """Whether options ask for several processes."""
     if coordinator is not None and not _ADDRESS.fullmatch(coordinator):
         raise UserError(
@@ -182,7 +182,7 @@ def leave(code: int):
     late.cancel()
 
 
-def check_alike(**texts: str):
+def check_same_texts(**texts: str):
     """Checks that all processes have the same texts, such as the recipe, by their hashes."""
     if jax.process_count() == 1:
         return
@@ -206,7 +206,7 @@ def wait():
         multihost_utils.sync_global_devices("wait")
 
 
-def greatest(number: int) -> jax.Array:
+def maximum(number: int) -> jax.Array:
     """Computes the greatest of the numbers of all processes, asynchronously on the devices."""
     by_device, compute = _greatest()
     mine = np.full(jax.local_device_count(), number, np.int32)

@@ -80,7 +80,7 @@ def object_or_none(text: str | bytes) -> dict | None:
     return value if isinstance(value, dict) else None
 
 
-def of_bytes(array: Any) -> Any:
+def parse_bytes(array: Any) -> Any:
     """Parses the JSON in an array of bytes, in which archives of arrays keep JSON."""
     return loads(array.tobytes().decode())
 

@@ -30,7 +30,7 @@ _END = re.compile(r"[0-9a-f]{32}\.(partial|unlocked)")
 FORGOTTEN = 24 * 3600.0
 
 
-def is_of(path: pathlib.Path, whole: pathlib.Path) -> bool:
+def belongs_to(path: pathlib.Path, whole: pathlib.Path) -> bool:
     """Whether a path is a temporary path of `whole`, of any process."""
     before = f".{whole.name}."
     return path.name.startswith(before) and bool(_END.fullmatch(path.name[len(before) :]))
@@ -43,7 +43,7 @@ def clear(whole: pathlib.Path):
         beside += whole.parent.iterdir()
     for path in beside:
         with contextlib.suppress(OSError):  # another process may remove it, too
-            if is_of(path, whole) and _is_left(path):
+            if belongs_to(path, whole) and _is_left(path):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -68,7 +68,7 @@ def _locked(path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def made(whole: pathlib.Path, make=pathlib.Path.touch) -> Iterator[pathlib.Path]:
+def new_path(whole: pathlib.Path, make=pathlib.Path.touch) -> Iterator[pathlib.Path]:
     """Yields a new temporary path of `whole`, to be renamed, whose lock is held in its context."""
     clear(whole)
     own = whole.with_name(f".{whole.name}.{uuid.uuid4().hex}.partial")
@@ -95,7 +95,7 @@ def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
             above = [above for above in out.parents if not above.exists()]
             out.parent.mkdir(parents=True, exist_ok=True)
             stack.callback(_remove_empty, above)
-            own = stack.enter_context(made(out, pathlib.Path.mkdir))
+            own = stack.enter_context(new_path(out, pathlib.Path.mkdir))
             stack.callback(shutil.rmtree, own, ignore_errors=True)
         with naming(out):
             yield own

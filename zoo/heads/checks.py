@@ -31,7 +31,7 @@ from zoo.base.arrays.parameter_sharding import HIDDEN
 from zoo.base.arrays.random_keys import Keys
 from zoo.lexicon import Lexicon
 from zoo.losses import value_checks
-from zoo.losses.token_blocks import present_states
+from zoo.losses.token_blocks import zero_padding_states
 from zoo.losses.value_checks import check_shapes
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _checked(head, name, function, arguments):
     # Tables and keys are the same on all devices, and so are the draws from them.
     shared = ("tables", "key")
     differing = {name: value for name, value in arguments.items() if name not in shared}
-    arguments |= sharded_functions.alike(differing)
+    arguments |= sharded_functions.vary_together(differing)
     _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
     arguments |= _regular(name, arguments)
     _check_hidden_size(name, head.parameter_axes, arguments)
@@ -336,7 +336,7 @@ def _regular(name, arguments):
             )
     if "token_weights" in arguments:
         weights = _token_weights(name, arguments["token_weights"], shape, hidden.dtype)
-        regular["hidden"], regular["token_weights"] = present_states(hidden, weights)
+        regular["hidden"], regular["token_weights"] = zero_padding_states(hidden, weights)
     return regular
 
 
@@ -455,7 +455,7 @@ def _over_explicit(head, name, function, given, mesh):
         return _on_each_device(within, of_tokens, axes, present)
 
     present = {name: value for name, value in given.items() if value is not None}
-    return sharded_functions.automatic(whole, present, mesh, spec)
+    return sharded_functions.with_automatic_axes(whole, present, mesh, spec)
 
 
 def _axes_of_words(params, without) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks
-from zoo.base.arrays.parameter_sharding import Axes, named
+from zoo.base.arrays.parameter_sharding import Axes, partition_specs
 from zoo.base.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.base.component_registry import Component
 from zoo.errors import UserError
@@ -192,7 +192,7 @@ class Head(Component):
         `zoo.heads.on_mesh` turns names into layouts.
         """
         shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
-        return named(shapes, self.parameter_axes)
+        return partition_specs(shapes, self.parameter_axes)
 
     # ------------------------------------------------------------ to train
 
@@ -488,12 +488,14 @@ class Head(Component):
             return entropy.softmax_statistics(
                 *table, targets, soft_cap=soft_cap, temperature=temperature
             )
-        shaping = softmax.Shaping.of(None, temperature)
+        shaping = softmax.Shaping.from_options(None, temperature)
 
         def of_block(log_probs, first, of_tokens):
-            scores, wanted = shaping.shaped(log_probs), softmax.Wanted(statistics=True)
-            terms = softmax.terms_of(wanted, scores, of_tokens, shaping.temperature is None)
-            return entropy.statistics_of(terms)
+            scores, wanted = shaping.apply(log_probs), softmax.TermOptions(statistics=True)
+            terms = softmax.terms_from_scores(
+                wanted, scores, of_tokens, shaping.temperature is None
+            )
+            return entropy.statistics_from_terms(terms)
 
         arguments = params, tables, hidden, context, prepared
         return self._over_log_probs(of_block, *arguments, targets)
@@ -502,11 +504,11 @@ class Head(Component):
         return self._sample_log_probs(params, tables, hidden, key, 1.0, context, prepared)
 
     def _sample_log_probs(self, params, tables, hidden, key, temperature, context, prepared):
-        shaping = softmax.Shaping.of(None, temperature)
+        shaping = softmax.Shaping.from_options(None, temperature)
 
         def of_block(log_probs, first):
             of_first = jax.random.fold_in(key, first)
-            drawn = jax.random.categorical(of_first, shaping.shaped(log_probs))
+            drawn = jax.random.categorical(of_first, shaping.apply(log_probs))
             return drawn.astype(jnp.int32)  # with 64 bits, too
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)

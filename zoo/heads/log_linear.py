@@ -36,7 +36,7 @@ from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import log_linear, softmax
-from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
+from zoo.losses.token_blocks import is_absent, stop_weight_gradients, weighted_sum
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 from zoo.priors import ContextualBackground
 
@@ -200,7 +200,7 @@ class LogLinear(Head):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         known = self._known(tables, context, targets)
-        token_weights = without_gradient(token_weights, absent(known, token_weights))
+        token_weights = stop_weight_gradients(token_weights, is_absent(known, token_weights))
         of_tokens = tables["signature"][targets], token_weights
         if self._is_product(tables):
             features = tables, params["weights"], params["bias"]

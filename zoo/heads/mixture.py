@@ -118,7 +118,7 @@ class MixtureOfSoftmaxes(_Mixture):
             return contexts
         *rows, components, size = contexts.shape
         batch = rows[0] if rows else 1
-        keys = fold_in_rows(Keys.of(key, batch).rows, _LATENT)
+        keys = fold_in_rows(Keys.from_key(key, batch).rows, _LATENT)
         masks = dropout.masks(keys, (components, size), self.latent_dropout, contexts.dtype)
         return contexts * masks.reshape(*rows[:1], *[1] * len(rows[1:]), components, size)
 

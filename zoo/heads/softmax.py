@@ -71,7 +71,7 @@ class SoftmaxScores(WordVectors):
 
     @property
     def _shaping(self):
-        return softmax.Shaping.of(self.soft_cap, 1.0)
+        return softmax.Shaping.from_options(self.soft_cap)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         scores = self._scores_of(params, hidden)

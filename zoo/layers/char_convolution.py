@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from zoo.base.arrays import precision, products, row_blocks
 from zoo.base.arrays.precision import accumulator
 from zoo.base.arrays.random_keys import uniform
-from zoo.base.arrays.row_blocks import Differentiated, map_by_length
+from zoo.base.arrays.row_blocks import CustomGradient, map_by_length
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
 
@@ -154,7 +154,7 @@ class Convolution:
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
-        """Computes (the gradient of params, ()), see zoo.base.arrays.row_blocks.Differentiated.
+        """Computes (the gradient of params, ()), see zoo.base.arrays.row_blocks.CustomGradient.
 
         It is written by hand: with several widths, automatic differentiation would keep the
         windows' products of each width, or recompute them.
@@ -244,7 +244,7 @@ class Convolution:
     def _vectors(self, params, letters, lengths, **options):
         """Computes the vectors of spellings, [n, size], in the type of the parameters."""
         least = max(self.widths)
-        gradable = Differentiated(self._forward, self._backward)
+        gradable = CustomGradient(self._forward, self._backward)
         vectors = map_by_length(gradable, params, letters, lengths, least=least, **options)
         return precision.rounded_as(vectors, params["letters"])
 

@@ -91,7 +91,7 @@ class Core(Component):
                 f"{type(self).__name__}.apply: reset is {reset.dtype} of the shape {reset.shape}: "
                 f"give bool of the shape {(batch, time)}, True where a text begins"
             )
-        of_batch = None if key is None else Keys.of(key, batch)
+        of_batch = None if key is None else Keys.from_key(key, batch)
         # States are at least float32, whatever the type of the weights; the carry keeps its type.
         inputs = inputs.astype(accumulator(inputs))
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
@@ -129,7 +129,7 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
         return function(weights, arrays, state)
     if length >= time:
         return jax.checkpoint(function)(weights, arrays, state)
-    weights, arrays, state = sharded_functions.alike((weights, arrays, state))
+    weights, arrays, state = sharded_functions.vary_together((weights, arrays, state))
     chunks, rest = divmod(time, length)
     whole = chunks * length
     in_order = jax.tree.map(lambda x: x[:whole].reshape(chunks, length, *x.shape[1:]), arrays)

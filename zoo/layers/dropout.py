@@ -85,7 +85,7 @@ def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
         keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(arrays[0])
         return _kept_by_few_bits(keys, columns, rate)
 
-    block = row_blocks.even(rows, max(1, DRAWN // columns))
+    block = row_blocks.even_block(rows, max(1, DRAWN // columns))
     kept = row_blocks.map_rows(of_rows, (jnp.arange(rows),), block)
     return WeightMask(kept, jnp.asarray(_factor(rate), weights.dtype))
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_lookup, sharded_functions
-from zoo.base.arrays.parameter_sharding import FEATURES, HIDDEN, WORDS, Axes, axes, named
+from zoo.base.arrays.parameter_sharding import FEATURES, HIDDEN, WORDS, Axes, axes, partition_specs
 from zoo.base.arrays.random_keys import uniform
 from zoo.base.arrays.types import Params, Tables
 from zoo.base.component_registry import Component
@@ -52,7 +52,7 @@ class Embedding(Component):
     def partition(self, lexicon: Lexicon) -> Params:
         """Returns the axis names of the parameters, a tree like `init`'s; see Head.partition."""
         shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), lexicon))
-        return named(shapes, self.parameter_axes)
+        return partition_specs(shapes, self.parameter_axes)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """Initialises the parameters."""

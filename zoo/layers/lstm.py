@@ -39,7 +39,7 @@ def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask
     projected inputs; `keep`: [T, B, 1], 0 where the carry is zeroed before the position, else 1,
     without gradient."""
     arguments = projections, recurrent, hidden, cell_state, keep, projection, mask
-    return _lstm(*sharded_functions.alike(arguments))
+    return _lstm(*sharded_functions.vary_together(arguments))
 
 
 @jax.custom_vjp

@@ -323,7 +323,7 @@ _sums.defvjp(lambda vectors, tables: (_sums(vectors, tables), (tables, vectors))
 
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """Computes sum_f phi_sf * vectors_f of each signature, [S, D], in at least float32."""
-    vectors = sharded_functions.rows_whole(vectors)
+    vectors = sharded_functions.replicate_rows(vectors)
     if "of_signature" in tables:
         vectors = vectors.astype(accumulator(vectors))
         return sparse_products.product(tables["of_signature"], tables["of_feature"], vectors)

@@ -186,7 +186,7 @@ def load(kind, path):
     """Reads the lexicon of a file."""
     try:
         known = {*_JSON, *_ARRAYS, "digest"}
-        found = array_files.unpacked(path, lambda n: n in known or n.startswith(_BACKGROUND))
+        found = array_files.read_arrays(path, lambda n: n in known or n.startswith(_BACKGROUND))
         if "digest" not in found:
             raise ValueError("it has no digest")
         kept = found.pop("digest")
@@ -224,7 +224,7 @@ def _notes(lexicon):
 def _of_arrays(kind, found):
     """Makes the lexicon of the arrays of `arrays` and `_notes`."""
     names = [name for name in _JSON if name in found or name not in _OPTIONAL]
-    strings = {name: strict_json.of_bytes(found.pop(name)) for name in names}
+    strings = {name: strict_json.parse_bytes(found.pop(name)) for name in names}
     strict_json.check(strings, {name: _JSON[name] for name in strings})
     for form, words in strings.get("fused", {}).items():
         strict_json.check(words, [str], f"fused {form!r}")

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.losses import softmax, token_blocks, top_k, value_checks
-from zoo.losses.token_blocks import present_states, weighted_sum
+from zoo.losses.token_blocks import weighted_sum, zero_padding_states
 from zoo.losses.value_checks import check_shapes
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 
@@ -62,7 +62,7 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
     losses = of_head + _tail_losses(tails, hidden, cluster, tail_row)
-    return value_checks.of_ids(losses, _words(bias, tails), ranks)
+    return value_checks.nan_where_invalid(losses, _words(bias, tails), ranks)
 
 
 @over_tokens("hidden")
@@ -94,7 +94,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head = weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     total = of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
-    return value_checks.of_ids(total, _words(bias, tails), ranks, token_weights)
+    return value_checks.nan_where_invalid(total, _words(bias, tails), ranks, token_weights)
 
 
 @over_tokens("hidden")
@@ -261,7 +261,7 @@ def _targets(bias, tails, rank):
 class _Blocks(NamedTuple):
     """Tokens sorted by cluster, in blocks."""
 
-    order: row_blocks.Sorted
+    order: row_blocks.SortedRows
     hidden: jax.Array  # [blocks, tokens, D]
     cluster: jax.Array  # [blocks, tokens]; 0 where tokens are repeated to fill a block
     tail_row: jax.Array  # [blocks, tokens]
@@ -273,7 +273,7 @@ class _Blocks(NamedTuple):
         if jax.default_backend() == "cpu":
             block = min(block, MOST_TOKENS_ON_CPU)
         runs, block = sharded_functions.shares(cluster.shape[0], block, (tails, hidden))
-        order = row_blocks.Sorted.by(cluster, runs, block)
+        order = row_blocks.SortedRows.from_keys(cluster, runs, block)
         hidden, cluster, tail_row = order.cut((hidden, cluster, tail_row))
         return cls(order, hidden, jnp.where(order.distinct(), cluster, 0), tail_row)
 
@@ -310,7 +310,7 @@ def _range(filled):
 
 def _tail_losses(tails, hidden, cluster, tail_row):
     """Computes -log p(x | tail of x, h), [...]; 0 for words of the head."""
-    tails, hidden, cluster, tail_row = sharded_functions.alike(
+    tails, hidden, cluster, tail_row = vary_together(
         ([*map(tuple, tails)], hidden, cluster, tail_row)
     )
     flat = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
@@ -351,10 +351,10 @@ _flat_tail_losses.defvjp(_losses_forward, _losses_backward)
 def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
     """Computes the sum of token_weights * _tail_losses, a scalar; token_weights are [...]."""
     of_tokens = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
-    tails, h, cluster, tail_row, u = sharded_functions.alike(
+    tails, h, cluster, tail_row, u = vary_together(
         ([*map(tuple, tails)], *of_tokens, token_weights.ravel())
     )
-    h, u = present_states(h, u)
+    h, u = zero_padding_states(h, u)
     return _weighted_tail_sum(tails, h, cluster, tail_row, u)
 
 

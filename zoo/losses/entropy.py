@@ -18,12 +18,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays import row_blocks
 from zoo.base.arrays.precision import as_wide
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.losses import softmax
-from zoo.losses.softmax import Exponentials, Shaping, Terms, Wanted
-from zoo.losses.value_checks import check_shapes, of_ids
+from zoo.losses.softmax import Exponentials, Shaping, TermOptions, Terms
+from zoo.losses.value_checks import check_shapes, nan_where_invalid
 
 
 class Statistics(NamedTuple):
@@ -64,13 +64,13 @@ def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, tempera
     Source: Milakov and Gimelshein (2018), for running sums over the words.
     """
     softmax.check_softmax(hidden, weights, bias, targets=targets)
-    shaping, wanted = Shaping.of(soft_cap, temperature), Wanted(statistics=True)
+    shaping, wanted = Shaping.from_options(soft_cap, temperature), TermOptions(statistics=True)
     terms = softmax.exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
-    found = statistics_of(terms)
-    return found._replace(log_prob=of_ids(found.log_prob, weights.shape[0], targets))
+    found = statistics_from_terms(terms)
+    return found._replace(log_prob=nan_where_invalid(found.log_prob, weights.shape[0], targets))
 
 
-def statistics_of(terms: Terms) -> Statistics:
+def statistics_from_terms(terms: Terms) -> Statistics:
     """Returns the statistics among the terms."""
     assert terms.entropy is not None and terms.correct is not None  # as was asked for
     return Statistics(-terms.loss, terms.entropy, terms.correct)
@@ -114,11 +114,11 @@ def softmax_kl_divergence(
         q_weights=(q_weights, "V E"),
         q_bias=(q_bias, "V"),
     )
-    shaping = Shaping.of(soft_cap, temperature)
+    shaping = Shaping.from_options(soft_cap, temperature)
     shape = hidden.shape[:-1]
     p = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1]), weights, bias
     q = as_wide(q_hidden, q_weights, q_bias).reshape(-1, q_hidden.shape[-1]), q_weights, q_bias
-    p, q = sharded_functions.alike((p, q))
+    p, q = vary_together((p, q))
     block = softmax.vocabulary_block(p[0].shape[0], len(bias), p[0].shape[1] + q[0].shape[1])
     return _kl_divergence(block, p, q, shaping).reshape(shape)
 
@@ -129,7 +129,7 @@ def _kl_divergence(block, p, q, shaping):
 
 
 def _kl_forward(block, p, q, shaping):
-    cut = row_blocks.Cut.of(len(p[1]), block)
+    cut = row_blocks.RowBlocks.from_size(len(p[1]), block)
 
     def step(carry, number):
         of_p, of_q = carry
@@ -145,7 +145,7 @@ def _kl_forward(block, p, q, shaping):
 
 def _kl_backward(block, residuals, cotangent):
     p, q, shaping, log_zs, divergence = residuals
-    cut = row_blocks.Cut.of(len(p[1]), block)
+    cut = row_blocks.RowBlocks.from_size(len(p[1]), block)
 
     def slopes_of(number, scores, others):
         log_p, log_q = scores - log_zs[0][:, None], others - log_zs[1][:, None]

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.losses import softmax, token_blocks, top_k, value_checks
 from zoo.losses.token_blocks import weighted_rows
 from zoo.losses.value_checks import check_shapes
@@ -29,7 +29,7 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 def token_block(tokens, size, width):
     """Returns the number of tokens in a block."""
-    return row_blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
+    return row_blocks.even_block(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
@@ -106,7 +106,7 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     value_checks.check_ids(vocabulary, ranks=ranks)
     classes, slots = jnp.divmod(jnp.asarray(ranks, jnp.int32), bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
-    of_class = value_checks.of_ids(of_class, vocabulary, ranks)
+    of_class = value_checks.nan_where_invalid(of_class, vocabulary, ranks)
     tokens = math.prod(ranks.shape)
     block = token_block(tokens, *weights.shape[1:])
     # Watched lookups are recorded when they are traced: they cannot be in a loop.
@@ -214,11 +214,11 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     top_k.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
-    flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
+    flat, class_weights, class_bias, weights, bias = vary_together(arrays)
     flat = as_wide(flat, class_weights, class_bias, weights, bias)
     tokens, dtype = flat.shape[0], accumulator(flat)
     block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
-    cut = row_blocks.Cut.of(count, max(1, block // size))
+    cut = row_blocks.RowBlocks.from_size(count, max(1, block // size))
     _, log_z = softmax.softmax_loss(
         flat, class_weights, class_bias, sharded_functions.zeros(tokens, jnp.int32, flat)
     )

@@ -33,7 +33,7 @@ def _check(words, hidden, weights, bias, nodes, turns):
         integers=("nodes",),
     )
     value_checks.check_ids(weights.shape[0], turns, nodes=nodes)
-    if (known := value_checks.known(turns)) is not None:
+    if (known := value_checks.concrete_values(turns)) is not None:
         value_checks.refuse(
             "turns", known, ~np.isin(known, (-1, 0, 1)), "1, -1, or 0 beyond the end"
         )

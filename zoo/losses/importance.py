@@ -48,7 +48,7 @@ import jax.numpy as jnp
 from zoo.losses.value_checks import check_shapes
 
 
-def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
+def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
     """Computes log sum_{i in S} exp(o_i - log E_i) - (o_x - log E_x).
 
     Args:
@@ -56,7 +56,7 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
       noise_logits: o_k of the noise words, [..., K], nats.
       log_expected_true: log E_x, [...]; see `log_expected_count`.
       log_expected_noise: log E_k, [..., K].
-      left_out: bool [..., K], draws that are not in S: none if all draws are kept; repeats, and
+      is_excluded: bool [..., K], draws that are not in S: none if all draws are kept; repeats, and
         draws that equal the target, if repeats are dropped.
 
     Returns:
@@ -79,17 +79,17 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
     section 3.1; Ma and Collins (2018), on its consistency.
     """
     slots = true_logits, noise_logits, log_expected_true, log_expected_noise
-    check_slots(*slots, left_out=left_out)
+    check_slots(*slots, is_excluded=is_excluded)
     true = true_logits - log_expected_true
-    others = masked(noise_logits - log_expected_noise, left_out)
-    return log_sum_exp(true, others) - true
+    noise = masked(noise_logits - log_expected_noise, is_excluded)
+    return log_sum_exp(true, noise) - true
 
 
-def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
+def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
     """Computes -log p~_0 - sum_k log(1 - p~_k), the sum over the draws in S.
 
     Args:
-      true_logits, noise_logits, log_expected_true, log_expected_noise, left_out: see
+      true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded: see
         `importance_loss`.
 
     Returns:
@@ -108,13 +108,13 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
     Source: Ji et al. (2016), equations 6 and 7.
     """
     slots = true_logits, noise_logits, log_expected_true, log_expected_noise
-    check_slots(*slots, left_out=left_out)
+    check_slots(*slots, is_excluded=is_excluded)
     true = true_logits - log_expected_true
-    others = masked(noise_logits - log_expected_noise, left_out)
-    log_z = log_sum_exp(true, others)
+    noise = masked(noise_logits - log_expected_noise, is_excluded)
+    log_z = log_sum_exp(true, noise)
     # A noise word with all the mass would cost infinitely much: at most one rounding below 1.
-    log_others = jnp.minimum(others - log_z[..., None], -jnp.finfo(others.dtype).eps)
-    return log_z - true - jnp.log(-jnp.expm1(log_others)).sum(-1)
+    log_noise = jnp.minimum(noise - log_z[..., None], -jnp.finfo(noise.dtype).eps)
+    return log_z - true - jnp.log(-jnp.expm1(log_noise)).sum(-1)
 
 
 def masked(logits, out):

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from zoo.base.arrays import precision, products, row_blocks, sharded_functions, sparse_products
 from zoo.base.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.token_blocks import present_states
+from zoo.losses.token_blocks import zero_padding_states
 from zoo.losses.value_checks import check_shapes
 
 
@@ -201,7 +201,7 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 def token_block(tokens: int, signatures: int) -> int:
     """Returns the number of tokens in a block."""
     most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
-    return row_blocks.even(tokens, most)
+    return row_blocks.even_block(tokens, most)
 
 
 def scores(tables, weights, bias, hidden):
@@ -254,12 +254,12 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
 
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
     value_checks.check_ids(len(tables["log_mass"]), signatures=signatures)
-    weights, bias = map(sharded_functions.rows_whole, (weights, bias))
+    weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
     loss, log_z = row_blocks.map_rows(of_block, (hidden, signatures), block)
-    loss = value_checks.of_ids(loss, len(tables["log_mass"]), signatures)
+    loss = value_checks.nan_where_invalid(loss, len(tables["log_mass"]), signatures)
     return loss.reshape(shape), log_z.reshape(shape)
 
 
@@ -294,16 +294,16 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
     _check(tables, weights, bias, hidden, **of_tokens)
     value_checks.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
-    weights, bias = map(sharded_functions.rows_whole, (weights, bias))
+    weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
-    hidden, token_weights = present_states(hidden, token_weights.reshape(-1))
+    hidden, token_weights = zero_padding_states(hidden, token_weights.reshape(-1))
     words = len(tables["log_mass"])
     block = token_block(signatures.shape[0], words)
     loss = token_blocks.weighted_loss(
         _block, block, (weights, bias), tables, hidden, signatures, token_weights
     )
-    return value_checks.of_ids(loss, words, signatures, token_weights)
+    return value_checks.nan_where_invalid(loss, words, signatures, token_weights)
 
 
 def _block(shared, tables, h, s, u):
@@ -375,7 +375,7 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
     Source: Dymetman and Xiao (2016), section 2.
     """
     _check(tables, weights, bias, hidden)
-    weights, bias = map(sharded_functions.rows_whole, (weights, bias))
+    weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
 
     def of_block(columns):
         return jax.nn.log_softmax(scores(tables, weights, bias, *columns), axis=0).T

@@ -14,7 +14,12 @@ from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks, weighted_softmax
 from zoo.losses.softmax import Shaping
-from zoo.losses.token_blocks import usable_states, weighted_rows, weighted_sum, without_gradient
+from zoo.losses.token_blocks import (
+    stop_weight_gradients,
+    usable_states,
+    weighted_rows,
+    weighted_sum,
+)
 
 
 @over_tokens("contexts", axes=2)
@@ -48,8 +53,8 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
-    losses = _losses(contexts, log_prior, weights, bias, targets, Shaping.of(soft_cap, 1.0))
-    return value_checks.of_ids(losses, len(bias), targets)
+    losses = _losses(contexts, log_prior, weights, bias, targets, Shaping.from_options(soft_cap))
+    return value_checks.nan_where_invalid(losses, len(bias), targets)
 
 
 def _losses(contexts, log_prior, weights, bias, targets, shaping):
@@ -59,7 +64,7 @@ def _losses(contexts, log_prior, weights, bias, targets, shaping):
 
 
 def _check_prior(log_prior):
-    if (known := value_checks.known(log_prior)) is not None:
+    if (known := value_checks.concrete_values(log_prior)) is not None:
         value_checks.check_sums(
             "exp(log_prior)", np.exp(known), "subtract the logarithm of their sum from log_prior"
         )
@@ -96,7 +101,11 @@ def weighted_mixture_loss(
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias, targets=targets, token_weights=token_weights)
-    shaping, components, vocabulary = Shaping.of(soft_cap, 1.0), contexts.shape[-2], len(bias)
+    shaping, components, vocabulary = (
+        Shaping.from_options(soft_cap),
+        contexts.shape[-2],
+        len(bias),
+    )
     contexts = as_wide(contexts, weights, bias).reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
@@ -104,8 +113,8 @@ def weighted_mixture_loss(
     without_state = (token_weights == 0) & ~usable
     contexts = jnp.where(without_state[:, None, None], 0, contexts)
     log_prior = jnp.where(without_state[:, None], 0, log_prior)
-    token_weights = without_gradient(token_weights, without_state)
-    undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
+    token_weights = stop_weight_gradients(token_weights, without_state)
+    undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
     by_token = block is not None or sharded_functions.is_local()
     if block is None:
         least = weighted_softmax.least_tokens(weights.shape[1]) // components
@@ -143,7 +152,7 @@ def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap=None):
     """
     _check(contexts, log_prior, weights, bias)
     _check_prior(log_prior)
-    scores = softmax.logits(contexts, weights, bias, Shaping.of(soft_cap, 1.0))
+    scores = softmax.logits(contexts, weights, bias, Shaping.from_options(soft_cap))
     of_each = jax.nn.log_softmax(scores, axis=-1)
     return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
 
@@ -163,7 +172,9 @@ def _block(shared, shaping, columns, x, u):
     (weights, bias), (g, log_prior) = shared, columns
     # One product over all components of all tokens: XLA's batched products are slower.
     rows, words = g.reshape(-1, g.shape[-1]), jnp.repeat(x, log_prior.shape[1])
-    terms, held = weighted_softmax.Held.of(softmax.Wanted(), rows, weights, bias, words, shaping)
+    terms, held = weighted_softmax.Held.of(
+        softmax.TermOptions(), rows, weights, bias, words, shaping
+    )
     joint = log_prior - terms.loss.reshape(log_prior.shape)
     log_p = jax.nn.logsumexp(joint, axis=-1)
 

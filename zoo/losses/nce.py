@@ -22,7 +22,7 @@ from zoo.losses.importance import check_slots
 FACTORS = 32
 
 
-def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
+def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, mask=True):
     """Computes -log sigmoid(o_x - log E_x) - sum_k log sigmoid(log E_k - o_k).
 
     Args:
@@ -30,7 +30,7 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
       noise_logits: o_k - log Z of the noise words, [..., K], nats.
       log_expected_true: log E_x, [...]; see `log_expected_count`.
       log_expected_noise: log E_k, [..., K].
-      kept: bool [..., K], False for draws that do not count; True if all count.
+      mask: bool [..., K], False for draws that do not count; True if all count.
 
     Returns:
       The loss of K + 1 binary problems, [...], nats. It is not a log-probability: use it for
@@ -49,9 +49,9 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
     Source: Gutmann and Hyvarinen (2010); Mnih and Teh (2012), equation 7; Jozefowicz et al. (2016),
     section 3.1.
     """
-    of_draws = {"kept": kept} if jnp.ndim(kept) else {}
+    of_draws = {"mask": mask} if jnp.ndim(mask) else {}
     check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, **of_draws)
-    of_noise = jnp.where(kept, noise_logits - log_expected_noise, jnp.finfo(noise_logits.dtype).min)
+    of_noise = jnp.where(mask, noise_logits - log_expected_noise, jnp.finfo(noise_logits.dtype).min)
     return jax.nn.softplus(log_expected_true - true_logits) + _softplus_sum(of_noise)
 
 

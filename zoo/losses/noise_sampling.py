@@ -137,12 +137,12 @@ class NoiseSample(NamedTuple):
 
     Attributes:
       words: int32, [K] for the batch, [B, K] for each batch row, [..., K] for each token.
-      kept: bool of the same shape, False where a repeated draw was dropped.
+      mask: bool of the same shape, False where a repeated draw was dropped.
       log_expected: log of the expected counts, of the same shape.
     """
 
     words: jax.Array
-    kept: jax.Array
+    mask: jax.Array
     log_expected: jax.Array
 
 
@@ -210,10 +210,10 @@ def sample_noise(
       draws: K, at least 1.
       per: the unit that has words of its own, "batch", "row" or "token"; a batch row is a row of
         the first axis.
-      distinct: whether repeated draws are dropped, that is, not `kept`.
+      distinct: whether repeated draws are dropped, that is, masked.
 
     Returns:
-      A `NoiseSample`: words, kept, log_expected.
+      A `NoiseSample`: words, mask, log_expected.
 
     Raises:
       ValueError: `per` is unknown, or K is below 1.
@@ -221,16 +221,16 @@ def sample_noise(
     Example:
       >>> tables = losses.noise_tables(np.full(5, 0.2))
       >>> sample = losses.sample_noise(tables, jax.random.key(0), (2, 3), 4, per="row")
-      >>> print(sample.words.shape, sample.kept.all(), jnp.exp(sample.log_expected[0, 0]).round(3))
+      >>> print(sample.words.shape, sample.mask.all(), jnp.exp(sample.log_expected[0, 0]).round(3))
       (2, 4) True 0.8
 
     Source: Jozefowicz et al. (2016), section 3.1.
     """
     value_checks.check_least(1, "at least 1", draws=draws)
     words = draw_per_unit(lambda key, shape: draw_noise(tables, key, shape), key, shape, draws, per)
-    kept = jnp.ones(words.shape, bool)
+    mask = jnp.ones(words.shape, bool)
     if distinct:
         words = jnp.sort(words, axis=-1)
-        kept = kept.at[..., 1:].set(words[..., 1:] != words[..., :-1])
+        mask = mask.at[..., 1:].set(words[..., 1:] != words[..., :-1])
     log_expected = log_expected_count(tables["log_q"][words], draws, distinct)
-    return NoiseSample(words, kept, log_expected)
+    return NoiseSample(words, mask, log_expected)

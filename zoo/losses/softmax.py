@@ -29,7 +29,7 @@ import numpy as np
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.losses import value_checks
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
@@ -58,7 +58,7 @@ def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
 
 def token_block(tokens: int, vocabulary: int, least: int = 1) -> int:
     """Returns the number of tokens in a block of which all scores are held."""
-    return row_blocks.even(tokens, max(LOGITS_AT_A_TIME // vocabulary, least))
+    return row_blocks.even_block(tokens, max(LOGITS_AT_A_TIME // vocabulary, least))
 
 
 class Shaping(NamedTuple):
@@ -71,13 +71,13 @@ class Shaping(NamedTuple):
     temperature: jax.Array | None = None
 
     @classmethod
-    def of(cls, soft_cap, temperature) -> "Shaping":
+    def from_options(cls, soft_cap, temperature=1.0) -> "Shaping":
         """Checks the two numbers; those that change nothing become None."""
         numbers = {"soft_cap": soft_cap, "temperature": temperature}
         for name, number in numbers.items():
             if number is not None:
                 value_checks.check_number(name, number)
-            known = None if number is None else value_checks.known(number)
+            known = None if number is None else value_checks.concrete_values(number)
             if known is not None and not (known > 0 and np.isfinite(known)):
                 raise ValueError(f"{name} is {known}: give a number above 0")
         if isinstance(temperature, int | float) and temperature == 1:
@@ -85,7 +85,7 @@ class Shaping(NamedTuple):
         stopped = jax.lax.stop_gradient({k: x for k, x in numbers.items() if x is not None})
         return cls(**stopped)
 
-    def shaped(self, scores):
+    def apply(self, scores):
         """Computes c tanh(o / c) / T."""
         if self.soft_cap is not None:
             scores = self.soft_cap * jnp.tanh(scores / self.soft_cap)
@@ -105,13 +105,13 @@ UNSHAPED = Shaping()
 def logits(hidden, weights, bias, shaping=UNSHAPED):
     """Computes w_v . h + c_v, shaped, [..., V], in at least float32."""
     scores = products.matmul_transposed(hidden, weights)
-    return shaping.shaped(scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape))
+    return shaping.apply(scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape))
 
 
 def target_logits(hidden, weights, bias, targets, shaping=UNSHAPED):
     """Computes w_x . h + c_x of each token's target, shaped, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
-    return shaping.shaped(scores + bias[targets].astype(scores.dtype))
+    return shaping.apply(scores + bias[targets].astype(scores.dtype))
 
 
 def difference(expected, targets, observed, words=None):
@@ -125,7 +125,7 @@ def difference(expected, targets, observed, words=None):
 # ------------------------------------------------------------ the terms of losses of each token
 
 
-class Wanted(NamedTuple):
+class TermOptions(NamedTuple):
     """Which terms are computed beside log Z - o_x."""
 
     # epsilon of label smoothing: the loss is log Z - (1 - epsilon) o_x - epsilon / V sum_v o_v
@@ -153,10 +153,10 @@ def _smoothed(smoothing, scores, targets):
 
 def plain_terms(wanted, hidden, weights, bias, targets, shaping=UNSHAPED) -> Terms:
     """Computes the terms by their definitions; holds all logits."""
-    return terms_of(wanted, logits(hidden, weights, bias, shaping), targets)
+    return terms_from_scores(wanted, logits(hidden, weights, bias, shaping), targets)
 
 
-def terms_of(wanted, scores, targets, normalised=False) -> Terms:
+def terms_from_scores(wanted, scores, targets, normalised=False) -> Terms:
     """Computes the terms from the scores of all words, [N, V], or from log p if normalised."""
     log_z = jnp.zeros_like(scores[:, 0]) if normalised else jax.nn.logsumexp(scores, axis=-1)
     of_target = _smoothed(wanted.smoothing, scores, targets)
@@ -234,7 +234,7 @@ def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPE
 
     Memory beside arguments and results is O(N * block), forward and backward.
     """
-    cut = row_blocks.Cut.of(weights.shape[0], block)
+    cut = row_blocks.RowBlocks.from_size(weights.shape[0], block)
     terms, _, _ = walk(wanted, cut, hidden, weights, bias, targets, shaping)
     return terms
 
@@ -300,7 +300,7 @@ def _blocked_backward(wanted, block, residuals, cotangents):
     uniform = cotangents.loss * wanted.smoothing / weights.shape[0]
     scale = (cotangents.loss + cotangents.log_z)[:, None]
 
-    cut = row_blocks.Cut.of(weights.shape[0], block)
+    cut = row_blocks.RowBlocks.from_size(weights.shape[0], block)
 
     def slopes_of(number, block_logits):
         log_p, factor = block_logits - terms.log_z[:, None], scale
@@ -346,7 +346,7 @@ def gradients_by_words(cut, tables, shaping, slopes_of):
     ]
     sums, _ = jax.lax.scan(step, initial, cut.numbers())
     return [
-        (of_hidden.astype(hidden.dtype), *map(row_blocks.of_bits, of_words, table))
+        (of_hidden.astype(hidden.dtype), *map(row_blocks.from_bits, of_words, table))
         for (of_hidden, *of_words), (hidden, *table) in zip(sums, tables, strict=True)
     ]
 
@@ -426,17 +426,17 @@ def softmax_loss(
     """
     check_softmax(hidden, weights, bias, targets=targets, block=block)
     value_checks.check_share(label_smoothing=label_smoothing)
-    shaping, wanted = Shaping.of(soft_cap, temperature), Wanted(label_smoothing)
+    shaping, wanted = Shaping.from_options(soft_cap, temperature), TermOptions(label_smoothing)
     vocabulary = weights.shape[0]
     if log_measure is None:
         terms = exact_terms(hidden, weights, bias, targets, block, shaping, wanted)
-        return value_checks.of_ids(terms.loss, vocabulary, targets), terms.log_z
+        return value_checks.nan_where_invalid(terms.loss, vocabulary, targets), terms.log_z
     h, c = flat_contexts(log_measure, hidden, contexts, targets, weights.shape[0])
     if block is None:
         block = token_block(targets.size, max(weights.shape[0], width))
     arguments = h, weights, bias, targets.reshape(-1), block, log_measure, c, shaping, wanted
     loss, log_z = (result.reshape(targets.shape) for result in _measured_loss(*arguments))
-    return value_checks.of_ids(loss, vocabulary, targets), log_z
+    return value_checks.nan_where_invalid(loss, vocabulary, targets), log_z
 
 
 def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts, shaping, wanted):
@@ -454,11 +454,11 @@ def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts,
         return log_z - _smoothed(wanted.smoothing, block_logits, x), log_z
 
     tokens = hidden.shape[0]
-    columns = row_blocks.of_rows(
+    columns = row_blocks.cut_rows(
         (hidden, targets, contexts), row_blocks.at_most(block, tokens), filling="edge"
     )
     results = jax.lax.map(of_block, columns)
-    return row_blocks.joined(results, tokens)
+    return row_blocks.join_rows(results, tokens)
 
 
 def flat_contexts(log_measure, hidden, contexts, targets, vocabulary):
@@ -482,10 +482,10 @@ def flat_contexts(log_measure, hidden, contexts, targets, vocabulary):
 
 
 def exact_terms(
-    hidden, weights, bias, targets, block=None, shaping=UNSHAPED, wanted=Wanted()
+    hidden, weights, bias, targets, block=None, shaping=UNSHAPED, wanted=TermOptions()
 ) -> Terms:
     """Computes the terms, [...], without checks, so that targets of padding may be anything."""
-    hidden, weights, bias, targets = sharded_functions.alike((hidden, weights, bias, targets))
+    hidden, weights, bias, targets = vary_together((hidden, weights, bias, targets))
     hidden, shape = as_wide(hidden, weights, bias), targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if block is None:

@@ -30,6 +30,7 @@ import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.sharded_functions import vary_together
 from zoo.losses.value_checks import check_shapes
 
 
@@ -42,7 +43,7 @@ def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
     """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens: see the module's
     docstring."""
     shared = jax.tree.map(jnp.asarray, shared)  # numpy's arrays take no traced numbers of rows
-    shared, *of_tokens = sharded_functions.alike((shared, columns, data, token_weights))
+    shared, *of_tokens = vary_together((shared, columns, data, token_weights))
     return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
 
 
@@ -69,7 +70,7 @@ def scaled(gradients, cotangent):
 
 def losses(of_block, block, shared, fixed, columns, data):
     """Computes the losses of the tokens, nats, [N], by blocks, forward and backward."""
-    shared, *of_tokens = sharded_functions.alike((shared, columns, data))
+    shared, *of_tokens = vary_together((shared, columns, data))
     return _losses(of_block, block, shared, fixed, *of_tokens)
 
 
@@ -81,7 +82,7 @@ def _losses(of_block, block, shared, fixed, columns, data):
         return None, of_block(shared, fixed, *inputs)[0]
 
     inputs = _blocks(block, columns, data, jnp.ones(tokens, _zero(columns).dtype))
-    return row_blocks.joined(jax.lax.scan(step, None, inputs)[1], tokens)
+    return row_blocks.join_rows(jax.lax.scan(step, None, inputs)[1], tokens)
 
 
 def _losses_forward(of_block, block, shared, fixed, columns, data):
@@ -115,7 +116,7 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
     )
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
-    of_columns, losses = row_blocks.joined(of_tokens, token_weights.shape[0])
+    of_columns, losses = row_blocks.join_rows(of_tokens, token_weights.shape[0])
     return total, (_as(sums, shared), of_columns, slopes_of_weights(losses, token_weights))
 
 
@@ -125,8 +126,8 @@ _weighted_loss.defvjp(_walk, _weighted_backward)
 def _blocks(block, columns, data, token_weights):
     """Cuts the arrays of all tokens into blocks."""
     block = row_blocks.at_most(block, token_weights.shape[0])
-    weights = row_blocks.of_rows(token_weights, block)
-    return *row_blocks.of_rows((columns, data), block, filling="edge"), weights
+    weights = row_blocks.cut_rows(token_weights, block)
+    return *row_blocks.cut_rows((columns, data), block, filling="edge"), weights
 
 
 def _zero(columns):
@@ -142,15 +143,15 @@ def _as(tree, like):
 
 
 @jax.custom_jvp
-def without_gradient(token_weights, absent):
+def stop_weight_gradients(token_weights, is_absent):
     """Returns the weights, without gradient where tokens are absent."""
     return token_weights
 
 
-@without_gradient.defjvp
+@stop_weight_gradients.defjvp
 def _without_gradient(primals, tangents):
-    token_weights, absent = primals
-    return token_weights, jnp.where(absent, 0, tangents[0])
+    token_weights, is_absent = primals
+    return token_weights, jnp.where(is_absent, 0, tangents[0])
 
 
 def usable_states(states):
@@ -160,22 +161,22 @@ def usable_states(states):
     return (jnp.abs(states) <= most).all(axis=-1)
 
 
-def present_states(states, token_weights):
+def zero_padding_states(states, token_weights):
     """Returns (states [..., D], weights [...]), the unusable states of tokens of weight 0 replaced
     by zeros, since 0 times NaN would make sums NaN; such a weight has no gradient."""
     without_state = (token_weights == 0) & ~usable_states(states)
     states = jnp.where(without_state[..., None], 0, states)
-    return states, without_gradient(token_weights, without_state)
+    return states, stop_weight_gradients(token_weights, without_state)
 
 
-def absent(losses, token_weights):
+def is_absent(losses, token_weights):
     """Whether tokens have weight 0 and a loss that is infinite or NaN, bool [...]."""
     return (token_weights == 0) & ~jnp.isfinite(losses)
 
 
 def slopes_of_weights(losses, token_weights):
     """Computes the derivatives of weighted_sum with respect to the weights, [...]."""
-    return jnp.where(absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
+    return jnp.where(is_absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
 
 
 @jax.custom_jvp
@@ -233,11 +234,11 @@ def sum_by_length(function, params, letters, lengths, others, weights, *, rows=1
     the forward pass. `function`: (params, letters [n, l], lengths [n], *others [n, ...]) -> losses
     [n], row by row, the same for every l >= lengths."""
     arrays = params, letters, lengths, others, weights
-    params, letters, lengths, others, weights = sharded_functions.alike(arrays)
+    params, letters, lengths, others, weights = vary_together(arrays)
     runs, block = sharded_functions.shares(rows, row_blocks.BLOCK, (params, lengths, others))
     widest = functools.reduce(jnp.promote_types, (leaf.dtype for leaf in jax.tree.leaves(others)))
     weights = weights.astype(jnp.promote_types(accumulator(weights), widest))
-    order = row_blocks.Sorted.by(-lengths, runs, block)
+    order = row_blocks.SortedRows.from_keys(-lengths, runs, block)
     letters, lengths, others, weights = order.cut((letters, lengths, others, weights))
     weights = jnp.where(order.distinct(), weights, 0)
     cuts = tuple(row_blocks.widths(letters.shape[-1]))

@@ -12,7 +12,7 @@ import numpy as np
 
 from zoo.base.arrays import row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.losses.softmax import (
     UNSHAPED,
     Exponentials,
@@ -39,10 +39,10 @@ def blocked_pass(hidden, weights, bias, block, shaping=UNSHAPED, *, k=0, key=Non
     The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
     distributed as the softmax of o.
     """
-    hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
+    hidden, weights, bias = vary_together((hidden, weights, bias))
     hidden = as_wide(hidden, weights, bias)
     tokens, dtype = hidden.shape[0], accumulator(hidden)
-    cut = row_blocks.Cut.of(weights.shape[0], block)
+    cut = row_blocks.RowBlocks.from_size(weights.shape[0], block)
 
     def step(carry, number):
         sums, highest_words, highest, sample = carry
@@ -117,7 +117,7 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None):
     check_k(k, weights.shape[0])
     flat = hidden.reshape(-1, hidden.shape[-1])
     block = vocabulary_block(flat.shape[0], *weights.shape)
-    walk = blocked_pass(flat, weights, bias, block, Shaping.of(soft_cap, 1.0), k=k)
+    walk = blocked_pass(flat, weights, bias, block, Shaping.from_options(soft_cap), k=k)
     shape = (*hidden.shape[:-1], k)
     return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
 
@@ -149,7 +149,7 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
     check_softmax(hidden, weights, bias)
     flat = hidden.reshape(-1, hidden.shape[-1])
     block = vocabulary_block(flat.shape[0], *weights.shape)
-    shaping = Shaping.of(soft_cap, temperature)
+    shaping = Shaping.from_options(soft_cap, temperature)
     drawn = blocked_pass(flat, weights, bias, block, shaping, key=key).sample
     assert drawn is not None  # of a key
     return drawn.reshape(hidden.shape[:-1])

@@ -11,22 +11,22 @@ import numpy as np
 ROUNDING, COARSE_ROUNDING = 1e-4, 0.05
 
 
-def known(array) -> np.ndarray | None:
+def concrete_values(array) -> np.ndarray | None:
     """Returns the numbers of an array; None if it is traced, or computed when looked up, or if
     other processes have parts of it."""
     if isinstance(array, jax.core.Tracer):
         return None
     if isinstance(array, jax.Array):
         return np.asarray(array) if array.is_fully_addressable else None
-    found = np.asarray(array)
-    return None if found.dtype == object else found
+    values = np.asarray(array)
+    return None if values.dtype == object else values
 
 
-def refuse(name: str, array, wrong: np.ndarray, wanted: str):
+def refuse(name: str, array, wrong: np.ndarray, remedy: str):
     """Raises ValueError with the first wrong number of an array, if there is any."""
     if wrong.any():
         place = np.unravel_index(int(wrong.argmax()), wrong.shape)
-        raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {wanted}")
+        raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {remedy}")
 
 
 def _at(place):
@@ -35,9 +35,9 @@ def _at(place):
 
 def check_ids(count: int, token_weights=None, **ids):
     """Checks that ids are in [0, count), except for tokens of weight 0."""
-    weights = None if token_weights is None else known(token_weights)
+    weights = None if token_weights is None else concrete_values(token_weights)
     for name, array in ids.items():
-        numbers = known(array)
+        numbers = concrete_values(array)
         if numbers is None or (weights is None and token_weights is not None):
             continue
         wrong = (numbers < 0) | (numbers >= count)
@@ -45,7 +45,7 @@ def check_ids(count: int, token_weights=None, **ids):
         refuse(name, numbers, wrong, f"ids from 0 to {count - 1:,}")
 
 
-def of_ids(losses, count: int, ids, token_weights=None):
+def nan_where_invalid(losses, count: int, ids, token_weights=None):
     """Returns losses with NaN for ids that are not in [0, count), or the weighted sum with NaN.
 
     In compiled code, where ids have no values yet, their losses would belong to other ids.
@@ -58,19 +58,19 @@ def of_ids(losses, count: int, ids, token_weights=None):
     return losses + jnp.where(unknown & (token_weights != 0), jnp.nan, 0).sum().astype(losses.dtype)
 
 
-def check_least(least: float, wanted: str, **arguments):
-    """Checks that all numbers are finite and at least `least`."""
+def check_least(minimum: float, remedy: str, **arguments):
+    """Checks that all numbers are finite and at least `minimum`."""
     for name, array in arguments.items():
-        numbers = known(array)
+        numbers = concrete_values(array)
         if numbers is not None:
-            refuse(name, numbers, ~((numbers >= least) & (numbers < np.inf)), wanted)
+            refuse(name, numbers, ~((numbers >= minimum) & (numbers < np.inf)), remedy)
 
 
 def check_share(**arguments):
     """Checks that arguments are numbers, not traced, of at least 0 and less than 1."""
     for name, number in arguments.items():
         if isinstance(number, bool) or not isinstance(number, int | float | np.floating):
-            raise TypeError(f"{name} is {_shown(number)}: give a number, such as 0.1")
+            raise TypeError(f"{name} is {_describe(number)}: give a number, such as 0.1")
         if not 0 <= number < 1:
             raise ValueError(f"{name} is {number}: give a number of at least 0, and less than 1")
 
@@ -80,12 +80,12 @@ def check_number(name: str, number):
     dtype = getattr(number, "dtype", None)
     real = isinstance(number, int | float) if dtype is None else jnp.issubdtype(dtype, jnp.floating)
     if not real and not (dtype is not None and jnp.issubdtype(dtype, jnp.integer)):
-        raise TypeError(f"{name} is {_shown(number)}: give a number")
+        raise TypeError(f"{name} is {_describe(number)}: give a number")
     if np.shape(number):
         raise ValueError(f"{name} has the shape {np.shape(number)}: give one number")
 
 
-def _shown(value) -> str:
+def _describe(value) -> str:
     if isinstance(value, jax.core.Tracer):
         return "an array that is traced"
     return f"an array of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)
@@ -110,16 +110,16 @@ def check_key(name: str, key):
 def check_log_probs(**arguments):
     """Checks that logarithms of probabilities are at most 0, up to rounding."""
     for name, array in arguments.items():
-        numbers = known(array)
+        numbers = concrete_values(array)
         if numbers is not None:
             numbers = numbers.astype(np.float64)
-            most = np.log1p(_rounding(array))
-            refuse(name, numbers, ~(numbers <= most), "logarithms of probabilities, at most 0")
+            limit = np.log1p(_rounding(array))
+            refuse(name, numbers, ~(numbers <= limit), "logarithms of probabilities, at most 0")
 
 
 def check_sums(name: str, probabilities, remedy: str):
     """Checks that probabilities sum to 1 along the last axis, up to rounding."""
-    numbers = known(probabilities)
+    numbers = concrete_values(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)
         wrong = ~(np.abs(sums - 1) <= _rounding(probabilities))
@@ -135,8 +135,8 @@ def _rounding(array):
 def check_words(table, targets=None, token_weights=None):
     """Checks the shapes of arguments, and that targets are ids of the V words of the table."""
     of_tokens = {"targets": targets, "token_weights": token_weights}
-    given = {name: (array, "...") for name, array in of_tokens.items() if array is not None}
-    sizes = check_shapes(**table, **given, integers=given.keys() & {"targets"})
+    shapes = {name: (array, "...") for name, array in of_tokens.items() if array is not None}
+    sizes = check_shapes(**table, **shapes, integers=shapes.keys() & {"targets"})
     if targets is not None:
         check_ids(sizes["V"], token_weights, targets=targets)
 
@@ -147,21 +147,21 @@ def check_words(table, targets=None, token_weights=None):
 def check_shapes(integers=(), **arguments):
     """Checks shapes of arrays, in compiled code when traced; returns the sizes of named axes."""
     sizes: dict[str, int] = {}
-    given_by: dict[str, str] = {}
+    argument_by_axis: dict[str, str] = {}
     for name, (array, axes) in arguments.items():
         shape, letters = np.shape(array), axes.split()
-        given = f"{name} has the shape {shape}"
-        named = f"[{', '.join(letters)}]"
+        description = f"{name} has the shape {shape}"
+        axis_list = f"[{', '.join(letters)}]"
         leading = len(shape) - len(letters)
         if letters[:1] == ["..."]:
             shape = (shape[: leading + 1], *shape[leading + 1 :]) if leading >= -1 else ()
         if len(letters) != len(shape):
-            raise ValueError(f"{given}: give {named}")
+            raise ValueError(f"{description}: give {axis_list}")
         for letter, size in zip(letters, shape, strict=True):
             if sizes.setdefault(letter, size) != size:
-                other = f"{letter} is {sizes[letter]} in {given_by[letter]}"
-                raise ValueError(f"{given}, {named}, but {other}")
-            given_by.setdefault(letter, name)
+                conflict = f"{letter} is {sizes[letter]} in {argument_by_axis[letter]}"
+                raise ValueError(f"{description}, {axis_list}, but {conflict}")
+            argument_by_axis.setdefault(letter, name)
     for name in integers:
         if not hasattr(arguments[name][0], "dtype"):
             kind = type(arguments[name][0]).__name__

@@ -16,8 +16,8 @@ from zoo.base.arrays import products, row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.softmax import Shaping, Wanted, flat_contexts
-from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
+from zoo.losses.softmax import Shaping, TermOptions, flat_contexts
+from zoo.losses.token_blocks import weighted_rows, weighted_sum, zero_padding_states
 
 # Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
 # many tokens at a time also where their logits are more, but no more than W has columns: then the
@@ -42,7 +42,7 @@ def least_tokens(columns: int) -> int:
 class Held(NamedTuple):
     """What a block of tokens holds between its two passes over the words."""
 
-    cut: row_blocks.Cut
+    cut: row_blocks.RowBlocks
     sums: softmax.Exponentials
     # exp(o + log m - largest), [blocks of words, n, size]; the largest so far, [blocks, n]; and
     # with a soft cap the scores o, [blocks, n, size].
@@ -55,7 +55,7 @@ class Held(NamedTuple):
         alone = measure is None and sharded_functions.is_local()
         if alone and jax.default_backend() == "cpu":
             words = max(softmax.LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
-        cut = row_blocks.Cut.of(len(weights), min(words, len(weights)), adjacent=True)
+        cut = row_blocks.RowBlocks.from_size(len(weights), min(words, len(weights)), adjacent=True)
         arguments = wanted, cut, hidden, weights, bias, targets, shaping, measure
         terms, *held = softmax.walk(*arguments, kept=True)
         return terms, cls(cut, *held)
@@ -91,7 +91,7 @@ def _block_of_tokens(penalty, smoothing, shared, fixed, h, data, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
     (weights, bias), (log_measure, shaping), (x, contexts) = shared, fixed, data
     measure = None if log_measure is None else log_measure(contexts)
-    terms, held = Held.of(Wanted(smoothing), h, weights, bias, x, shaping, measure)
+    terms, held = Held.of(TermOptions(smoothing), h, weights, bias, x, shaping, measure)
 
     def gradients(sums):
         of_log_z, of_target = u * (1 + 2 * penalty * terms.log_z), u * (1 - smoothing)
@@ -164,16 +164,16 @@ def weighted_softmax_loss(
     value_checks.check_number("penalty", penalty)
     value_checks.check_least(0, "at least 0", penalty=penalty)
     value_checks.check_share(label_smoothing=label_smoothing)
-    shaping = Shaping.of(soft_cap, temperature)
+    shaping = Shaping.from_options(soft_cap, temperature)
     hidden, contexts = flat_contexts(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    hidden, token_weights = present_states(as_wide(hidden, weights, bias), token_weights)
+    hidden, token_weights = zero_padding_states(as_wide(hidden, weights, bias), token_weights)
     tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None or sharded_functions.is_local()
     if block is None:
         least = least_tokens(weights.shape[1]) if log_measure is None else 1
         block = softmax.token_block(tokens, max(vocabulary, width), least)
-    undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
+    undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
     if by_token or block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, tokens):
         return undefined + token_blocks.weighted_loss(
             functools.partial(_block_of_tokens, penalty, label_smoothing),
@@ -184,7 +184,7 @@ def weighted_softmax_loss(
             (targets, contexts),
             token_weights,
         )
-    wanted = Wanted(label_smoothing)
+    wanted = TermOptions(label_smoothing)
     losses, log_z, *_ = softmax.exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
     if penalty:
         losses += penalty * log_z * log_z

@@ -212,7 +212,7 @@ class LanguageModel(WordPredictor):
         """Runs embedding and core: words [B, T] -> (hidden [B, T, D], carry)."""
         inputs = self.embedding.vectors(params["embedding"], tables["embedding"], words)
         if key is not None and self.word_dropout:
-            key = Keys.of(key, words.shape[0])
+            key = Keys.from_key(key, words.shape[0])
             word_key = jax.random.fold_in(key.batch, _WORDS)
             inputs = dropout.drop_words(inputs, words, self.word_dropout, word_key)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
@@ -255,7 +255,7 @@ class LanguageModel(WordPredictor):
         """Computes (sum of token_weights * loss, which training minimises, its part that is
         penalty, carry), both sums in nats."""
         if key is not None:
-            key = Keys.of(key, words.shape[0])
+            key = Keys.from_key(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         outputs = hidden
         if key is not None and self.output_dropout:

@@ -211,7 +211,7 @@ class SequenceToSequence(WordPredictor):
             inputs,
             core.initial_carry(batch),
             reset=positions == start,
-            key=None if key is None else Keys.of(key, batch).fold_in(_ENCODER),
+            key=None if key is None else Keys.from_key(key, batch).fold_in(_ENCODER),
         )
         carry = core.decoder_carry(carry)
         if self.background is not None:
@@ -336,7 +336,7 @@ class SequenceToSequence(WordPredictor):
     ) -> tuple[jax.Array, jax.Array]:
         """Computes (sum of token_weights * loss, its part that is penalty), scalars in nats."""
         if key is not None:
-            key = Keys.of(key, words.shape[0])
+            key = Keys.from_key(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
         hidden, context = self.states(params, tables, encoded, words, key=key)
         head_inputs = self.head_params(params), tables["head"], hidden, targets, token_weights

@@ -194,7 +194,7 @@ def _types(path, count) -> tuple[str, ...]:
 
 def _int32(path, length) -> np.ndarray:
     """Maps an array of a file; raises ValueError unless it is int32 [length], and not empty."""
-    array = array_files.mapped(path)
+    array = array_files.map_array(path)
     if array.dtype != np.int32 or array.shape != (length,) or not length:
         raise ValueError(f"{path.name} is {array.dtype}{[*array.shape]}, not int32[{length}]")
     return array

@@ -28,7 +28,7 @@ def refused(path, said, known=("a", "b")):
     """What is refused takes no more memory than its file."""
     tracemalloc.start()
     with pytest.raises(ValueError, match=said):
-        array_files.unpacked(path, known.__contains__)
+        array_files.read_arrays(path, known.__contains__)
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()
 
@@ -36,7 +36,7 @@ def refused(path, said, known=("a", "b")):
 def test_arrays_are_read_as_numpy_writes_them(tmp_path):
     arrays = {"a": np.arange(6).reshape(2, 3), "b": np.array("text"), "c": np.zeros(0, np.float32)}
     np.savez_compressed(tmp_path / "a.npz", **arrays)
-    found = array_files.unpacked(tmp_path / "a.npz", arrays.__contains__)
+    found = array_files.read_arrays(tmp_path / "a.npz", arrays.__contains__)
     assert {*found} == {*arrays}
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
@@ -108,7 +108,7 @@ def test_offsets_that_fall_are_refused_in_every_type(kind):
 def test_what_is_no_number_of_this_machine_is_refused(tmp_path, dtype):
     (tmp_path / "a.npy").write_bytes(header((1,), dtype) + bytes(np.dtype(dtype).itemsize))
     with pytest.raises(ValueError, match=r"a\.npy is not an array of numbers"):
-        array_files.mapped(tmp_path / "a.npy")
+        array_files.map_array(tmp_path / "a.npy")
 
 
 @pytest.mark.filterwarnings("ignore:Reading `.npy`")  # one with 1L, of Python 2
@@ -120,6 +120,6 @@ def test_a_damaged_header_is_a_value_error(tmp_path):
             damaged[place] = random.choice([*b"()[]{},'\"\\019L<>|ifOUV :\n", 0, 200, 255])
         (tmp_path / "a.npy").write_bytes(damaged)
         try:
-            array_files.mapped(tmp_path / "a.npy")
+            array_files.map_array(tmp_path / "a.npy")
         except ValueError as error:
             assert str(error)

@@ -12,7 +12,7 @@ from tests import examples
 from tests.heads.test_every_head import HEADS
 from tests.marks import slow
 from zoo import heads, priors
-from zoo.base.arrays.parameter_sharding import named
+from zoo.base.arrays.parameter_sharding import partition_specs
 from zoo.heads import on_mesh
 
 # Of axes with names alone: (name of the axis: its size), hidden states of 7 numbers.
@@ -157,4 +157,4 @@ def test_wrong_names_are_refused():
         on_mesh(heads.Softmax(), {}, _mesh(2, 2), axis="words")
     shape = jax.ShapeDtypeStruct((3, 4), jnp.float32)
     with pytest.raises(ValueError, match=r"bias has the shape \(3, 4\) and the axis names"):
-        named({"bias": shape}, {"bias": ("words",)})
+        partition_specs({"bias": shape}, {"bias": ("words",)})

@@ -7,14 +7,14 @@ from zoo.base.arrays.random_keys import Keys, fold_in_rows
 
 
 def test_uses_have_keys_of_their_own():
-    keys = Keys.of(jax.random.key(0), 3)
+    keys = Keys.from_key(jax.random.key(0), 3)
     of_uses = [keys.fold_in(use) for use in (0, 1)]
     data = [jax.random.key_data(key) for of_use in of_uses for key in (of_use.batch, *of_use.rows)]
     assert len(np.unique(data, axis=0)) == 2 * (1 + 3)
 
 
 def test_keys_of_a_row_do_not_depend_on_the_other_rows():
-    rows = Keys.of(jax.random.key(0), 5).rows
+    rows = Keys.from_key(jax.random.key(0), 5).rows
     together = jax.random.key_data(fold_in_rows(rows, 7))
     part = jax.random.key_data(fold_in_rows(rows[3:], 7))
     np.testing.assert_array_equal(part, together[3:])

@@ -422,7 +422,7 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     recipe = json.loads((with_function / "experiment.json").read_text())
     kept(recipe)
     if door == "json":
-        permissions.name(permissions.names_in(recipe))
+        permissions.open_names(permissions.names_in(recipe))
         zoo.train(configuration.from_json(recipe), "out", log=logging.info)
     else:
         options = ("--trust", "my_features:suffix", "--trust-paths")

@@ -23,20 +23,20 @@ _TIMES, _BYTES = 100, 2**28
 _TYPES = np.typecodes["AllInteger"] + "?efdU"
 
 
-def mapped(path: pathlib.Path) -> np.ndarray:
+def map_array(path: pathlib.Path) -> np.ndarray:
     """Maps the array of a file; ValueError if it is damaged."""
     with regular_files.open_regular(path) as file, _reading():
         _check_header(file, os.fstat(file.fileno()).st_size, path.name)
         return np.lib.format.open_memmap(path, mode="r")
 
 
-def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[str, np.ndarray]:
+def read_arrays(path: Any, valid: Callable[[str], bool], prefix: str = "") -> dict[str, np.ndarray]:
     """Reads the arrays of an archive, by name without the prefix; ValueError if it is damaged."""
     path = pathlib.Path(path) if isinstance(path, str) else path
     with regular_files.open_regular(path) as file, _reading():
         size = file.seek(0, os.SEEK_END)
         with zipfile.ZipFile(file) as archive:
-            return _members(archive, size, known, prefix)
+            return _members(archive, size, valid, prefix)
 
 
 @contextlib.contextmanager
@@ -84,7 +84,7 @@ def offsets(lengths: np.ndarray, size: int, name: str, whole: str) -> np.ndarray
     return sums
 
 
-def _members(archive, size, known, prefix):
+def _members(archive, size, valid, prefix):
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("it has two arrays with the same name")
@@ -93,7 +93,7 @@ def _members(archive, size, known, prefix):
         for name, member in members.items()
         if name.startswith(prefix)
     }
-    unknown = sorted(name for name in members if not known(name))
+    unknown = sorted(name for name in members if not valid(name))
     if unknown:
         raise ValueError(f"it has {unknown[0][:60]!r}, which does not belong there")
     total = sum(member.file_size for member in members.values())

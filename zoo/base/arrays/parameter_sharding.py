@@ -33,7 +33,7 @@ def path_name(path) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
-def named(shapes: Any, parameter_axes: Axes) -> Any:
+def partition_specs(shapes: Any, parameter_axes: Axes) -> Any:
     """Makes a tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`."""
 
     def of_array(path, array):
@@ -106,5 +106,5 @@ def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Lay
         spec = () if cut is None else (*[None] * cut, axis)
         return NamedSharding(mesh, PartitionSpec(*spec))
 
-    shardings = jax.tree.map_with_path(of_array, shapes, named(shapes, parameter_axes))
+    shardings = jax.tree.map_with_path(of_array, shapes, partition_specs(shapes, parameter_axes))
     return Layout(shardings, tuple(not_by_rows))

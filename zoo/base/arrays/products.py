@@ -79,7 +79,7 @@ def _sharded_like(array, function, *operands):
     if mesh is None:
         return function(*operands)
     spec = jax.sharding.PartitionSpec(*sharded_functions.spec_of(array))
-    return sharded_functions.automatic(
+    return sharded_functions.with_automatic_axes(
         lambda given: function(*given), operands, mesh, lambda result: spec
     )
 
@@ -97,7 +97,7 @@ def einsum(axes: str, left, right):
     if not narrow:
         wide = jnp.promote_types(jnp.result_type(left, right), jnp.float32)
         return jnp.einsum(axes, left, right, preferred_element_type=wide)
-    left, right = sharded_functions.alike((left, right))
+    left, right = sharded_functions.vary_together((left, right))
     return _rounded_einsum(axes, narrow[0], (left.dtype, right.dtype), left, right)
 
 

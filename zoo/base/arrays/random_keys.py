@@ -28,7 +28,7 @@ class Keys(NamedTuple):
     rows: jax.Array  # [B], one key for each batch row, whatever its device
 
     @classmethod
-    def of(cls, key, batch: int) -> "Keys":
+    def from_key(cls, key, batch: int) -> "Keys":
         """Splits one key into the keys of a batch; keys of a batch stay as they are."""
         if isinstance(key, Keys):
             return key

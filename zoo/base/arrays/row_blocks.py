@@ -19,6 +19,7 @@ import numpy as np
 
 from zoo.base.arrays import sharded_functions
 from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.sharded_functions import vary_together
 
 # Rows of a block where the number of rows is symbolic: enough for fast products, without much
 # padding where all rows are fewer.
@@ -35,7 +36,7 @@ def at_most(block: int, rows: int) -> int:
     return max(1, min(block, rows)) if is_known(rows) else block
 
 
-def even(rows: int, most: int) -> int:
+def even_block(rows: int, most: int) -> int:
     """Chooses the number of rows of a block, for few blocks with little padding: up to half as many
     blocks more if their number divides the rows, since padding would change the rows' sharding."""
     if not is_known(rows):
@@ -54,10 +55,10 @@ def map_rows(function, arrays, block):
     rows = arrays[0].shape[0]
     if is_known(rows) and block >= rows:
         return function(arrays)
-    return joined(jax.lax.map(function, of_rows(arrays, block)), rows)
+    return join_rows(jax.lax.map(function, cut_rows(arrays, block)), rows)
 
 
-def of_rows(tree, block, filling="constant"):
+def cut_rows(tree, block, filling="constant"):
     """Reshapes leaves [N, ...] to [blocks, block, ...]; pads some blocks with zeros, or by "edge"
     with the last row, where zeros would not be a valid row."""
 
@@ -71,15 +72,15 @@ def of_rows(tree, block, filling="constant"):
     return jax.tree.map(cut, tree)
 
 
-def joined(tree, rows: int):
-    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`."""
+def join_rows(tree, rows: int):
+    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `cut_rows`."""
     return jax.tree.map(
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
     )
 
 
-class Sorted(NamedTuple):
+class SortedRows(NamedTuple):
     """Blocks of rows sorted by a key, so that the rows of a block have similar keys.
 
     Each run of adjacent rows is sorted separately, and every block has the same number of rows of
@@ -93,7 +94,7 @@ class Sorted(NamedTuple):
     size: int
 
     @classmethod
-    def by(cls, keys, runs: int, size: int) -> "Sorted":
+    def from_keys(cls, keys, runs: int, size: int) -> "SortedRows":
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
         padding = -(-order.shape[1] // size) * size - order.shape[1]
@@ -136,7 +137,7 @@ class Sorted(NamedTuple):
 ALIGNED = 16
 
 
-class Cut(NamedTuple):
+class RowBlocks(NamedTuple):
     """Blocks of a table's rows that a loop reads or writes, one at a time.
 
     If their number divides the rows, blocks are strides, unless adjacent rows are asked for.
@@ -151,9 +152,9 @@ class Cut(NamedTuple):
     strided: bool
 
     @classmethod
-    def of(cls, rows: int, most: int, adjacent=False) -> "Cut":
+    def from_size(cls, rows: int, most: int, adjacent=False) -> "RowBlocks":
         """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N."""
-        size = even(rows, most)
+        size = even_block(rows, most)
         count = -(-rows // size)
         divided = rows % count == 0
         # With `most` rows a block, the last one would compute many rows again.
@@ -188,7 +189,7 @@ class Cut(NamedTuple):
 
     def take_narrow(self, number, array):
         """Returns the rows of a block of a table, which may be of 16-bit numbers."""
-        return of_bits(self.take(number, bits(array)), array)
+        return from_bits(self.take(number, bits(array)), array)
 
     def put(self, number, array, rows):
         """Replaces the rows of a block, except those that an earlier block has."""
@@ -222,7 +223,7 @@ def bits(array):
     return jax.lax.bitcast_convert_type(array, jnp.uint16) if narrow else array
 
 
-def of_bits(array, like):
+def from_bits(array, like):
     """Returns the numbers, of the type of `like`, whose bits are given."""
     return jax.lax.bitcast_convert_type(array, like.dtype)
 
@@ -248,7 +249,7 @@ def widths(longest: int, least: int = 1) -> list[int]:
     return [*narrower, longest]
 
 
-class Differentiated(NamedTuple):
+class CustomGradient(NamedTuple):
     """A function of spellings with a gradient of its own."""
 
     # (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a pytree
@@ -259,7 +260,7 @@ class Differentiated(NamedTuple):
     backward: Callable
 
 
-def recomputed(function) -> Differentiated:
+def recomputed(function) -> CustomGradient:
     """Gives a function of spellings a backward pass that computes the function once more."""
 
     def forward(*arguments):
@@ -271,7 +272,7 @@ def recomputed(function) -> Differentiated:
 
         return jax.vjp(of_block, params, others)[1](cotangent)
 
-    return Differentiated(forward, backward)
+    return CustomGradient(forward, backward)
 
 
 def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None, rows=1):
@@ -279,16 +280,16 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
 
     Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
     l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
-    a Differentiated. Of all but the first `count` spellings, the results are 0.
+    a CustomGradient. Of all but the first `count` spellings, the results are 0.
     """
-    params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
+    params, letters, lengths, others = vary_together((params, letters, lengths, others))
     number, longest = letters.shape
     if count is not None:
         lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
     runs, block = sharded_functions.shares(rows, BLOCK, (params, lengths, others))
-    order = Sorted.by(-lengths, runs, block)
+    order = SortedRows.from_keys(-lengths, runs, block)
     letters, lengths, others = order.cut((letters, lengths, tuple(map(jnp.asarray, others))))
-    if not isinstance(function, Differentiated):
+    if not isinstance(function, CustomGradient):
         function = recomputed(function)
     cuts = tuple(widths(longest, least))
     results = _of_blocks(function, cuts, params, letters, lengths, others)

@@ -23,7 +23,7 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 
-def alike(tree):
+def vary_together(tree):
     """Makes all arrays of a tree vary over all manual axes over which any of them varies.
 
     A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
@@ -83,7 +83,7 @@ def shares(rows: int, block: int, tree) -> tuple[int, int]:
     return math.gcd(rows, automatic_devices(tree)), block
 
 
-def rows_whole(array):
+def replicate_rows(array):
     """Replicates the rows of an array on every device of an automatic mesh, once.
 
     Each lookup of rows by number would otherwise search every device and sum over them.
@@ -129,7 +129,7 @@ def spec_of(array) -> tuple:
     return (*names, *[()] * (np.ndim(array) - len(names)))
 
 
-def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpec]):
+def with_automatic_axes(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpec]):
     """Computes function(tree) with the explicit axes of a mesh made automatic within it."""
     leaves, structure = jax.tree.flatten(tree)
     slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
@@ -179,7 +179,7 @@ def over_tokens(argument: str, axes: int = 1):
             def whole(given):
                 return function(*given[0], **given[1])
 
-            return automatic(whole, (bound.args, bound.kwargs), mesh, spec)
+            return with_automatic_axes(whole, (bound.args, bound.kwargs), mesh, spec)
 
         return called
 

@@ -43,12 +43,12 @@ def names_in(recipe: Any) -> set[str]:
     return names
 
 
-def name(names: Iterable[str]):
+def open_names(names: Iterable[str]):
     """Opens names that the user names: components and functions as "module:name", and paths."""
     _named.update(names)
 
 
-def name_unclosed(names: Iterable[str]):
+def open_unclosed_names(names: Iterable[str]):
     """Opens the names of a recipe in the program, except the ones that another recipe closed."""
     _named.update(name for name in names if name not in _closed)
 

@@ -164,7 +164,7 @@ def parse(
         program.keep_compiled()
     for text in texts:
         for part in (text, *text.split(",")):  # two files of pairs
-            permissions.name(permissions.names_of(part))
+            permissions.open_names(permissions.names_of(part))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments

@@ -69,17 +69,17 @@ def run_train(arguments: argparse.Namespace):
     folder = arguments.folder
     experiment = configuration.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
-    if distributed.several(*place) and _CHILD not in os.environ:
+    if distributed.is_multiprocess(*place) and _CHILD not in os.environ:
         if code := _supervise():
             program.leave(code)
         return
-    with distributed.joined(*place):
-        distributed.check_alike(
+    with distributed.connect(*place):
+        distributed.check_same_texts(
             recipe=json.dumps(configuration.to_json(experiment), sort_keys=True),
             folder=folder,
             version_of_the_code=distributed.code_digest(),
         )
-        first = distributed.first()
+        first = distributed.is_first_process()
         with _choices_told() if first else contextlib.nullcontext():
             _train(experiment, folder, arguments.devices)
         if first:
@@ -108,7 +108,7 @@ def _train(experiment, folder, devices):
     from zoo.lab.runs.workdir import Workdir
     from zoo.lab.training.train import train
 
-    if distributed.first():
+    if distributed.is_first_process():
         workdir = Workdir(folder)
         workdir.check(experiment)
         print(*_summary_of(experiment, workdir), sep="\n", flush=True)

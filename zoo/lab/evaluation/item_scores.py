@@ -83,7 +83,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
     if expected is None or not path.exists():
         return None
     try:
-        arrays = array_files.unpacked(path, _KINDS.__contains__, prefix)
+        arrays = array_files.read_arrays(path, _KINDS.__contains__, prefix)
         if prefix and not arrays:
             return None
         _check(arrays, passport)

@@ -119,7 +119,7 @@ def write(
     arrays = {}
     if scores_file(file).exists():
         try:
-            arrays = array_files.unpacked(scores_file(file), lambda name: "/" in name)
+            arrays = array_files.read_arrays(scores_file(file), lambda name: "/" in name)
         except (OSError, ValueError) as error:
             raise UserError(
                 f"{scores_file(file)} cannot be read ({error}): put back a copy of it."

@@ -44,7 +44,7 @@ def write_new(path: Any, write) -> bool:
 @contextlib.contextmanager
 def _complete_file(path, write):
     """Writes a temporary file beside `path`, yields it to be renamed, and removes it if left."""
-    with temporary_files.naming(path), temporary_files.made(path) as temporary:
+    with temporary_files.naming(path), temporary_files.new_path(path) as temporary:
         try:
             write(temporary)
             with temporary.open("r+b") as file:

@@ -156,8 +156,8 @@ class SeenTexts:
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
         """Reads a file that `save` wrote; UserError if it is not one."""
         try:
-            arrays = array_files.unpacked(path, (*ROLES, "about").__contains__)
-            about = strict_json.of_bytes(arrays.pop("about"))
+            arrays = array_files.read_arrays(path, (*ROLES, "about").__contains__)
+            about = strict_json.parse_bytes(arrays.pop("about"))
             strict_json.check(about, _ABOUT)
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)

@@ -69,7 +69,7 @@ class Workdir:
 
     def name(self, experiment: Experiment):
         """Permits the paths and modules of an experiment that no other person's recipe names."""
-        permissions.name_unclosed(permissions.names_in(configuration.to_json(experiment)))
+        permissions.open_unclosed_names(permissions.names_in(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing."""
@@ -118,7 +118,7 @@ class Workdir:
     def _is_empty(self):
         """Whether the folder is empty but for temporary files of a `claim` that was killed."""
         return self.path.is_dir() and all(
-            temporary_files.is_of(path, self._experiment_file) for path in self.path.iterdir()
+            temporary_files.belongs_to(path, self._experiment_file) for path in self.path.iterdir()
         )
 
     def claim(self, experiment: Experiment):
@@ -187,7 +187,7 @@ class Workdir:
         saved = self._read_experiment()
         modules = own_runs.noted_modules(saved)
         if modules is not None:  # the run is the user's own; see `zoo.base.trust.permissions`
-            permissions.name(permissions.names_in(saved))
+            permissions.open_names(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
         return experiment_of(saved, self.path, self._experiment_file)

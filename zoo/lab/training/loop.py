@@ -142,7 +142,7 @@ class Trainer:
         """Trains from the last checkpoint, or from the start, to the end."""
         with contextlib.ExitStack() as stack:
             ownership = None
-            if distributed.first():
+            if distributed.is_first_process():
                 ownership = stack.enter_context(Ownership(self.workdir, self.log))
             checkpoints = Checkpoints(self.workdir / "checkpoints")
             stack.callback(checkpoints.close)
@@ -159,7 +159,7 @@ class Trainer:
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
         """Yields the metrics and the progress bar, which report in process 0 only."""
-        if not distributed.first():
+        if not distributed.is_first_process():
             yield Unwritten(), Unwritten()
             return
         step, loss_name = self.steps_done(), self.task.loss_name
@@ -197,7 +197,7 @@ class Trainer:
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
             self.log(line)
-        if distributed.first():
+        if distributed.is_first_process():
             Workdir(self.workdir).keep_start(start.record)
         return start.params
 
@@ -237,7 +237,7 @@ class Trainer:
         """
         if jax.process_count() == 1:
             return self._stop
-        before, self._signals = self._signals, distributed.greatest(self._stop or 0)
+        before, self._signals = self._signals, distributed.maximum(self._stop or 0)
         number = int(before) if before is not None else 0
         return signal.Signals(number) if number else None
 

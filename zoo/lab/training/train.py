@@ -42,7 +42,7 @@ def train(
     """
     workdir = Workdir(os.fspath(folder))
     workdir.name(experiment)
-    first = distributed.first()
+    first = distributed.is_first_process()
     if first:
         workdir.check(experiment)
     task = tasks.prepare(experiment, devices)
@@ -55,7 +55,7 @@ def train(
         init_from=experiment.init_from,
         parallel=experiment.parallel,
     )
-    distributed.check_alike(
+    distributed.check_same_texts(
         training_or_validation_text=task.data,
         lexicon=" ".join(lexicon.digest() for lexicon in task.lexicons.values()),
         number_of_devices=str(devices),
@@ -64,7 +64,7 @@ def train(
         log(trainer.summary())
         _keep(experiment, workdir, task, log)
     distributed.wait()
-    distributed.check_alike(content_of_the_folder=workdir.recipe_digest())
+    distributed.check_same_texts(content_of_the_folder=workdir.recipe_digest())
     trainer.train()
 
 
