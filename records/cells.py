@@ -10,7 +10,7 @@ from typing import Any
 from zoo.errors import UserError
 from zoo.lab.comparison import comparison
 from zoo.lab.comparison.comparison import Group
-from zoo.lab.comparison.paired import Runs, p_text
+from zoo.lab.comparison.paired import GroupLosses, format_p
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import learns, read_results
@@ -213,14 +213,14 @@ def by_model(
     return markdown(header, [*above, *rows], runs_of(models), test)
 
 
-def figures_of(runs: Sequence[str], split: str) -> Runs:
+def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
     """Reads the losses of a model's seeds on a split, with the scores that are kept."""
     passports_by_path = {}
     for path, columns in read_results(f"{every_run()[run][0]}:{run}" for run in runs).items():
         for passport in columns.values():
             if passport["split"] == split and not (learns(passport) or passport["spread_unknown"]):
                 passports_by_path[path] = passport
-    figures = comparison.figures_of(Group("", 0, (*passports_by_path,)), passports_by_path)
+    figures = comparison.read_losses(Group("", 0, (*passports_by_path,)), passports_by_path)
     assert figures is not None
     return figures
 
@@ -232,7 +232,7 @@ def runs_of(models: Mapping[str, Sequence[str]]) -> list[str]:
 
 def p_cell(p: float) -> str:
     """Formats p for a column whose title names it."""
-    return p_text(p).removeprefix("p = ").removeprefix("p ")
+    return format_p(p).removeprefix("p = ").removeprefix("p ")
 
 
 def markdown(

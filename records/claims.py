@@ -57,12 +57,12 @@ def losses() -> str:
         model, opponent = (
             figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs)
         )
-        found = paired.difference(model, opponent)
+        found = paired.compare_losses(model, opponent)
         by_seeds = significance.seeds_test([*model.losses], [*opponent.losses])
         gain, by_sentences, tie = f"{opponent.loss - model.loss:.3f}", "", by_seeds >= LEVEL
         if found is not None:
             gain += " [{:.3f}, {:.3f}]".format(*found.interval)
-            by_sentences, tie = p_cell(found.p), found.tie or found.undecided
+            by_sentences, tie = p_cell(found.p), found.is_tie or found.is_undecided
         verdict = "not told apart: " * tie
         cells = [claim.model, claim.opponent, claim.text, verdict + gain, by_sentences]
         several = f"{len(model.losses)} and {len(opponent.losses)}"

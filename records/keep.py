@@ -62,7 +62,7 @@ def _of_folder(run):
     tested = {name: kept for name, kept in scores.items() if not name.startswith("validation.")}
     experiment = strict_json.read(run / "experiment.json")
     metrics = run / METRICS
-    found = learning_curves.read(metrics, {"step": int}) if metrics.exists() else ()
+    found = learning_curves.read_metrics(metrics, {"step": int}) if metrics.exists() else ()
     return records.Record(run.name, experiment, results, found), tested or scores
 
 

@@ -193,10 +193,10 @@ def forty_epochs() -> str:
 
 def _above(softmax, runs):
     """Returns by how much runs are above the softmax: nats, an interval and p."""
-    p = paired.p_text(significance.seeds_test([*softmax.losses], [*runs.losses]))
+    p = paired.format_p(significance.seeds_test([*softmax.losses], [*runs.losses]))
     if not softmax.statistics:
         return f"{runs.loss - softmax.loss:.3f}, {p}"
-    found = paired.difference(softmax, runs)
+    found = paired.compare_losses(softmax, runs)
     low, high = found.interval
     return f"{found.nats:.3f} [{low:.3f}, {high:.3f}], {p}"
 
@@ -210,7 +210,7 @@ def _seeds(file, split):
         np.stack([nats, arrays[f"{split}/tokens"]], 1).astype(np.float64)
         for nats in arrays[f"{split}/nats"]
     ]
-    return paired.Runs(file.stem, losses, tuple(of_sentences))
+    return paired.GroupLosses(file.stem, losses, tuple(of_sentences))
 
 
 def _other_rates(file):

@@ -47,7 +47,9 @@ def dark(picture: str) -> str:
     """
     light, night = (
         re.findall(r"--c\d: (#\w{6})", theme)
-        for theme in re.findall(r":root \{(.*?)\}", page_report.part("page.css"), re.DOTALL)[:2]
+        for theme in re.findall(
+            r":root \{(.*?)\}", page_report.read_resource("page.css"), re.DOTALL
+        )[:2]
     )
     colours = {**dict(zip(light, night, strict=True)), **_DARK}
     changed = re.sub(r"#[0-9a-f]{6}", lambda found: colours.get(found[0], found[0]), picture)

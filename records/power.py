@@ -88,7 +88,7 @@ def table() -> str:
         rows.append([text, f"`{recipe}`", *_of_seeds(one, other, ".1f", " points")])
         runs += [*rows_of.FORMS[recipe], *rows_of.FORMS[opponent]]
     adapted, scratch = (figures_of(of_runs, "test") for of_runs in rows_of.ADAPTATION["5,000"])
-    found = paired.difference(scratch, adapted)
+    found = paired.compare_losses(scratch, adapted)
     assert found is not None
     captions = ["5,000 captions", "from scratch"]
     rows.append([*captions, *_of_seeds([*adapted.losses], [*scratch.losses], ".3f", " nats")])

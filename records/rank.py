@@ -86,7 +86,9 @@ def draw(values: dict[str, np.ndarray], file: str | pathlib.Path, contexts: int)
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        for number, (name, of_run) in zip(seeds.numbers_of([*values]), values.items(), strict=True):
+        for number, (name, of_run) in zip(
+            seeds.number_recipes([*values]), values.items(), strict=True
+        ):
             axes.plot(
                 range(1, len(of_run) + 1), of_run, color=plot_style.colour(number), label=name
             )

@@ -9,7 +9,7 @@ import numpy as np
 from records import list_scores
 from records import rows as rows_of
 from records.cells import every_run, grid, loss, markdown, mean, origin, p_cell, provenance_line
-from zoo.lab.comparison.paired import p_text
+from zoo.lab.comparison.paired import format_p
 from zoo.lab.evaluation import item_scores, records, significance
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.rescoring import Bleu
@@ -138,7 +138,7 @@ def scores() -> str:
         [float(BLEU(counts()[translation((run,), TEST, WIDEST)[0]].sum(0))) for run in of]
         for of in (rows_of.STRAIGHT, rows_of.REVERSED[:3])
     ]
-    between = p_text(significance.seeds_test(*by_seeds))
+    between = format_p(significance.seeds_test(*by_seeds))
     return (
         f"{markdown(header, rows, [*rows_of.STRAIGHT, *rows_of.REVERSED], TEST)} By seeds one "
         f"reversed differs from one straight with {between} (beam 12)."
@@ -229,7 +229,7 @@ def lists() -> str:
             rows.append([title, name, *ways, shown, *against])
         rows.append([title, "the oracle", *[""] * 2, _with_interval([first["oracle"]]), "", ""])
     search = counts()[translation(rows_of.REVERSED, TEST, WIDEST)[0]]
-    p = p_text(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
+    p = format_p(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
     header = ["lists of", "scored by", "by that alone", "even average"]
     header += ["tuned on validation, 95 %", "p against the first", "p against itself"]
     return (

@@ -46,7 +46,7 @@ READERS = {
     "experiment.json": lambda path: Workdir(path.parent).experiment(),
     "lexicon.npz": Lexicon.load,
     "texts.npz": SeenTexts.load,
-    "metrics.jsonl": lambda path: learning_curves.read(path, {}),
+    "metrics.jsonl": lambda path: learning_curves.read_metrics(path, {}),
     "test.json": results.read_passport,
     "translation.json": translation_quality.read,
     "record.jsonl": records.read,

@@ -15,30 +15,34 @@ from zoo.lab.comparison import (
     sweep,
     text_report,
 )
-from zoo.lab.comparison.comparison import Wanted
+from zoo.lab.comparison.comparison import TextFilter
 
 CASES = {
-    "compare a b": (text_report, "tables", (["a", "b"], False, Wanted(splits=[]))),
-    "compare a --split x b": (text_report, "tables", (["a", "b"], False, Wanted(splits=["x"]))),
-    "compare a --by frequency b": (text_report, "tables", (["a", "b"], True, Wanted(splits=[]))),
+    "compare a b": (text_report, "tables", (["a", "b"], False, TextFilter(splits=[]))),
+    "compare a --split x b": (text_report, "tables", (["a", "b"], False, TextFilter(splits=["x"]))),
+    "compare a --by frequency b": (
+        text_report,
+        "tables",
+        (["a", "b"], True, TextFilter(splits=[])),
+    ),
     "compare a b --sweep training.batch --plot s.svg --label one": (
         sweep,
-        "report",
+        "plot_sweep",
         ("training.batch", ["a", "b"], "s.svg", ["one"]),
     ),
     "compare a --sweep training.batch": (
         sweep,
-        "report",
+        "plot_sweep",
         ("training.batch", ["a"], "sweep.png", []),
     ),
     "compare a b --plot c.svg": (
         learning_curves,
-        "report",
+        "plot_curves",
         (["a", "b"], "c.svg", "step", False, []),
     ),
     "compare a --against epoch --training b --plot c.pdf": (
         learning_curves,
-        "report",
+        "plot_curves",
         (["a", "b"], "c.pdf", "epoch", True, []),
     ),
     "compare --by frequency a --split dev --label one --plot b.png": (
@@ -53,20 +57,20 @@ CASES = {
     ),
     "compare a b --page p.html": (
         page_report,
-        "report",
+        "write_page",
         (["a", "b"], "p.html", None, None, 20, []),
     ),
     "compare a --page p.html --text t.txt --sentences 3 --label one": (
         page_report,
-        "report",
+        "write_page",
         (["a"], "p.html", None, "t.txt", 3, ["one"]),
     ),
     "compare a --split x --page p.html b": (
         page_report,
-        "report",
+        "write_page",
         (["a", "b"], "p.html", "x", None, 20, []),
     ),
-    "compare a b --micro": (micro_report, "report", (["a", "b"],)),
+    "compare a b --micro": (micro_report, "report_micro", (["a", "b"],)),
 }
 
 
@@ -82,7 +86,9 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
 
 def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
     given = []
-    monkeypatch.setattr(text_report, "report", lambda *arguments: given.extend(arguments))
+    monkeypatch.setattr(
+        text_report, "judge_and_compare", lambda *arguments: given.extend(arguments)
+    )
     monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
     line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
     commands.main(line.split())

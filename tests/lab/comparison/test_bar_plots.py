@@ -16,9 +16,9 @@ from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, learning_curves, plot_style, sweep, translations
 from zoo.lab.comparison import trial_summary as trials_picture
 from zoo.lab.comparison.comparison import Group
-from zoo.lab.comparison.paired import Runs
-from zoo.lab.comparison.seeds import numbers_of
-from zoo.lab.comparison.trial_summary import Point, Row, Summary
+from zoo.lab.comparison.paired import GroupLosses
+from zoo.lab.comparison.seeds import number_recipes
+from zoo.lab.comparison.trial_summary import CurvePoint, HeadRow, Summary
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.translation_quality import LengthBucket
 
@@ -41,7 +41,7 @@ def drawn(monkeypatch):
 
 def of(values):
     """The values by recipes of these names."""
-    numbers = numbers_of([*values])
+    numbers = number_recipes([*values])
     return {
         Group(name, number, ()): value
         for number, (name, value) in zip(numbers, values.items(), strict=True)
@@ -95,7 +95,7 @@ def test_seeds_are_a_mean_with_their_range(drawn, file):
         learning_curves.Curve(Group("softmax, 2 seeds", 0, ()), two),
         learning_curves.Curve(Group("other", 1, ()), [[(100, 6.0)]]),
     ]
-    learning_curves.draw(curves, file, limit=2.0)
+    learning_curves.draw_curves(curves, file, limit=2.0)
     (axes,) = drawn[0].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("training step", "validation, nats per token")
     mean = next(line for line in axes.lines if line.get_label() == "softmax, 2 seeds")
@@ -123,7 +123,7 @@ def test_bands_have_tokens_and_intervals(drawn, file):
             [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
         ],
     }
-    bar_plots.bands(bands_of(rows), file, limit={"1-9": 1.5})
+    bar_plots.draw_bands(bands_of(rows), file, limit={"1-9": 1.5})
     (axes,) = drawn[0].axes
     unknown = "<unk>: any\nunknown word\n7 tokens"
     assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
@@ -143,7 +143,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
         "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
         "b": {"number, 1": [(81, 263)]},
     }
-    bar_plots.accuracy(accuracies_of(counts), file)
+    bar_plots.draw_accuracy(accuracies_of(counts), file)
     number, gender = drawn[0].axes
     assert (number.get_title(), gender.get_title()) == ("number", "gender")
     assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
@@ -164,7 +164,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
 
 def test_no_text_is_on_the_line_of_chance(drawn, file):
     shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
-    bar_plots.accuracy(accuracies_of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
+    bar_plots.draw_accuracy(accuracies_of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
     (axes,) = drawn[0].axes
     drawn[0].canvas.draw()
     (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
@@ -177,7 +177,7 @@ def test_no_text_is_on_the_line_of_chance(drawn, file):
 
 def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
     counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(1, 2)]}}
-    bar_plots.accuracy(accuracies_of(counts), file)
+    bar_plots.draw_accuracy(accuracies_of(counts), file)
     axes = drawn[0].axes[0]
     (bars,) = bars_of(axes)
     assert [bar.get_height() for bar in bars.patches] == [65]
@@ -190,7 +190,7 @@ def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
 
 def test_white_covers_no_part_of_an_interval(file):
     narrow = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0, "interval": (2.9, 3.1)}
-    bar_plots.bands(bands_of({"a": [[narrow]]}), file)
+    bar_plots.draw_bands(bands_of({"a": [[narrow]]}), file)
     dark = imread(file)[:, :, :3].max(axis=-1) < 0.4
     bar = dark[40:300, 600:1000]  # below the title, beside the axis
     line = np.flatnonzero(bar[:, bar.sum(axis=0).argmax()])
@@ -217,13 +217,13 @@ def colour_of(handle):
 def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
     """By hand: "cache" and "softmax" are numbers 0 and 1 by the alphabet, in whatever order."""
     names = ["softmax", "cache"]
-    learning_curves.draw(
+    learning_curves.draw_curves(
         [learning_curves.Curve(recipe, [[(1, 2.0)]]) for recipe in of(dict.fromkeys(names))],
         file,
         "step",
     )
     band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
-    bar_plots.bands(bands_of({name: [[band]] for name in names}), file)
+    bar_plots.draw_bands(bands_of({name: [[band]] for name in names}), file)
     rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
     translations.draw_by_length(names, rows, file)
@@ -233,17 +233,25 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
         colours = map(colour_of, handles)
         of_pictures.append(dict(zip(labels, colours, strict=True)))
     rows = tuple(
-        Row(Runs(name, (2.0,), (), (1.5, 2.5)), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
+        HeadRow(
+            GroupLosses(name, (2.0,), (), (1.5, 2.5)),
+            100,
+            1.0,
+            10,
+            None,
+            0.1,
+            (CurvePoint(5, 0.5, (2.0,)),),
+        )
         for name in names
     )
-    trials_picture.draw(Summary(rows, "test", 100, (), {}), file)
+    trials_picture.draw_summary(Summary(rows, "test", 100, (), {}), file)
     lines = [line for line in drawn[-1].axes[0].lines if len(line.get_xdata())]
     of_pictures.append({name: line.get_color() for name, line in zip(names, lines, strict=True)})
     assert of_pictures == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
 
 
 def test_attention_is_drawn_without_the_escapes_of_moses(drawn, file, monkeypatch):
-    plot_style.attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
+    plot_style.draw_attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
     (axes, _) = drawn[0].axes
     assert ticks_of(axes) == ["l'", "x"]
     assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
@@ -256,23 +264,23 @@ def test_recipes_of_one_colour_differ_by_their_mark():
 
 def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
     points = [
-        sweep.Point(864, Runs("a", (6.0, 6.4))),
-        sweep.Point(13826, Runs("c", (5.0,), (), (4, 6))),
+        sweep.SweepPoint(864, GroupLosses("a", (6.0, 6.4))),
+        sweep.SweepPoint(13826, GroupLosses("c", (5.0,), (), (4, 6))),
     ]
-    other = [sweep.Point(864, Runs("d", (7.0,)))]
+    other = [sweep.SweepPoint(864, GroupLosses("d", (7.0,)))]
     rnn, softmax, tags = of(dict.fromkeys(("rnn", "softmax", "tags")))
     panels = {
         "test (7 tokens)": {softmax: points, tags: other},
-        "validation": {tags: other, rnn: [sweep.Point(None, Runs("rnn", (3.0,)))]},
+        "validation": {tags: other, rnn: [sweep.SweepPoint(None, GroupLosses("rnn", (3.0,)))]},
     }
-    sweep.draw("data.train", panels, file)
+    sweep.draw_sweep("data.train", panels, file)
     test, validation = drawn[0].axes
     assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
     assert test.get_xlabel() == "sentences of training text"
     assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
     np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
     single = {"test": {softmax: points[1:]}}
-    sweep.draw("data.train", single, file)
+    sweep.draw_sweep("data.train", single, file)
     assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
     of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
     assert len({line.get_color() for line in of_tags}) == 1
@@ -282,23 +290,25 @@ def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
 def draw_everything(name, tmp_path):
     """A picture of each kind, of a recipe of that name, and of words like it."""
     word = name.replace("\udce9", "é")  # which no text file has
-    points = [sweep.Point(value, Runs(name, (2.0,))) for value in (1.0, 100.0)]
+    points = [sweep.SweepPoint(value, GroupLosses(name, (2.0,))) for value in (1.0, 100.0)]
     band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
     recipe = Group(name, 0, ())
     pictures = {
-        "curves": lambda file: learning_curves.draw(
+        "curves": lambda file: learning_curves.draw_curves(
             [learning_curves.Curve(recipe, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
         ),
-        "bands": lambda file: bar_plots.bands({recipe: bar_plots.band_bars([[band]])}, file),
-        "accuracy": lambda file: bar_plots.accuracy(
+        "bands": lambda file: bar_plots.draw_bands({recipe: bar_plots.band_bars([[band]])}, file),
+        "accuracy": lambda file: bar_plots.draw_accuracy(
             {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
         ),
         "spectra": lambda file: rank.draw({name: np.array([1.0, 0.1])}, file, 2),
-        "attention": lambda file: plot_style.attention([word, "b"], [word], np.ones((1, 2)), file),
+        "attention": lambda file: plot_style.draw_attention(
+            [word, "b"], [word], np.ones((1, 2)), file
+        ),
         "lengths": lambda file: translations.draw_by_length(
             [name], [LengthBucket(1, 5, 3, [20.0], [(1, 30)])], file
         ),
-        "sweep": lambda file: sweep.draw("size", {word: {recipe: points}}, file),
+        "sweep": lambda file: sweep.draw_sweep("size", {word: {recipe: points}}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -329,15 +339,15 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
 def test_attention(file, source, target):
-    plot_style.attention(source, target, np.full((len(target), len(source)), 0.3), file)
+    plot_style.draw_attention(source, target, np.full((len(target), len(source)), 0.3), file)
     assert file.read_bytes().startswith(SIGNATURE)
 
 
 @pytest.mark.parametrize(
     "report",
     [
-        lambda workdir, file: sweep.report("training.batch", [workdir], file),
-        lambda workdir, file: learning_curves.report([workdir], file),
+        lambda workdir, file: sweep.plot_sweep("training.batch", [workdir], file),
+        lambda workdir, file: learning_curves.plot_curves([workdir], file),
         lambda workdir, file: bar_plots.plot_bands([workdir], file),
         lambda workdir, file: bar_plots.plot_agreement([workdir], file),
     ],
@@ -364,7 +374,7 @@ def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path)
     for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
         file, again = tmp_path / name, tmp_path / f"again.{name}"
         for one in (file, again):
-            bar_plots.accuracy(accuracies_of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
+            bar_plots.draw_accuracy(accuracies_of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
         assert file.read_bytes().startswith(start)
         assert file.read_bytes() == again.read_bytes()
     # Text of an SVG stays text, in a size that is readable on a slide.
@@ -385,6 +395,6 @@ def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind
     file.write_bytes(b"old")
     monkeypatch.setattr(plot_style.Figure, "savefig", fail)
     with pytest.raises(kind, match=os.strerror(code)):
-        bar_plots.accuracy(accuracies_of({"a": {"number": [(1, 2)]}}), file)
+        bar_plots.draw_accuracy(accuracies_of({"a": {"number": [(1, 2)]}}), file)
     assert file.read_bytes() == b"old"
     assert list(file.parent.iterdir()) == [file]

@@ -23,7 +23,7 @@ def named(values):
 def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, said):
     """Counts of docs/results.md: 93.4 % of 247 pairs of number at distance 1 for the softmax."""
     drawn = {}
-    monkeypatch.setattr(bar_plots, "accuracy", lambda bars, *others: drawn.update(named(bars)))
+    monkeypatch.setattr(bar_plots, "draw_accuracy", lambda bars, *others: drawn.update(named(bars)))
     runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
     picture = str(tmp_path / "a.png")
     bar_plots.plot_agreement(runs, picture, None, ["softmax", "log-linear"])
@@ -100,7 +100,9 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, said):
     passport["figures"]["bands"] = rows
     path.write_text(json.dumps(passport))
     drawn = {}
-    monkeypatch.setattr(bar_plots, "bands", lambda bars, file, title: drawn.update(named(bars)))
+    monkeypatch.setattr(
+        bar_plots, "draw_bands", lambda bars, file, title: drawn.update(named(bars))
+    )
     bar_plots.plot_bands([run], str(tmp_path / "b.png"))
     bar = drawn["a"]["1-9"]
     sums = item_scores.statistics(arrays, seen)
@@ -118,7 +120,7 @@ def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkey
     for split, tokens in (("data:a.txt", 18), ("validation", 40), ("test", 77)):
         changes = {"split": split, "tokens": tokens, "scores": None, "figures.bands": []}
         run = keep(tmp_path / "a", changes, name=split)
-        monkeypatch.setattr(bar_plots, "bands", lambda rows, file, title: None)
+        monkeypatch.setattr(bar_plots, "draw_bands", lambda rows, file, title: None)
         bar_plots.plot_bands([run], str(tmp_path / "b.png"))
         # Of a single text it is that one; then --data comes before validation, and a test first.
         assert said[-3].startswith("test, " if split == "test" else "data:a.txt [")

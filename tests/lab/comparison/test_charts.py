@@ -22,7 +22,7 @@ from zoo.lab.comparison.comparison import Group
     ],
 )
 def test_ticks_are_round_and_span_the_values(low, high, expected):
-    found = charts.ticks(low, high)
+    found = charts.round_ticks(low, high)
     assert found[0] <= low and found[-1] >= high and len(found) <= 7
     if low < high:
         assert found == pytest.approx(expected)
@@ -34,7 +34,7 @@ def parsed(svg):
 
 def test_a_curve_goes_through_its_points():
     points = [(0, 2.0), (50, 4.0), (100, math.inf)]
-    drawn = charts.curves([Line(1, points)], "step", "nats per token", "a < b", least=0)
+    drawn = charts.curve_chart([Line(1, points)], "step", "nats per token", "a < b", least=0)
     root = parsed(drawn)
     assert root.get("aria-label") == "a < b" and root.get("role") == "img"
     assert {text.text for text in root.iter("text")} >= {"step", "nats per token", "0", "2.0"}
@@ -49,8 +49,8 @@ def test_a_curve_goes_through_its_points():
 
 
 def test_nothing_finite_is_no_chart():
-    assert charts.curves([Line(0, [(1, math.nan)])], "x", "y", "about") == ""
-    assert charts.intervals([("a", {})], "x", "about") == ""
+    assert charts.curve_chart([Line(0, [(1, math.nan)])], "x", "y", "about") == ""
+    assert charts.interval_chart([("a", {})], "x", "about") == ""
 
 
 def test_intervals_stand_where_their_ends_are():
@@ -59,7 +59,7 @@ def test_intervals_stand_where_their_ends_are():
         ("often <", {one: Bar(50, (25, 100), 9)}),
         ("never", {other: Bar(0, (math.nan, math.nan), 9)}),
     ]
-    root = parsed(charts.intervals(rows, "percent", "about", (0, 100), chance=50))
+    root = parsed(charts.interval_chart(rows, "percent", "about", (0, 100), chance=50))
     texts = [text.text for text in root.iter("text")]
     assert texts[:2] == ["often <", "never"] and texts[-1] == "percent"
     # 0 to 100 are 16 to 450.

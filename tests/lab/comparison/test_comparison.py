@@ -8,7 +8,7 @@ import pytest
 
 import zoo
 from zoo.errors import UserError
-from zoo.lab.comparison.comparison import Wanted
+from zoo.lab.comparison.comparison import TextFilter
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import passport, results
 from zoo.lab.runs import text_tables
@@ -78,13 +78,13 @@ def test_only_the_given_splits_are_compared(tmp_path):
         runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
         questions = {"kind": "minimal pairs", "split": "pairs:p", "figures": {}}
         keep(folder, {**questions, "figures": {"accuracy": 0.75, "right": 75}}, "pairs_p")
-    of_test = tables(runs, wanted=Wanted(splits=["test"]))
+    of_test = tables(runs, wanted=TextFilter(splits=["test"]))
     assert "test, carried" in of_test and "ranked by test" in of_test
     assert "validation" not in of_test and "pairs:p" not in of_test
-    of_pairs = tables(runs, wanted=Wanted(splits=["pairs:p"]))
+    of_pairs = tables(runs, wanted=TextFilter(splits=["pairs:p"]))
     assert of_pairs.startswith("pairs:p") and "carried" not in of_pairs
     with pytest.raises(UserError, match="one has no perplexity on tset, only on test, validation"):
-        tables(runs, wanted=Wanted(splits=["tset"]))
+        tables(runs, wanted=TextFilter(splits=["tset"]))
 
 
 def test_the_best_run_comes_first(tmp_path):
@@ -121,7 +121,7 @@ def test_the_table_is_also_rows(tmp_path):
     assert best.log_perplexity == 4.5 and best.perplexity == pytest.approx(math.exp(4.5))
     assert (worse.log_perplexity, worse.perplexity) == (6.0, 403.4)
     assert math.isnan(best.low) and math.isnan(best.high)  # single words' scores were not kept
-    assert [row.seen for row in rows] == [False, False, True]
+    assert [row.text_seen for row in rows] == [False, False, True]
 
 
 def test_a_run_counts_once_however_its_path_is_written(tmp_path):

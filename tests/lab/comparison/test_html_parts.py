@@ -9,7 +9,7 @@ from zoo.lab.comparison import html_parts
 
 
 def test_text_cannot_become_html():
-    shown = html_parts.text('<b> & "a"\x1b[31m')
+    shown = html_parts.escape('<b> & "a"\x1b[31m')
     assert shown == "&lt;b&gt; &amp; &quot;a&quot;\\x1b[31m"
 
 
@@ -36,7 +36,7 @@ def test_probabilities(value, shown):
 
 
 def test_reasons_are_told_once():
-    lines = html_parts.all_missing([("a", "no file."), ("b", "too old."), ("c", "no file.")])
+    lines = html_parts.omissions([("a", "no file."), ("b", "too old."), ("c", "no file.")])
     assert lines == (
         '<p class="missing"><strong>a, c</strong>: left out: no file.</p>'
         '<p class="missing"><strong>b</strong>: left out: too old.</p>'

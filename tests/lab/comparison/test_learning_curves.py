@@ -44,7 +44,7 @@ def run_of(folder, losses, changes=(), evaluated=True, **training):
 def drawn(monkeypatch):
     """The arguments with which curves are drawn."""
     found = []
-    monkeypatch.setattr(learning_curves, "draw", lambda *arguments: found.append(arguments))
+    monkeypatch.setattr(learning_curves, "draw_curves", lambda *arguments: found.append(arguments))
     return found
 
 
@@ -54,7 +54,7 @@ def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn, said):
         run_of(tmp_path / "softmax_1", [6.0, 3.0, 3.5], seed=1),
         run_of(tmp_path / "wide", [4.5], seed=0, batch=16),
     ]
-    learning_curves.report(runs, str(tmp_path / "c.png"))
+    learning_curves.plot_curves(runs, str(tmp_path / "c.png"))
     ((curves, _, label),) = drawn
     assert [(recipe.name, *rest) for recipe, *rest in curves] == [
         ("softmax, 2 seeds", [[(50, 5.0), (100, 4.0)], [(50, 6.0), (100, 3.0), (150, 3.5)]], ()),
@@ -71,13 +71,13 @@ def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn, said):
 def test_curves_against_epochs_and_minutes(tmp_path, drawn):
     run = run_of(tmp_path / "a", [5.0, 4.0, 3.0])
     for against, xs in (("epoch", [0.5, 1, 1.5]), ("minutes", [1, 2, 3])):
-        learning_curves.report([run], str(tmp_path / "c.png"), against, True)
+        learning_curves.plot_curves([run], str(tmp_path / "c.png"), against, True)
         (curve,) = drawn.pop()[0]
         assert curve.validation == [[*zip(xs, [5.0, 4.0, 3.0], strict=True)]]
         assert curve.training == [[*zip(xs, [6.0, 5.0, 4.0], strict=True)]]
     unfinished = run_of(tmp_path / "b", [5.0, 4.0])
     with pytest.raises(UserError, match="first epoch has not ended with a validation: give --agai"):
-        learning_curves.report([unfinished], str(tmp_path / "c.png"), "epoch")
+        learning_curves.plot_curves([unfinished], str(tmp_path / "c.png"), "epoch")
 
 
 def test_labels_name_the_recipes(tmp_path, drawn):
@@ -87,42 +87,42 @@ def test_labels_name_the_recipes(tmp_path, drawn):
         run_of(tmp_path / "y", [4.0], batch=16),
     ]
     picture = str(tmp_path / "c.png")
-    learning_curves.report(runs, picture, labels=["softmax", "NCE"])
+    learning_curves.plot_curves(runs, picture, labels=["softmax", "NCE"])
     assert [curve.recipe.name for curve in drawn.pop()[0]] == ["softmax, 2 seeds", "NCE"]
     for labels in (["softmax"], ["a", "a"]):
         with pytest.raises(UserError, match=r"for 2 recipes: .* in this order: x, 2 seeds; y\.$"):
-            learning_curves.report(runs, picture, labels=labels)
+            learning_curves.plot_curves(runs, picture, labels=labels)
 
 
 def test_a_record_keeps_the_curve(tmp_path, drawn):
     run = run_of(tmp_path / "a", [5.0, 4.0])
-    lines = learning_curves.read(tmp_path / "a" / METRICS, {})
+    lines = learning_curves.read_metrics(tmp_path / "a" / METRICS, {})
     experiment = json.loads((tmp_path / "a" / "experiment.json").read_text())
     file = tmp_path / "kept.jsonl"
     records.write(file, [records.Record("one", experiment, {}, lines)], {})
     records.write(file, [records.Record("two", experiment, {})], {})
     assert "validations" not in json.loads(file.read_text().splitlines()[1])
-    learning_curves.report([f"{file}:one"], str(tmp_path / "c.png"))
-    learning_curves.report([run], str(tmp_path / "c.png"))
+    learning_curves.plot_curves([f"{file}:one"], str(tmp_path / "c.png"))
+    learning_curves.plot_curves([run], str(tmp_path / "c.png"))
     (of_record, _, _), (of_run, _, _) = drawn
     assert of_record[0].validation == of_run[0].validation == [[(50, 5.0), (100, 4.0)]]
     with pytest.raises(UserError, match=r"two was recorded without its learning curve"):
-        learning_curves.report([str(file)], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([str(file)], str(tmp_path / "c.png"))
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path, drawn, said):
     one = run_of(tmp_path / "a", [5.0])
     other = run_of(tmp_path / "b", [4.0], {"tokens": 7}, batch=16)
     with pytest.raises(UserError, match="a and b cannot be compared on validation, because tokens"):
-        learning_curves.report([one, other], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([one, other], str(tmp_path / "c.png"))
     (tmp_path / "b" / METRICS).write_text('{"step": 4}\n')
     with pytest.raises(UserError, match="b has not validated anything yet"):
-        learning_curves.report([other], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([other], str(tmp_path / "c.png"))
     (tmp_path / "b" / METRICS).unlink()
     with pytest.raises(UserError, match=r"metrics\.jsonl is not in .*b, as exports do not"):
-        learning_curves.report([other], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([other], str(tmp_path / "c.png"))
     fresh = run_of(tmp_path / "c", [4.0], evaluated=False, batch=16)
-    learning_curves.report([one, fresh], str(tmp_path / "c.png"))
+    learning_curves.plot_curves([one, fresh], str(tmp_path / "c.png"))
     assert said[-2].startswith("c: not evaluated on their validation text")
     assert said[-2].endswith(f"python -m zoo evaluate {fresh} --split validation.")
 
@@ -147,7 +147,7 @@ def test_a_damaged_line_is_named(tmp_path, drawn, line):
     with pytest.raises(
         UserError, match=rf"metrics\.jsonl, line 3, is not a line of metrics \({reason}.*take it"
     ):
-        learning_curves.report([run], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([run], str(tmp_path / "c.png"))
 
 
 def test_random_bytes_are_not_a_line_that_was_cut_short(tmp_path, drawn):
@@ -155,16 +155,16 @@ def test_random_bytes_are_not_a_line_that_was_cut_short(tmp_path, drawn):
     for content in (bytes(range(255, 10, -1)), b"[1, 2]", b'{"ste\n', b'{"seconds": 4.0, "st'):
         (tmp_path / "a" / METRICS).write_bytes(content)
         with pytest.raises(UserError, match=r"metrics\.jsonl, line 1, is not a line of metrics"):
-            learning_curves.report([run], str(tmp_path / "c.png"))
+            learning_curves.plot_curves([run], str(tmp_path / "c.png"))
     for content in (b"", b'{"ste', b'{"step": 5, "epo', b'{"step": 5}'):
         (tmp_path / "a" / METRICS).write_bytes(content)
         with pytest.raises(UserError, match="a has not validated anything yet: train it further"):
-            learning_curves.report([run], str(tmp_path / "c.png"))
+            learning_curves.plot_curves([run], str(tmp_path / "c.png"))
 
 
 def test_steps_of_a_record_do_not_fall(tmp_path, drawn):
     run_of(tmp_path / "a", [5.0, 4.0])
-    lines = learning_curves.read(tmp_path / "a" / METRICS, {})
+    lines = learning_curves.read_metrics(tmp_path / "a" / METRICS, {})
     experiment = json.loads((tmp_path / "a" / "experiment.json").read_text())
     file = tmp_path / "kept.jsonl"
     for validations, message in (
@@ -173,12 +173,12 @@ def test_steps_of_a_record_do_not_fall(tmp_path, drawn):
     ):
         records.write(file, [records.Record("one", experiment, {}, validations)], {})
         with pytest.raises(UserError, match=message):
-            learning_curves.report([f"{file}:one"], str(tmp_path / "c.png"))
+            learning_curves.plot_curves([f"{file}:one"], str(tmp_path / "c.png"))
 
 
 def test_a_loss_that_is_not_a_number_is_not_the_best():
     lines = [{"step": step, learning_curves.LOSS: loss} for step, loss in ((1, "nan"), (2, 3.0))]
-    assert learning_curves.Best.of([lines]) == ([3.0], [2])
+    assert learning_curves.BestValidations.from_validations([lines]) == ([3.0], [2])
 
 
 def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path, drawn):
@@ -187,28 +187,28 @@ def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path
         seen = SeenTexts(Texts.of("train", [["x"]]), Texts.of("validation", [words]))
         seen.save(f"{run}/texts.npz")
     picture = str(tmp_path / "c.png")
-    learning_curves.report(runs[:2], picture)
+    learning_curves.plot_curves(runs[:2], picture)
     with pytest.raises(UserError, match="a and c were validated on different texts"):
-        learning_curves.report(runs, picture)
+        learning_curves.plot_curves(runs, picture)
 
 
 def test_a_picture_is_written(tmp_path):
     run = run_of(tmp_path / "a", [5.0, 4.0])
-    learning_curves.report([run], str(tmp_path / "curves.svg"))
+    learning_curves.plot_curves([run], str(tmp_path / "curves.svg"))
     assert ">a</text>" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
 
 
 def test_a_first_epoch_that_ends_at_step_0_is_refused():
     lines = [{"step": step, "epoch": step, learning_curves.LOSS: 2.0} for step in (0, 1)]
     with pytest.raises(UserError, match=r"the first epoch has not ended .*: give --against step"):
-        learning_curves.points(lines, "epoch")
+        learning_curves.curve_points(lines, "epoch")
 
 
 @pytest.mark.parametrize("loss", ["1e308", "-1e308", "1e39", "1" + "0" * 299])
 def test_a_loss_beyond_float32_is_refused(tmp_path, loss):
     (tmp_path / METRICS).write_text(f'{{"step": 1, "validation_log_perplexity": {loss}}}\n')
     with pytest.raises(UserError, match=r"metrics.jsonl, line 1, .* which is no loss of float32"):
-        learning_curves.read(tmp_path / METRICS, learning_curves.FIELDS["step"])
+        learning_curves.read_metrics(tmp_path / METRICS, learning_curves.FIELDS["step"])
 
 
 # What an edit puts in the place of a value.
@@ -229,10 +229,12 @@ def test_a_damaged_file_is_drawn_or_refused_in_one_sentence(tmp_path, against):
             values[row][place] = random.choice(VALUES)
         file.write_text("\n".join(line % tuple(row) for row in values))
         try:
-            lines = learning_curves.read(file, fields)
+            lines = learning_curves.read_metrics(file, fields)
             if lines:
-                curve = learning_curves.Curve.of(Group("a", 0, ("a",)), [lines] * 2, against)
-                assert [*learning_curves.table({curve.recipe: [lines] * 2})]
+                curve = learning_curves.Curve.from_validations(
+                    Group("a", 0, ("a",)), [lines] * 2, against
+                )
+                assert [*learning_curves.best_table({curve.recipe: [lines] * 2})]
                 [*map(learning_curves.mean_curve, (curve.validation, curve.training))]
                 seen.add("drawn")
         except UserError:

@@ -57,7 +57,7 @@ def report(tmp_path, monkeypatch, said):
             path = tmp_path / name
             runs[str(path)] = a_run(path, *settings)
         monkeypatch.setattr(Run, "load", lambda path: runs[path])
-        files = micro_report.report([*runs])
+        files = micro_report.report_micro([*runs])
         return "\n".join(said), files, runs
 
     return of
@@ -115,7 +115,7 @@ def test_exports_have_no_learning_curves(report, tmp_path, said, without):
         (tmp_path / name / "experiment.json").write_text(recipe)
     said.clear()
     drawn = files if without == "a" else files[1:]
-    assert micro_report.report([*runs]) == drawn
+    assert micro_report.report_micro([*runs]) == drawn
     assert [file for file in files if file.exists()] == drawn
     told = [f"metrics.jsonl is not in {tmp_path / name}, as exports do" for name in without]
     assert all(one in "\n".join(said) for one in told)
@@ -130,7 +130,7 @@ def test_plots_that_cannot_be_written_are_refused_before_anything_is_scored(repo
 
 def test_a_case_without_pairs_has_no_accuracy(tmp_path):
     pairs = [pair for pair in LANGUAGE.minimal_pairs(4, 3) if pair[2]["phenomenon"] == "number"]
-    cases = micro_report.agreement(a_run(tmp_path / "run"), pairs)[0]["figures"]["cases"]
+    cases = micro_report.judge_agreement(a_run(tmp_path / "run"), pairs)[0]["figures"]["cases"]
     assert math.isnan(cases["gender, attractor"]["accuracy"])
     assert not math.isnan(cases["number, attractor"]["accuracy"])
 
@@ -174,4 +174,4 @@ def test_another_language_is_refused(tmp_path, monkeypatch):
     run = dataclasses.replace(a_run(tmp_path / "run"), experiment=small.experiment())
     monkeypatch.setattr(Run, "load", lambda path: run)
     with pytest.raises(UserError, match="runs of one micro language"):
-        micro_report.report(["a", "b"])
+        micro_report.report_micro(["a", "b"])

@@ -7,7 +7,7 @@ import pytest
 
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.comparison import page_differences
-from zoo.lab.comparison.page_differences import Attended
+from zoo.lab.comparison.page_differences import AttendedTranslation
 from zoo.lab.evaluation.best_words import KeptWords
 from zoo.lexicon import Lexicon
 
@@ -22,7 +22,7 @@ def kept(log_prob):
 @pytest.mark.parametrize("rows", [None, 8])
 def test_the_rows_in_which_a_carried_state_begins_empty_are_told(rows):
     scores = [kept([-1, -2, -3, -4, -5, -6]), kept([-2, -1, -3, -9, -9, -9])]
-    told = page_differences._shares("a", "b", scores, rows)
+    told = page_differences._describe_shares("a", "b", scores, rows)
     assert "Of 6 counted words a predicts 4 better (66.7%), and b 1 (16.7%)." in told
     assert ("the state begins empty in each of 8 rows of the text" in told) == bool(rows)
 
@@ -31,7 +31,7 @@ def test_words_that_differ_most():
     lexicon = Lexicon(("le", "chat", "dort", "rit"), np.ones(4, np.int64))
     one = kept([-1, -2, -3, -1, -2, -9])
     other = kept([-1, -4, -2.5, -1, -3, -1])
-    found = page_differences.differences(one, other, lexicon)
+    found = page_differences.largest_differences(one, other, lexicon)
     first, second = ([(row.sentence, row.before, row.word) for row in of] for of in found)
     assert first == [(1, "le", "chat")]  # +2, and after the same word again +1
     assert second == [(2, "le chat", "rit"), (1, "le chat", "dort")]  # -8, -0.5
@@ -40,7 +40,9 @@ def test_words_that_differ_most():
 
 def test_attention_is_drawn_by_area():
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
-    drawn = page_differences.drawing(Attended(["a", "b"], ["x", "y"], [], weights), "about <it>")
+    drawn = page_differences.draw_attention(
+        AttendedTranslation(["a", "b"], ["x", "y"], [], weights), "about <it>"
+    )
     sizes = re.findall(r'class="weight"[^>]* width="([\d.]+)"', drawn)
     assert [float(size) for size in sizes] == pytest.approx([18, 0, 9, 15.6], abs=0.05)
     assert "<title>y ← b: 0.75</title>" in drawn and "about &lt;it&gt;" in drawn

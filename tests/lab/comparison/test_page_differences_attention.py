@@ -21,7 +21,7 @@ class Fake:
         source = SimpleNamespace(sentences=[["d&apos;", "chien"]])
         self.read = None
         self._said = [WORDS.index(word) for word in said]
-        experiment = SimpleNamespace(data=data, source_of=lambda corpus: source, model=self)
+        experiment = SimpleNamespace(data=data, source_corpus=lambda corpus: source, model=self)
         self.attention = "some"
         self.runs = [
             SimpleNamespace(
@@ -63,7 +63,7 @@ def test_words_are_those_of_the_text(unknowns, said, dictionary, expected, tmp_p
     )
     if dictionary:
         (tmp_path / "dictionary.tsv").write_text(dictionary)
-    (found,) = page_differences.translations(fake.runs[0], "test")
+    (found,) = page_differences.translate_with_attention(fake.runs[0], "test")
     assert found.translation == expected
     assert (found.source, found.reference) == (["d'", "chien"], ["a", '"'])
     if not isinstance(unknowns, PositionalAll):  # which replaces every unknown word alike

@@ -8,7 +8,7 @@ import pytest
 from tests.lab.comparison.test_comparison import PASSPORT
 from zoo.errors import UserError
 from zoo.lab.comparison import learning_curves, page_figures
-from zoo.lab.comparison.comparison import Comparison, Group, in_texts
+from zoo.lab.comparison.comparison import Comparison, Group, group_by_text
 from zoo.lab.comparison.learning_curves import Curve
 from zoo.lab.evaluation.results import Column
 
@@ -23,26 +23,26 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
     metrics = tmp_path / "m.jsonl"
     metrics.write_text(content)
     fields = learning_curves.FIELDS["step"]
-    found = learning_curves.read(metrics, fields)
+    found = learning_curves.read_metrics(metrics, fields)
     recipe = Group("a", 3, ())
-    validation, training = page_figures.lines_of(Curve.of(recipe, [found]))
+    validation, training = page_figures.chart_lines(Curve.from_validations(recipe, [found]))
     assert validation == (3, [(150, 4.0), (300, math.inf)], False, [])
     assert training == (3, [(150, 5.0)], True, [])
     # Of two seeds the mean, and the least and the greatest.
     other = [{"step": 150, "validation_log_perplexity": 3.0}]
-    validation, _ = page_figures.lines_of(Curve.of(recipe, [found, other]))
+    validation, _ = page_figures.chart_lines(Curve.from_validations(recipe, [found, other]))
     assert validation == (3, [(150, 3.5)], False, [(150, 3.0, 4.0)])
     metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
     with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not a line of metrics"):
-        learning_curves.read(metrics, fields)
+        learning_curves.read_metrics(metrics, fields)
 
 
 def test_what_is_not_comparable_is_told_with_its_reason():
     other = {**PASSPORT, "tokens": 99}
     groups = {"test (a)": {"a": PASSPORT}, "test (b)": {"b": other}}
-    said = page_figures.comparability("test (a)", groups)
+    said = page_figures.describe_comparability("test (a)", groups)
     assert "a and b cannot be compared on test, because tokens differs: 100 against 99" in said
-    alike = page_figures.comparability("test", {"test": {"a": PASSPORT, "b": PASSPORT}})
+    alike = page_figures.describe_comparability("test", {"test": {"a": PASSPORT, "b": PASSPORT}})
     assert alike.startswith("These runs are comparable with each other.")
 
 
@@ -51,8 +51,8 @@ def groups_of(**passports):
     columns = {
         name: {Column.from_passport(one): one for one in of} for name, of in passports.items()
     }
-    vars(found).update(judged=(columns, {}), recipes={name: {} for name in passports})
-    return in_texts(found)
+    vars(found).update(available_results=(columns, {}), recipes={name: {} for name in passports})
+    return group_by_text(found)
 
 
 def test_figures_of_one_quantity_are_a_group():
@@ -68,7 +68,7 @@ def test_figures_of_one_quantity_are_a_group():
 
 def test_bands_in_words():
     names = ["unknown", "unseen", "1-9", "1000-9999", "10000+"]
-    assert [page_figures.label(name) for name in names] == [
+    assert [page_figures.band_label(name) for name in names] == [
         "<unk>: unknown words",
         "never in training",
         "1 to 9 times",
@@ -84,7 +84,7 @@ def test_kinds_of_pairs_end_with_all():
         "cases": {"number, 1": {"right": 4, "pairs": 5}, "all": {"right": 6, "pairs": 10}},
         "groups": {"field": {"syntax": {"right": 2, "pairs": 5}}},
     }
-    found = page_figures.cases(figures)
+    found = page_figures.figures_by_case(figures)
     assert [*found] == ["number, 1", "field: syntax", "all"]
     assert (found["all"]["right"], found["all"]["pairs"]) == (6, 10)
-    assert [*page_figures.cases({"right": 1, "pairs": 2, "cases": {"a": 0.5}})] == ["all"]
+    assert [*page_figures.figures_by_case({"right": 1, "pairs": 2, "cases": {"a": 0.5}})] == ["all"]

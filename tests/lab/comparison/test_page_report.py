@@ -62,7 +62,7 @@ def parsed(content):
 
 @pytest.fixture(scope="module")
 def content(two_runs):
-    return page_report.document(page_report.read(two_runs))
+    return page_report.build_page(page_report.load_comparison(two_runs))
 
 
 def test_the_document_is_valid_and_loads_nothing(content):
@@ -84,9 +84,9 @@ def names_of(content):
 
 @pytest.mark.slow
 def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
-    one = page_report.document(page_report.read(two_runs[:1]), sentences=2)
+    one = page_report.build_page(page_report.load_comparison(two_runs[:1]), sentences=2)
     assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
-    translations = page_report.document(page_report.read([translator]), sentences=2)
+    translations = page_report.build_page(page_report.load_comparison([translator]), sentences=2)
     of_translators = ["passports", "curves", "bands", "text", "translations", "attention"]
     assert names_of(translations) == of_translators  # no pairs judge it
 
@@ -94,17 +94,19 @@ def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
 @pytest.mark.slow
 def test_no_section_is_empty(two_runs, translator, inattentive):
     """Pairs do not judge translators, and attention is of the translators that have it."""
-    alone = page_report.document(page_report.read([inattentive]), sentences=2)
+    alone = page_report.build_page(page_report.load_comparison([inattentive]), sentences=2)
     assert names_of(alone) == ["passports", "curves", "bands", "text", "translations"]
-    both = page_report.document(page_report.read([two_runs[0], translator]), sentences=2)
+    both = page_report.build_page(
+        page_report.load_comparison([two_runs[0], translator]), sentences=2
+    )
     assert "left out" not in section_of(both, "judgements") + section_of(both, "attention")
     assert '<svg class="attention"' in section_of(both, "attention")
 
 
 @pytest.mark.slow
 def test_recipes_have_the_labels_that_are_given(two_runs):
-    runs = page_report.read(two_runs, ["plain", "of features"])
-    content = page_report.document(runs, sentences=2)
+    runs = page_report.load_comparison(two_runs, ["plain", "of features"])
+    content = page_report.build_page(runs, sentences=2)
     assert "<title>Report: plain; of features</title>" in content
     for name in ("judgements", "differences"):
         section = section_of(content, name)
@@ -112,7 +114,7 @@ def test_recipes_have_the_labels_that_are_given(two_runs):
         assert "softmax" not in section and "log-linear" not in section
     assert "<strong>plain</strong>: " in content  # beside its folder
     with pytest.raises(UserError, match="label"):
-        page_report.read(two_runs, ["plain"])
+        page_report.load_comparison(two_runs, ["plain"])
 
 
 @pytest.mark.slow
@@ -137,8 +139,8 @@ def test_the_script_is_the_one_that_the_policy_allows(content):
 
 
 def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path, said):
-    assert page_report.document(page_report.read(two_runs)) == content
-    page_report.report(two_runs, tmp_path / "r.html")
+    assert page_report.build_page(page_report.load_comparison(two_runs)) == content
+    page_report.write_page(two_runs, tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == content
     assert said == [f"wrote {tmp_path / 'r.html'}"]
 
@@ -177,7 +179,7 @@ def section_of(content, name):
 @pytest.mark.slow
 def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     runs = [*two_runs, second_seed]
-    content = page_report.document(page_report.read(runs), sentences=2)
+    content = page_report.build_page(page_report.load_comparison(runs), sentences=2)
     parsed(content)
     figures = []
     for folder in (two_runs[0], second_seed):
@@ -203,14 +205,14 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
     passports = dict(_results(two_runs[0]))
     name = next(place for place, one in passports.items() if one["kind"] == "perplexity")
     arrays = item_scores.read(run / "results" / f"{name}.json", passports[name])
-    lines = learning_curves.read(run / "metrics.jsonl", {})
+    lines = learning_curves.read_metrics(run / "metrics.jsonl", {})
     recipe = json.loads((run / "experiment.json").read_text())
     file = tmp_path / "kept.jsonl"
     records.write(
         file, [records.Record("first", recipe, passports, lines)], {"first": {name: arrays}}
     )
-    content = page_report.document(page_report.read([str(file)]), sentences=2)
-    of_run = page_report.document(page_report.read([two_runs[0]]), sentences=2)
+    content = page_report.build_page(page_report.load_comparison([str(file)]), sentences=2)
+    of_run = page_report.build_page(page_report.load_comparison([two_runs[0]]), sentences=2)
     for section in ("curves", "bands"):
         drawn = section_of(content, section)
         assert '<svg class="chart"' in drawn and "left out" not in drawn
@@ -220,7 +222,7 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
 @pytest.mark.slow
 def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
     content = section_of(
-        page_report.document(page_report.read(translated), sentences=2), "translations"
+        page_report.build_page(page_report.load_comparison(translated), sentences=2), "translations"
     )
     (path,) = Run.load(translated[0]).path.glob("results/translation-*.json")
     figures = json.loads(path.read_text())["figures"]
@@ -229,7 +231,8 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
     assert f"{bleu + 1:.2f} [{bleu:.2f}, {bleu + 2:.2f}]</td>" in content
     assert f"{exact:.2f} [{exact:.2f}, {exact:.2f}]</td>" in content
     alone = section_of(
-        page_report.document(page_report.read(translated[:1]), sentences=2), "translations"
+        page_report.build_page(page_report.load_comparison(translated[:1]), sentences=2),
+        "translations",
     )
     (row,) = translation_quality.compare(
         ["one"],
@@ -248,7 +251,9 @@ def test_what_a_record_and_an_export_lack_is_told(two_runs, tmp_path):
         passports[place] = passport
     file = tmp_path / "kept.jsonl"
     records.write(file, [records.Record("first", {}, passports)], {})
-    content = page_report.document(page_report.read([str(file), "models/micro"]), sentences=2)
+    content = page_report.build_page(
+        page_report.load_comparison([str(file), "models/micro"]), sentences=2
+    )
     parsed(content)
     assert "first</strong>: left out: a record keeps results alone" in content
     assert "metrics.jsonl is not in models/micro" in content
@@ -263,15 +268,17 @@ def _results(folder):
 def test_a_given_text_is_shown(two_runs, tmp_path):
     text = tmp_path / "given.txt"
     text.write_text("word1 word2\n\nword3\nword4\n")
-    content = page_report.document(page_report.read(two_runs), text=str(text), sentences=2)
+    content = page_report.build_page(
+        page_report.load_comparison(two_runs), text=str(text), sentences=2
+    )
     assert f"{text}: the first 2 sentences, 5 counted tokens" in content
 
 
 def test_sentences_of_a_given_text_begin_with_an_empty_state(two_runs, tmp_path):
     text = tmp_path / "given.txt"
     text.write_text("word1 word2\nword3 word4\n")
-    of_page = page_report.read(two_runs).loaded[0]["softmax"]
-    rows = page_text.predict("softmax", 0, of_page, None, str(text), 2).rows
+    of_page = page_report.load_comparison(two_runs).available_runs[0]["softmax"]
+    rows = page_text.score_text("softmax", 0, of_page, None, str(text), 2).rows
     run = zoo.load(two_runs[0])
     expected = [
         -float(run.log_probs(words[:at])[run.id(word)])
@@ -283,13 +290,13 @@ def test_sentences_of_a_given_text_begin_with_an_empty_state(two_runs, tmp_path)
 
 def test_errors_of_users_are_sentences(two_runs, tmp_path):
     with pytest.raises(UserError, match="does not hold a run that can be read"):
-        page_report.report([str(tmp_path / "nothing")], tmp_path / "r.html")
+        page_report.write_page([str(tmp_path / "nothing")], tmp_path / "r.html")
     with pytest.raises(UserError, match="are one folder: give each run once"):
-        page_report.report([two_runs[0], two_runs[0]], tmp_path / "r.html")
+        page_report.write_page([two_runs[0], two_runs[0]], tmp_path / "r.html")
     with pytest.raises(UserError, match=r"the report .* cannot be written"):
-        page_report.report(two_runs, tmp_path / "none" / "r.html")
+        page_report.write_page(two_runs, tmp_path / "none" / "r.html")
     with pytest.raises(UserError, match=r"none\.txt does not exist"):
-        page_report.report(two_runs, tmp_path / "r.html", text=str(tmp_path / "none.txt"))
+        page_report.write_page(two_runs, tmp_path / "r.html", text=str(tmp_path / "none.txt"))
     assert not (tmp_path / "r.html").exists()
 
 
@@ -298,7 +305,7 @@ def test_an_untrained_run_is_told(two_runs, tmp_path):
     shutil.copytree(two_runs[0], copy)
     shutil.rmtree(copy / "checkpoints")
     shutil.rmtree(copy / "results")
-    content = page_report.document(page_report.read([str(copy)]))
+    content = page_report.build_page(page_report.load_comparison([str(copy)]))
     assert "has no checkpoint of a validated model yet" in content
 
 
@@ -315,7 +322,7 @@ def contrast(one, other):
 
 
 def test_contrast_is_enough_in_light_and_dark():
-    style = page_report.part("page.css")
+    style = page_report.read_resource("page.css")
     light, dark = (dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in _themes(style))
     assert light.keys() == dark.keys() and contrast("#000000", "#ffffff") == pytest.approx(21)
     for theme in (light, dark):
@@ -350,7 +357,7 @@ def lab(colour, vision):
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
-    for part in _themes(page_report.part("page.css")):
+    for part in _themes(page_report.read_resource("page.css")):
         colours = re.findall(r"--c\d: (#\w{6})", part)
         seen = [lab(colour, VISIONS[vision]) for colour in colours]
         assert len(seen) == 6
@@ -359,7 +366,7 @@ def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
 
 
 def test_pictures_and_the_page_have_the_same_colours_and_marks():
-    light, _ = _themes(page_report.part("page.css"))
+    light, _ = _themes(page_report.read_resource("page.css"))
     assert tuple(re.findall(r"--c\d: (#\w{6})", light)) == plot_style.COLOURS
     of_page = ["circle", "square", "triangle", "diamond", "cross", "plus"]
     assert list(charts.MARKS) == of_page and [*plot_style.MARKERS] == ["o", "s", "^", "D", "X", "P"]
@@ -367,7 +374,7 @@ def test_pictures_and_the_page_have_the_same_colours_and_marks():
 
 def test_a_recipe_keeps_its_colour_in_whatever_order_runs_are_given(two_runs):
     for runs in (two_runs, two_runs[::-1]):
-        recipes = page_report.read(runs).groups
+        recipes = page_report.load_comparison(runs).groups
         assert {one.number: one.name for one in recipes} == {0: "softmax", 1: "log-linear"}
         assert [recipe.name for recipe in recipes] == [run.rpartition("/")[2] for run in runs]
 
@@ -380,7 +387,7 @@ def _themes(style):
 def test_unknown_words_are_marked(two_runs, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("word1 newcomer word2\n")
-    content = page_report.document(page_report.read(two_runs[:1]), text=str(text))
+    content = page_report.build_page(page_report.load_comparison(two_runs[:1]), text=str(text))
     marked = re.findall(r'<span class="w [^"]*unknown"[^>]*data-word="\d"[^>]*>(\w+)<', content)
     assert marked == ["newcomer"]
     assert "read as &lt;unk&gt;, any unknown word" in content

@@ -49,8 +49,8 @@ def browser():
 def file(two_runs, second_seed, translated, tmp_path_factory):
     """The page of a softmax and a translator of two seeds each, and of a log-linear model."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    content = page_report.document(
-        page_report.read([*two_runs, second_seed, *translated]), sentences=6
+    content = page_report.build_page(
+        page_report.load_comparison([*two_runs, second_seed, *translated]), sentences=6
     )
     path.write_text(content, encoding="utf-8")
     return path

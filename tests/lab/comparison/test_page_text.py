@@ -13,27 +13,27 @@ def row(word, nats, **changed):
 
 
 def test_a_word_is_a_button_with_its_colour():
-    shown = page_text.word(0, row("<unk>", 1.5), "s1")
+    shown = page_text.word_span(0, row("<unk>", 1.5), "s1")
     assert 'class="w s1"' in shown and 'tabindex="0"' in shown and ">&lt;unk&gt;<" in shown
-    boundary = page_text.word(4, row("\n", 1.5, counted=False), "s1")
+    boundary = page_text.word_span(4, row("\n", 1.5, counted=False), "s1")
     assert 'class="w s1 uncounted"' in boundary and 'tabindex="-1"' in boundary and "⏎" in boundary
 
 
 def test_what_is_told_of_a_word():
-    told = page_text.about(row("Chat", math.log(4), read_as="chat", training_count=1))
+    told = page_text.describe_word(row("Chat", math.log(4), read_as="chat", training_count=1))
     assert told == [
         "surprisal 1.39 nats, 2.00 bits; probability 0.25",
         "read as chat",
         "once in training",
     ]
-    unknown = page_text.about(row("x", 2.0, read_as="<unk>", known=False, training_count=0))
+    unknown = page_text.describe_word(row("x", 2.0, read_as="<unk>", known=False, training_count=0))
     assert unknown[1:] == ["read as an unknown word", "never in training"]
-    assert page_text.about(row("x", math.nan)) == ["not predicted: the text begins with it"]
+    assert page_text.describe_word(row("x", math.nan)) == ["not predicted: the text begins with it"]
 
 
 def test_features_are_listed_until_the_sum():
     features = tuple((f"f{number}", 10.0 - number) for number in range(10))  # 10, 9, ... 1
-    lines = page_text.contributions(Contributions(-3.0, features, 54.0))
+    lines = page_text.contribution_rows(Contributions(-3.0, features, 54.0))
     assert lines[:2] == [["background, log b(x)", "−3.00"], ["f0", "10.00"]]
     assert lines[-3:] == [
         ["2 further features", "3.00"],

@@ -20,10 +20,10 @@ BANDS = [
 
 def test_words_seen_in_training_are_all_bands_but_two():
     figures = {"log_perplexity": 5.1, "bands": BANDS, "mixture": {"log_perplexity": 4.0}}
-    found = parts.of_passport({"tokens": 10, "figures": figures})
+    found = parts.parts_from_passport({"tokens": 10, "figures": figures})
     assert found["seen"] == (5, 2.0)  # (6 + 4 * 1) / 5
     assert (found["all"], found["unseen"], found["mixture"]) == ((10, 5.1), (3, 9.0), (10, 4.0))
-    assert parts.of_passport({"tokens": 10, "figures": {"log_perplexity": 5.1}}) == {
+    assert parts.parts_from_passport({"tokens": 10, "figures": {"log_perplexity": 5.1}}) == {
         "all": (10, 5.1)
     }
     assert BAND_NAMES == ("unseen", "1-9", "10-99", "100-999", "1000-9999", "10000+")

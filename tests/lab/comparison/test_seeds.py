@@ -25,7 +25,7 @@ from zoo.lab.comparison.text_report import tables
     ],
 )
 def test_a_recipe_is_named_by_what_its_runs_share(runs, name):
-    assert seeds.names_of([runs]) == [name]
+    assert seeds.name_groups([runs]) == [name]
 
 
 def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
@@ -38,7 +38,10 @@ def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
         return folder
 
     folders = [run("a_0", 0, "1"), run("a_1", 1, "1"), run("a_2", 2, "2")]
-    assert [group.runs for group in Comparison.of(folders).groups] == [("a_0", "a_1"), ("a_2",)]
+    assert [group.runs for group in Comparison.from_paths(folders).groups] == [
+        ("a_0", "a_1"),
+        ("a_2",),
+    ]
     told = tables(folders)
     assert "  source: my_heads [11111111] (a, 2 seeds)" in told
     assert "  source: my_heads [22222222] (a_2)" in told
@@ -46,24 +49,24 @@ def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
 
 def test_two_recipes_never_share_a_name():
     groups = [("a_0", "a_1"), ("a_2", "a_3"), ("b_0", "b_1")]
-    assert seeds.names_of(groups) == ["a_0, 2 seeds", "a_2, 2 seeds", "b, 2 seeds"]
+    assert seeds.name_groups(groups) == ["a_0, 2 seeds", "a_2, 2 seeds", "b, 2 seeds"]
 
 
 def test_labels_replace_names():
     groups = [("a_0", "a_1"), ("b",)]
-    named = seeds.labelled(groups, ["one", "two"])
+    named = seeds.label_runs(groups, ["one", "two"])
     assert named == {"a_0": "one_0", "a_1": "one_1", "b": "two"}
     for labels in (["one"], ["one", "one"], ["one", "one_1"]):
         with pytest.raises(UserError, match=r"--label is given . times for . recipes"):
-            seeds.labelled(groups, labels)
+            seeds.label_runs(groups, labels)
 
 
 def test_a_head_has_its_number_in_every_picture():
     """A second recipe of the head, and a head that is not known, have the numbers left free."""
     heads = {"log": "zoo.heads:LogLinear", "tied": "zoo.heads:Softmax", "own": "mine:Head"}
-    assert seeds.numbers_of([*heads], [*heads.values()]) == [1, 0, 2]
+    assert seeds.number_recipes([*heads], [*heads.values()]) == [1, 0, 2]
     alone = {"log": "zoo.heads:LogLinear", "a log": "zoo.heads:LogLinear", "b": ""}
-    assert seeds.numbers_of([*alone], [*alone.values()]) == [2, 1, 0]
+    assert seeds.number_recipes([*alone], [*alone.values()]) == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

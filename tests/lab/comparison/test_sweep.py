@@ -31,7 +31,7 @@ def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path
         for name, count, loss in (("a", 500, 5.5), ("rnn", None, 6.0), ("b", 10, 5.75))
     ]
     picture = tmp_path / "sweep.png"
-    sweep.report("vocabulary.features.0.count", folders, str(picture))
+    sweep.plot_sweep("vocabulary.features.0.count", folders, str(picture))
     table = [line.split() for line in said[1:4]]
     assert [(value, loss) for value, loss, _ in table] == [
         ("10", "5.7500"),
@@ -53,18 +53,18 @@ def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
     part, half, other = (
         run(*of) for of in (("a", "a.txt[2:9]"), ("b", "a.txt[:50]"), ("c", "c.txt[:5]"))
     )
-    curves = sweep.curves_of(Comparison.of([half, part, other]), "data.train")
+    curves = sweep.group_curves(Comparison.from_paths([half, part, other]), "data.train")
     assert [[*curve] for curve in curves] == [[7, 50], [5]]
     for path in ("a.txt", "a.txt[2:]", "a.txt[:-1]", "a.txt[3:2]"):
         with pytest.raises(UserError, match=r"data\.train of .* is not a number"):
-            sweep.value_of(run("d", path), "data.train")
+            sweep.field_value(run("d", path), "data.train")
     # Or by what passports say that they were trained on.
     texts = [
         {"text": "a.txt", "by": name, "digest": "0", "sentences": count, "tokens": 9}
         for name, count in (("init_from", 3), ("this run", 60))
     ]
     whole, last = run("e", "a.txt", texts), run("f", "a.txt[-60:]", texts)
-    curves = sweep.curves_of(Comparison.of([whole, half, last]), "data.train")
+    curves = sweep.group_curves(Comparison.from_paths([whole, half, last]), "data.train")
     assert curves == [{50: ("b",), 60: ("e", "f")}]
 
 
@@ -77,10 +77,10 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path, 
         run_of(tmp_path / "e", 10, 4.0, seed=0, batch=16),
     ]
     field = "vocabulary.features.0.count"
-    (narrow, wide) = sweep.curves_of(Comparison.of(folders), field)
+    (narrow, wide) = sweep.group_curves(Comparison.from_paths(folders), field)
     assert narrow == {10: ("a", "b", "c"), 500: ("d",)} and wide == {10: ("e",)}
     picture = tmp_path / "sweep.svg"
-    sweep.report(field, folders, str(picture))
+    sweep.plot_sweep(field, folders, str(picture))
     assert said[1:7] == [
         "  a, 1 to 3 seeds:",
         "            10  5.4667 (5.0000 to 5.9000 of 3)  a, b, c",
@@ -92,16 +92,16 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path, 
     drawn = picture.read_text()
     assert ">a, 1 to 3 seeds</text>" in drawn and ">e</text>" in drawn
     assert ">test, carried (100 tokens)</text>" in drawn
-    sweep.report(field, folders, str(picture), ["narrow", "wide"])
+    sweep.plot_sweep(field, folders, str(picture), ["narrow", "wide"])
     assert said[8] == "  narrow, 1 to 3 seeds:"
     with pytest.raises(UserError, match="for 2 recipes"):
-        sweep.report(field, folders, str(picture), ["narrow"])
+        sweep.plot_sweep(field, folders, str(picture), ["narrow"])
 
 
 def test_the_point_of_one_run_has_its_interval(tmp_path, said):
     folder = run_of(tmp_path / "a", 10, 5.0, {"figures.interval": [4.5, 5.5]})
     picture = str(tmp_path / "sweep.png")
-    sweep.report("vocabulary.features.0.count", [folder], picture)
+    sweep.plot_sweep("vocabulary.features.0.count", [folder], picture)
     assert said[1] == "            10  5.0000 [4.5000, 5.5000]  a"
 
 
@@ -113,11 +113,11 @@ def test_a_run_that_saw_the_text_is_named_and_not_drawn(tmp_path, said):
         run_of(tmp_path / "c", 30, 4.0, overlap_of()),
     ]
     field, picture = "vocabulary.features.0.count", str(tmp_path / "sweep.png")
-    sweep.report(field, folders, picture)
+    sweep.plot_sweep(field, folders, picture)
     assert said[1].startswith("  not drawn: b: it was trained on this text (90.00% of")
     assert [line.split()[:2] for line in said[2:4]] == [["10", "5.0000"], ["30", "4.0000"]]
     with pytest.raises(UserError, match="nothing to draw"):
-        sweep.report(field, folders[1:2], picture)
+        sweep.plot_sweep(field, folders[1:2], picture)
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
@@ -129,4 +129,4 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         ("vocabulary.features.0.count", [one, other], "because tokens differs: 100 against 7"),
     ):
         with pytest.raises(UserError, match=message):
-            sweep.report(field, folders, str(tmp_path / "x.png"))
+            sweep.plot_sweep(field, folders, str(tmp_path / "x.png"))

@@ -7,16 +7,16 @@ import pytest
 
 from tests.lab.training import small
 from zoo.errors import Diverged, UserError
-from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
+from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, budget_steps
 
 
 def test_minutes_become_steps_of_the_measured_time():
     minute = Budget(minutes=1.0, steps=None)
-    assert steps_of(minute, 0.25, most=1000) == 240
-    assert steps_of(minute, 0.25, most=100) == 100  # all epochs of the recipe
-    assert steps_of(minute, 90.0, most=1000) == 1
-    assert steps_of(Budget(None, 50), None, most=1000) == 50
-    assert steps_of(Budget(None, 50), None, most=7) == 7
+    assert budget_steps(minute, 0.25, most=1000) == 240
+    assert budget_steps(minute, 0.25, most=100) == 100  # all epochs of the recipe
+    assert budget_steps(minute, 90.0, most=1000) == 1
+    assert budget_steps(Budget(None, 50), None, most=1000) == 50
+    assert budget_steps(Budget(None, 50), None, most=7) == 7
     assert (minute.told(), Budget(None, 5000).told()) == ("1 minute", "5,000 steps")
 
 

@@ -12,15 +12,15 @@ from zoo.data import Vocabulary
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
 from zoo.lab.comparison import trial_recipes
-from zoo.lab.comparison.trial_recipes import Words
+from zoo.lab.comparison.trial_recipes import WordCounts
 from zoo.optimizers import SGD, Adam, Cosine
 from zoo.priors import Affixes, TopWords
 
-PTB = Words(10_000, characters=False, judged=82_430)
+PTB = WordCounts(10_000, are_letters=False, judged_tokens=82_430)
 
 
 def of_ptb(name, words=PTB):
-    return trial_recipes.recipe(name, configs.load("ptb_softmax"), words)
+    return trial_recipes.head_recipe(name, configs.load("ptb_softmax"), words)
 
 
 def test_heads_have_the_settings_of_their_configs():
@@ -47,14 +47,16 @@ def test_heads_have_the_settings_of_their_configs():
 
 def test_a_treebank_keeps_its_features_for_the_log_linear_head():
     treebank = configs.load("ud_treebank")
-    words = Words(9000, characters=False, judged=10_000)
-    assert trial_recipes.recipe("log_linear", treebank, words).model == treebank.model
-    assert trial_recipes.recipe("log_linear", treebank, words).vocabulary == treebank.vocabulary
-    softmax = trial_recipes.recipe("softmax", treebank, words)
+    words = WordCounts(9000, are_letters=False, judged_tokens=10_000)
+    assert trial_recipes.head_recipe("log_linear", treebank, words).model == treebank.model
+    assert (
+        trial_recipes.head_recipe("log_linear", treebank, words).vocabulary == treebank.vocabulary
+    )
+    softmax = trial_recipes.head_recipe("softmax", treebank, words)
     known = configs.load("ud_treebank_softmax")
     assert (softmax.model, softmax.vocabulary) == (known.model, known.vocabulary)
     # The same treebank, of which the recipe knows no features.
-    tagged = trial_recipes.recipe("log_linear", known, words)
+    tagged = trial_recipes.head_recipe("log_linear", known, words)
     assert tagged.vocabulary == treebank.vocabulary
     assert isinstance(tagged.model.embedding, Features)
 
@@ -71,9 +73,9 @@ def test_words_of_a_text_have_the_features_of_their_spelling():
 )
 def test_every_head_has_parameters_for_few_words(name):
     recipe = small.experiment()
-    words = trial_recipes.words_of(recipe)
-    assert words.size == 13 and not words.characters
-    tried = trial_recipes.recipe(name, recipe, words)
+    words = trial_recipes.count_words(recipe)
+    assert words.size == 13 and not words.are_letters
+    tried = trial_recipes.head_recipe(name, recipe, words)
     lexicon, _ = tried.build()
     assert len(lexicon) == 13
     assert (tried.training.batch, tried.model.core) == (recipe.training.batch, recipe.model.core)
@@ -97,7 +99,9 @@ def test_the_settings_follow_the_number_of_words():
 
 def test_default_heads():
     def of(count, judged=1000, characters=False, config="ptb_softmax"):
-        return trial_recipes.defaults(configs.load(config), Words(count, characters, judged))
+        return trial_recipes.default_heads(
+            configs.load(config), WordCounts(count, characters, judged)
+        )
 
     assert of(60, characters=True) == ["softmax", "tied", "mixture"]
     assert of(500) == ["softmax", "tied", "log_linear", "mixture", "char_lstm"]
@@ -109,58 +113,58 @@ def test_default_heads():
 
 def test_pairs_keep_the_embedding_of_their_sources():
     pairs = configs.load("multi30k_en_fr")
-    words = Words(6000, characters=False, judged=10_000)
+    words = WordCounts(6000, are_letters=False, judged_tokens=10_000)
     for name in ("tied", "log_linear"):
-        model = trial_recipes.recipe(name, pairs, words).model
+        model = trial_recipes.head_recipe(name, pairs, words).model
         assert model.source_embedding == pairs.model.embedding == Lookup(256, initial_scale=1.0)
-    tied = trial_recipes.recipe("tied", pairs, words).model
+    tied = trial_recipes.head_recipe("tied", pairs, words).model
     assert tied.embedding.size == tied.core.output_size == 384
 
 
 def test_a_long_warm_up_is_shortened():
     adam = Adam(schedule=Cosine(warmup=100))
     recipe = small.experiment(optimizer=adam)
-    assert trial_recipes.with_warmup_within(recipe, 500) == recipe
-    shorter = trial_recipes.with_warmup_within(recipe, 50)
+    assert trial_recipes.shorten_warmup(recipe, 500) == recipe
+    shorter = trial_recipes.shorten_warmup(recipe, 50)
     assert shorter.training.optimizer == Adam(schedule=Cosine(warmup=10))
     plain = small.experiment(optimizer=SGD())
-    assert trial_recipes.with_warmup_within(plain, 1) == plain
-    assert trial_recipes.with_rate(plain, 0.5).training.optimizer == SGD(learning_rate=0.5)
+    assert trial_recipes.shorten_warmup(plain, 1) == plain
+    assert trial_recipes.scale_rate(plain, 0.5).training.optimizer == SGD(learning_rate=0.5)
 
 
 def test_rows_are_updated_only_where_the_optimiser_can():
     momentum = SGD(momentum=0.9)
     recipe = small.experiment(optimizer=momentum)
-    words = trial_recipes.words_of(recipe)
-    assert trial_recipes.recipe("nce", recipe, words).training.row_sparse is None
-    assert trial_recipes.recipe("nce", small.experiment(), words).training.row_sparse
+    words = trial_recipes.count_words(recipe)
+    assert trial_recipes.head_recipe("nce", recipe, words).training.row_sparse is None
+    assert trial_recipes.head_recipe("nce", small.experiment(), words).training.row_sparse
     for fields in ({"optimizer": SGD(weight_decay=1e-6)}, {"average_after": 5}, {"average": 0.9}):
-        recipe = trial_recipes.recipe("nce", small.experiment(**fields), words)
+        recipe = trial_recipes.head_recipe("nce", small.experiment(**fields), words)
         assert recipe.training.row_sparse is None
     # A recipe that asks for it is tried with heads that read whole tables, too.
     asked = small.experiment(row_sparse=True)
-    assert trial_recipes.recipe("tied", asked, words).training.row_sparse is None
-    assert trial_recipes.recipe("nce", asked, words).training.row_sparse
+    assert trial_recipes.head_recipe("tied", asked, words).training.row_sparse is None
+    assert trial_recipes.head_recipe("nce", asked, words).training.row_sparse
 
 
 def test_heads_that_do_not_fit_are_refused():
     with pytest.raises(UserError, match=r"--heads gpt: unknown head: give some"):
         of_ptb("gpt")
-    letters = Words(60, characters=True, judged=1000)
+    letters = WordCounts(60, are_letters=True, judged_tokens=1000)
     with pytest.raises(UserError, match=r"--heads cnn: the words of this text are single letters"):
         of_ptb("cnn", letters)
     with pytest.raises(UserError, match=r"--heads names softmax twice"):
-        trial_recipes.check_names(["softmax", "nce", "softmax"])
+        trial_recipes.check_unique_names(["softmax", "nce", "softmax"])
     with pytest.raises(UserError, match="char_lstm"):
-        trial_recipes.recipe("char_lstm", configs.load("micro_translation"), PTB)
+        trial_recipes.head_recipe("char_lstm", configs.load("micro_translation"), PTB)
 
 
 def test_the_words_of_a_text_are_counted():
     recipe = small.experiment(vocabulary=Vocabulary(minimum_count=5))
     lexicon, corpora = recipe.build()
-    words = trial_recipes.words_of(recipe)
+    words = trial_recipes.count_words(recipe)
     validation = corpora["validation"].sentences
-    assert words.judged == sum(len(sentence) + 1 for sentence in validation)  # with </s>
+    assert words.judged_tokens == sum(len(sentence) + 1 for sentence in validation)  # with </s>
     assert words.size == len(lexicon)
     train = sum(len(sentence) + 1 for sentence in corpora["train"].sentences)
-    assert words.validation == words.judged / train  # this text has no test
+    assert words.validation_share == words.judged_tokens / train  # this text has no test

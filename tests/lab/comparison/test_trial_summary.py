@@ -10,9 +10,9 @@ from tests.lab.comparison.test_paired import BASE, FREE, LENGTHS, keep_scores, w
 from tests.lab.training import small
 from zoo.errors import UserError
 from zoo.lab.comparison import trial_summary
-from zoo.lab.comparison.paired import Difference, Runs
+from zoo.lab.comparison.paired import Difference, GroupLosses
 from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan
-from zoo.lab.comparison.trial_summary import Point, Row, Summary
+from zoo.lab.comparison.trial_summary import CurvePoint, HeadRow, Summary
 
 TIE = Difference(0.01, (-0.02, 0.04), 60, 0.4, math.nan)
 APART = Difference(0.2, (0.1, 0.3), 60, 0.001, 0.01)
@@ -22,8 +22,8 @@ UNDECIDED = APART._replace(p_of_seeds=0.2)
 def row(name, perplexity, difference=None, parameters=1000, seeds=1):
     losses = (math.log(perplexity),) * seeds
     interval = math.log(perplexity - 1), math.log(perplexity + 1)
-    runs = Runs(name, losses, (), interval)
-    return Row(runs, parameters, 2.0, 600, 5_000_000, 0.003, (), difference)
+    runs = GroupLosses(name, losses, (), interval)
+    return HeadRow(runs, parameters, 2.0, 600, 5_000_000, 0.003, (), difference)
 
 
 def of(*rows):
@@ -59,19 +59,19 @@ def of(*rows):
     ],
 )
 def test_the_sentence(rows, expected):
-    assert trial_summary.sentence(of(*rows)) == expected
+    assert trial_summary.summary_sentence(of(*rows)) == expected
 
 
 def curve(*losses):
     """Validations at steps 10, 20, ..."""
-    return tuple(Point(10 * n, 0.1 * n, (loss,)) for n, loss in enumerate(losses, 1))
+    return tuple(CurvePoint(10 * n, 0.1 * n, (loss,)) for n, loss in enumerate(losses, 1))
 
 
 def test_the_sentence_tells_which_curves_still_fall():
     # Of 100 steps the last fifth begins at step 80: 5.50 - 5.25 nats.
     steep = row("a", 46.9)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.25), epochs=1.5)
     flat = row("b", 60, APART)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.495))
-    told = trial_summary.sentence(of(steep, flat))
+    told = trial_summary.summary_sentence(of(steep, flat))
     assert told.startswith("Take a: perplexity 46.90 on test after 1.5 epochs, the lowest")
     assert told.endswith(
         "b (60.00) is worse. Validation still fell in the last fifth of training, of a by 0.25 "
@@ -90,7 +90,7 @@ def test_the_sentence_tells_which_curves_still_fall():
 )
 def test_the_sentence_tells_the_epochs_of_training(epochs, told):
     expected = f"Take a: perplexity 46.90 on test after {told}."
-    assert trial_summary.sentence(of(row("a", 46.9)._replace(epochs=epochs))) == expected
+    assert trial_summary.summary_sentence(of(row("a", 46.9)._replace(epochs=epochs))) == expected
 
 
 def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
@@ -98,9 +98,9 @@ def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
     for loss, is_won in ((6.57, False), (6.55, True)):
         rows = row("a", 46.9)._replace(curve=curve(5.0)), row("b", 60, APART)
         rows = rows[0], rows[1]._replace(curve=curve(loss))
-        told = trial_summary.sentence(of(*rows)._replace(start=start))
+        told = trial_summary.summary_sentence(of(*rows)._replace(start=start))
         assert told.startswith("Take a: ") == is_won
-    told = trial_summary.sentence(
+    told = trial_summary.summary_sentence(
         of(rows[0], rows[1]._replace(curve=curve(6.9)))._replace(start=start)
     )
     assert told.startswith(
@@ -129,9 +129,9 @@ def test_a_picture_names_seeds_where_there_are_several(tmp_path):
     file = tmp_path / "a.svg"
     for seeds, points in ((1, 4), (3, 4), (3, 1), (3, 0)):
         losses = [[4.0 - n] * seeds for n in range(points)]
-        of_head = tuple(Point(n, 0.1 * n, tuple(some)) for n, some in enumerate(losses, 1))
+        of_head = tuple(CurvePoint(n, 0.1 * n, tuple(some)) for n, some in enumerate(losses, 1))
         head = row("softmax", 50, seeds=seeds)._replace(curve=of_head)
-        trial_summary.draw(of(head), file)
+        trial_summary.draw_summary(of(head), file)
         # Areas are drawn between points alone.
         assert ("areas: seeds" in file.read_text()) == (seeds > 1 and points > 1)
         assert ("points: seeds" in file.read_text()) == (seeds > 1)
@@ -139,8 +139,8 @@ def test_a_picture_names_seeds_where_there_are_several(tmp_path):
 
 @pytest.mark.parametrize(("minutes", "unit"), [(0.01, "seconds"), (10.0, "minutes")])
 def test_the_axis_of_time_begins_at_0_in_a_unit_that_is_not_tiny(tmp_path, minutes, unit):
-    curve = (Point(1, minutes, (4.0,)), Point(2, 1.01 * minutes, (3.0,)))
-    trial_summary.draw(of(row("softmax", 50)._replace(curve=curve)), tmp_path / "a.svg")
+    curve = (CurvePoint(1, minutes, (4.0,)), CurvePoint(2, 1.01 * minutes, (3.0,)))
+    trial_summary.draw_summary(of(row("softmax", 50)._replace(curve=curve)), tmp_path / "a.svg")
     picture = (tmp_path / "a.svg").read_text()
     assert f">{unit} of training steps</text>" in picture
     assert picture.count(">0.0</text>") + picture.count(">0</text>") == 2  # and of parameters
@@ -197,7 +197,7 @@ def test_runs_are_compared(tmp_path, plan):
             keep_run(tmp_path / f"near/{seed}", worse(0.002, 0.2, seed), seed) for seed in (5, 6)
         ],
     }
-    found = trial_summary.of_runs(folders, "test", plan, {})
+    found = trial_summary.summarise(folders, "test", plan, {})
     order = [row.runs.name for row in found.rows]
     assert order[2] == "far" and {*order[:2]} == {"best", "near"}
     tie, far = found.rows[1:]
@@ -209,8 +209,11 @@ def test_runs_are_compared(tmp_path, plan):
     assert [point.step for point in far.curve] == [10, 20, 30]
     assert far.curve[0].losses == (4.9, 4.9) and far.curve[0].minutes == pytest.approx(0.1)
     assert not found.notes
-    assert far.epochs == 30 / 214 and trial_summary.to_json(found)["heads"][2]["epochs"] == 30 / 214
-    told = trial_summary.sentence(found)
+    assert (
+        far.epochs == 30 / 214
+        and trial_summary.summary_json(found)["heads"][2]["epochs"] == 30 / 214
+    )
+    told = trial_summary.summary_sentence(found)
     assert told.startswith(f"Take {order[0]}: ") and "on test after 0.14 epochs, the low" in told
     assert f"far ({far.perplexity:,.2f}) is worse. Validation still fell" in told
     assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in told
@@ -220,7 +223,7 @@ def test_few_sentences_are_noted(tmp_path, plan):
     plan.heads = {"best": HeadPlan(30, None, {}, 1.0)}
     words = LENGTHS[:49].sum()
     run = keep_run(tmp_path / "best", BASE[:words], lengths=LENGTHS[:49])
-    notes = trial_summary.of_runs({"best": [run]}, "test", plan, {}).notes
+    notes = trial_summary.summarise({"best": [run]}, "test", plan, {}).notes
     assert "49 sentences are few to judge by" in " ".join(notes)
 
 
@@ -236,7 +239,7 @@ def test_rates_at_an_end_are_noted(tmp_path, factor, told):
     plan = Plan(tmp_path / "plan", small.experiment(), Budget(None, 30, (0.3, 1.0, 3.0)))
     plan.heads = {"best": HeadPlan(30, None, {}, factor)}
     run = keep_run(tmp_path / "best", BASE)
-    notes = trial_summary.of_runs({"best": [run]}, "test", plan, {}).notes
+    notes = trial_summary.summarise({"best": [run]}, "test", plan, {}).notes
     found = [note for note in notes if "learning rate" in note]
     assert len(found) == bool(told) and "".join(found).startswith(told)
 
@@ -247,7 +250,7 @@ def test_unequal_minutes_are_noted(tmp_path):
         made = Plan(tmp_path / f"of {minutes}", small.experiment(), Budget(minutes, None))
         made.heads = {"best": HeadPlan(30, None, {}, 1.0)}
         folders = {"best": [keep_run(tmp_path / f"{minutes}/best/0", BASE)]}
-        notes = trial_summary.of_runs(folders, "test", made, {}).notes
+        notes = trial_summary.summarise(folders, "test", made, {}).notes
         found = [note for note in notes if note.startswith("not equal minutes: best 0.30, of 0.1")]
         assert len(found) == noted
 
@@ -258,14 +261,14 @@ def test_one_seed_is_noted_and_files_are_written(tmp_path, plan):
         "far": [keep_run(tmp_path / "far/0", worse(0.5, 0.3, 1))],
         "near": [],
     }
-    found = trial_summary.of_runs(folders, "test", plan, {"near": "it diverged."})
+    found = trial_summary.summarise(folders, "test", plan, {"near": "it diverged."})
     assert found.notes == ("one seed does not show the noise of training",)
     folder = tmp_path / "trials"
     folder.mkdir()
-    trial_summary.write(folder, found)
+    trial_summary.write_summary(folder, found)
     assert (folder / "comparison.txt").read_text() == f"{found.text()}\n"
     of_json = json.loads((folder / "comparison.json").read_text())
-    assert of_json["sentence"] == trial_summary.sentence(found)
+    assert of_json["sentence"] == trial_summary.summary_sentence(found)
     assert [of_head["head"] for of_head in of_json["heads"]] == ["best", "far"]
     assert of_json["heads"][1]["difference"]["p_of_seeds"] == "nan"
     assert of_json["failed"] == {"near": "it diverged."}
@@ -280,7 +283,7 @@ def test_text_that_was_trained_on_is_noted(tmp_path, plan):
     folder = keep_run(tmp_path / "best/0", BASE)
     (result,) = (folder / "results").glob("*.json")
     result.write_text(json.dumps({**json.loads(result.read_text()), "overlap": seen}))
-    (_, note) = trial_summary.of_runs({"best": [folder]}, "test", plan, {}).notes
+    (_, note) = trial_summary.summarise({"best": [folder]}, "test", plan, {}).notes
     assert note.startswith("0 is not judged on unseen text: it was trained on this text (100.00%")
 
 
@@ -290,15 +293,17 @@ def test_figures_of_different_texts_are_not_compared(tmp_path, plan):
         "far": [keep_run(tmp_path / "far/0", BASE, **{"data.sha256": "other"})],
     }
     with pytest.raises(UserError, match=r"because data\.sha256 differs"):
-        trial_summary.of_runs(folders, "test", plan, {})
+        trial_summary.summarise(folders, "test", plan, {})
 
 
 def test_no_run_is_an_error(plan):
     with pytest.raises(UserError, match="no head could be trained"):
-        trial_summary.of_runs({"best": []}, "test", plan, {"best": "it diverged."})
+        trial_summary.summarise({"best": []}, "test", plan, {"best": "it diverged."})
 
 
 def test_a_head_without_comparable_validations_is_drawn(tmp_path):
     infinite = row("log_linear", math.inf)
-    trial_summary.draw(of(row("char_lstm", 50, seeds=3), infinite), tmp_path / "picture.png")
+    trial_summary.draw_summary(
+        of(row("char_lstm", 50, seeds=3), infinite), tmp_path / "picture.png"
+    )
     assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -73,7 +73,7 @@ def without_time(folder):
 def made(experiment, tmp_path_factory):
     """The folder of trials that were not interrupted, with their comparison."""
     folder = tmp_path_factory.mktemp("trials") / "made"
-    return folder, trials.run(of(experiment, folder), log=lambda line: None)
+    return folder, trials.run_trials(of(experiment, folder), log=lambda line: None)
 
 
 def test_trials_are_ordinary_runs(made):
@@ -99,7 +99,7 @@ def test_trials_are_ordinary_runs(made):
 
 def test_steps_give_the_same_digits(made, experiment, tmp_path):
     folder, _ = made
-    trials.run(of(experiment, tmp_path / "again"), log=lambda line: None)
+    trials.run_trials(of(experiment, tmp_path / "again"), log=lambda line: None)
     assert without_time(tmp_path / "again") == without_time(folder)
 
 
@@ -122,20 +122,20 @@ def test_an_interruption_changes_no_digit(made, experiment, tmp_path, monkeypatc
 
     monkeypatch.setattr(training, "train", interrupted)
     with pytest.raises(Interrupted, match="SIGTERM after step"):
-        trials.run(of(experiment, other), log=lambda line: None)
+        trials.run_trials(of(experiment, other), log=lambda line: None)
     assert (other / "comparison.txt").exists()  # of the first two runs
     monkeypatch.undo()
-    trials.run(of(experiment, other), log=lambda line: None)
+    trials.run_trials(of(experiment, other), log=lambda line: None)
     assert trained == ["softmax_0", "tied_0", "softmax_1"]
     assert without_time(other) == without_time(folder)
     # Nothing is trained a second time.
     monkeypatch.setattr(training, "train", None)
-    assert trials.run(of(experiment, other), log=lambda line: None).rows
+    assert trials.run_trials(of(experiment, other), log=lambda line: None).rows
 
 
 def test_minutes_are_measured(experiment, tmp_path):
     budget = of(experiment, tmp_path, steps=None, minutes=0.001, seeds=1, names=("softmax",))
-    found = trials.run(budget, log=lambda line: None)
+    found = trials.run_trials(budget, log=lambda line: None)
     plan = json.loads((tmp_path / "plan.json").read_text())
     steps = plan["heads"]["softmax"]["steps"]
     assert plan["heads"]["softmax"]["epoch_steps"] > 0
@@ -144,7 +144,7 @@ def test_minutes_are_measured(experiment, tmp_path):
 
 def test_the_best_of_the_rates_is_taken(experiment, tmp_path):
     asked = of(experiment, tmp_path, rates=(0.1, 1.0, 1e30), names=("softmax",), seeds=1, steps=30)
-    trials.run(asked, log=lambda line: None)
+    trials.run_trials(asked, log=lambda line: None)
     tried = json.loads((tmp_path / "plan.json").read_text())["heads"]["softmax"]
     assert {"0.1", "1", "1e+30"} == {*tried["tried"]} and tried["rate"] in (0.1, 1.0)
     losses = {factor: float(loss) for factor, loss in tried["tried"].items()}
@@ -166,7 +166,7 @@ def test_a_head_that_diverges_is_left_out(experiment, tmp_path, monkeypatch, see
         return train(recipe, run, log=log)
 
     monkeypatch.setattr(training, "train", diverging)
-    found = trials.run(of(experiment, tmp_path, seeds=seed + 1), log=said.append)
+    found = trials.run_trials(of(experiment, tmp_path, seeds=seed + 1), log=said.append)
     assert [row.runs.name for row in found.rows] == ["softmax"]
     assert found.failed == {"tied": "the training loss is not finite at step 3"}
     assert "tied is left out: the training loss is not finite at step 3" in said
@@ -174,7 +174,7 @@ def test_a_head_that_diverges_is_left_out(experiment, tmp_path, monkeypatch, see
 
 def test_a_head_that_spells_is_judged_over_the_words(experiment, tmp_path):
     asked = of(experiment, tmp_path, names=("softmax", "char_lstm"), seeds=1, steps=5)
-    found = trials.run(asked, log=lambda line: None)
+    found = trials.run_trials(asked, log=lambda line: None)
     curves = {row.runs.name: row.curve for row in found.rows}
     assert curves["softmax"] and not curves["char_lstm"]
 

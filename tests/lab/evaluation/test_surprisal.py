@@ -98,7 +98,7 @@ def test_the_words_of_a_text_that_is_read_on_are_those_of_step(trained, tmp_path
         command_table.run("score", [str(trained), *text, "--words", "--output", str(table)])
         columns = [float(row["surprisal_nats"]) for row in tables.by_r(table)]
         np.testing.assert_allclose(columns, expected, rtol=1e-5)
-    shown = page_text.predict("run", 0, run, "test", None, 3)
+    shown = page_text.score_text("run", 0, run, "test", None, 3)
     np.testing.assert_allclose(nats_of(shown.rows), expected, rtol=1e-5)
     encoded, states = best_words.states(run, run.read("test"))
     log_prob = best_words.best_words(run, encoded, states).log_prob

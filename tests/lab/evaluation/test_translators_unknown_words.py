@@ -142,7 +142,7 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     lines = ["un ours dort", "", "le zèbre dort"]
     assert python.translate(lines, beam=2) == call(text="\n".join(lines) + "\n")
     drawn = []
-    monkeypatch.setattr(plot_style, "attention", lambda *given: drawn.append(given[:2]))
+    monkeypatch.setattr(plot_style, "draw_attention", lambda *given: drawn.append(given[:2]))
     options = ("--dictionary", tmp_path / "d", "--plot-gradients", tmp_path / "p.png")
     call(*options, text="un ours dort\n")  # both sides as they are written
     assert drawn == [(["un", "ours", "dort"], found[0].split())]

@@ -147,9 +147,9 @@ def _sizes(changes, folder):
 
 def _curves(path):
     """Draws the learning curves of a metrics.jsonl."""
-    lines = learning_curves.read(path, learning_curves.WITH_TRAINING["step"])
-    curve = learning_curves.Curve.of(Group("a", 0, ()), [lines])
-    learning_curves.draw([curve], path.with_suffix(".png"))
+    lines = learning_curves.read_metrics(path, learning_curves.WITH_TRAINING["step"])
+    curve = learning_curves.Curve.from_validations(Group("a", 0, ()), [lines])
+    learning_curves.draw_curves([curve], path.with_suffix(".png"))
 
 
 CALLS = {

@@ -71,11 +71,13 @@ def run_compare(arguments: argparse.Namespace):
         from zoo.lab.comparison import sweep
 
         file = arguments.plot or "sweep.png"
-        sweep.report(arguments.sweep, arguments.runs, file, arguments.label)
+        sweep.plot_sweep(arguments.sweep, arguments.runs, file, arguments.label)
     elif arguments.by == "length":
         from zoo.lab.comparison import translations
 
-        translations.by_length(arguments.runs, _one_split(arguments) or "test", arguments.plot)
+        translations.report_by_length(
+            arguments.runs, _one_split(arguments) or "test", arguments.plot
+        )
     elif arguments.plot:
         _plot(arguments)
     else:
@@ -93,7 +95,7 @@ def _write_page(arguments):
     from zoo.lab.comparison import page_report
 
     options.check_outputs(arguments, page="the report")
-    page_report.report(
+    page_report.write_page(
         arguments.runs,
         arguments.page,
         _one_split(arguments),
@@ -112,10 +114,12 @@ def _judge(arguments):
     runs = arguments.runs
     with perplexity.on_terminal():
         if arguments.micro:
-            micro_report.report(runs)
+            micro_report.report_micro(runs)
         else:
             load = functools.partial(options.run_with_words, arguments=arguments)
-            text_report.report(runs, arguments.data, load, arguments.state, arguments.unseen_weight)
+            text_report.judge_and_compare(
+                runs, arguments.data, load, arguments.state, arguments.unseen_weight
+            )
 
 
 def _plot(arguments):
@@ -128,26 +132,26 @@ def _plot(arguments):
         bar_plots.plot_agreement(runs, file, _one_split(arguments), label)
     else:
         against = arguments.against or "step"
-        learning_curves.report(runs, file, against, arguments.training, label)
+        learning_curves.plot_curves(runs, file, against, arguments.training, label)
 
 
 def _print(arguments):
     """Prints the tables of kept figures, and of the scores of kept translations."""
     from zoo.lab.comparison import text_report, translations
-    from zoo.lab.comparison.comparison import Wanted
+    from zoo.lab.comparison.comparison import TextFilter
     from zoo.lab.evaluation import results
     from zoo.lab.runs import output_files
 
-    translated = translations.found(arguments.runs, arguments.split)
-    folders = [run for run in arguments.runs if not translations.is_result(run)]
+    translated = translations.find_results(arguments.runs, arguments.split)
+    folders = [run for run in arguments.runs if not translations.is_result_file(run)]
     judged = not translated or any(map(results.judged_texts, folders))
     judged = judged or bool(results.read_answers(folders))
     if judged:
-        wanted = Wanted(splits=arguments.split)
+        wanted = TextFilter(splits=arguments.split)
         output_files.show(text_report.tables(folders, arguments.by == "frequency", wanted))
     for split, of_runs in translated.items():
         try:
-            lines = translations.scores(of_runs, split)
+            lines = translations.score_table(of_runs, split)
         except UserError as error:
             if not judged:
                 raise

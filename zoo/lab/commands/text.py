@@ -124,7 +124,7 @@ def run_try(arguments: argparse.Namespace):
     from zoo.lab.comparison.trial_plan import Budget
     from zoo.lab.runs import output_files
 
-    experiment, told = trial_recipes.given_recipe(
+    experiment, told = trial_recipes.load_recipe(
         arguments.text, arguments.letters, arguments.language, arguments.lines or ""
     )
     experiment = configuration.apply_settings(experiment, arguments.set)
@@ -135,7 +135,7 @@ def run_try(arguments: argparse.Namespace):
     budget = Budget(minutes, arguments.steps, arguments.rates)
     wanted = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
     try:
-        found = trials.run(wanted)
+        found = trials.run_trials(wanted)
     except (Interrupted, KeyboardInterrupt) as interruption:
         place = folder / f"{trial_summary.NAME}.txt"
         so_far = f" {place} compares the runs so far." if place.exists() else ""

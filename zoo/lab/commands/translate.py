@@ -330,7 +330,7 @@ def _draw(translator, one, arguments):
             from zoo.lab.comparison import plot_style
 
             matrix = values(translator, one.hypothesis, one.read)
-            plot_style.attention(one.source, one.words, matrix, file, label)
+            plot_style.draw_attention(one.source, one.words, matrix, file, label)
 
 
 def _lines(number, translations, translator, arguments) -> str:

@@ -26,7 +26,7 @@ with lazy.extra():
     from matplotlib.axes import Axes
 
 # A bar of fewer items is hatched: its interval spans a third of the axis and more.
-FEW = 30
+HATCHED_BELOW = 30
 # Text within bars of any colour.
 _ON_BAR = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 1.5}
 # Intervals, with white below: they are seen on dark bars, however short.
@@ -66,13 +66,13 @@ def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
     return bars
 
 
-def least_count(band: str) -> int:
+def band_sort_key(band: str) -> int:
     """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
     without = {UNKNOWN: -2, "unseen": -1}
     return without[band] if band in without else int(band.rstrip("+").split("-")[0])
 
 
-def kept_bands(passport):
+def read_bands(passport):
     """Returns the bands of a passport, with intervals where the scores of words are kept."""
     scores = passport["place"].read_scores(passport)
     return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
@@ -95,7 +95,7 @@ def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Gro
     kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
     bars: Bars = {recipe: {} for recipe in recipes}
     for recipe, of_recipe in bars.items():
-        of_seeds = recipe.of(counts).values()
+        of_seeds = recipe.select(counts).values()
         for kind in kinds:
             found = [of_run[kind] for of_run in of_seeds if kind in of_run and of_run[kind][1]]
             if found:
@@ -123,7 +123,7 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
         for style in _LINES:
             axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", **style)
         for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
-            if bar.items < FEW:
+            if bar.items < HATCHED_BELOW:
                 patch.set(**_HATCHED)
                 any_few = True
             if len(bar.seeds) > 1:
@@ -132,7 +132,7 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
     return any_few
 
 
-def _name_bars(axes, groups, bars, unit, value_format):
+def _label_bars(axes, groups, bars, unit, value_format):
     """Writes the value of each bar at its foot, where it meets no line, and its count below the
     group or beside it."""
     width = 0.8 / max(len(bars), 1)
@@ -160,34 +160,34 @@ def _name_bars(axes, groups, bars, unit, value_format):
     axes.tick_params(axis="x", length=0)
 
 
-def _mark_few(axes, unit):
-    label = f"hatched: fewer than {FEW} {unit}"
+def _explain_hatching(axes, unit):
+    label = f"hatched: fewer than {HATCHED_BELOW} {unit}"
     axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
 
 
-def _width(groups, recipes):
+def _picture_width(groups, recipes):
     return max(plot_style.WIDTH, 1.8 + groups * max(1.15, 0.45 * recipes + 0.3))
 
 
-def bands(
+def draw_bands(
     bars: Bars,
     file: str | pathlib.Path,
     limit: Mapping[str, float] | None = None,
     title: str = "Log-perplexity by frequency of the word",
 ):
     """Draws log-perplexity of words by how often they were seen in training."""
-    groups = sorted(plot_style.groups(bars), key=least_count)
+    groups = sorted(plot_style.group_names(bars), key=band_sort_key)
     several = any(bar.seeds for of_recipe in bars.values() for bar in of_recipe.values())
     note = "lines: 95 % interval by sentences" + (
         "; of several seeds, least and greatest" if several else ""
     )
-    width = _width(len(groups), len(bars))
+    width = _picture_width(len(groups), len(bars))
     label = "occurrences of the word in training"
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
         few = _draw_bars(axes, groups, bars)
-        _name_bars(axes, groups, bars, "tokens", "{:.1f}".format)
+        _label_bars(axes, groups, bars, "tokens", "{:.1f}".format)
         if few:
-            _mark_few(axes, "tokens")
+            _explain_hatching(axes, "tokens")
         if limit:
             columns = [column for column, group in enumerate(groups) if group in limit]
             axes.hlines(
@@ -199,21 +199,21 @@ def bands(
             )
 
 
-def accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
+def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
     """Draws accuracy on minimal pairs, a panel for each phenomenon, with a group for each case."""
     panels: dict[str, Bars] = {}
-    kinds = plot_style.groups(bars)
+    kinds = plot_style.group_names(bars)
     for kind in kinds:
         phenomenon, _, case = kind.partition(", ")
         for recipe, by_kind in bars.items():
             of_recipe = panels.setdefault(phenomenon, {}).setdefault(recipe, {})
             if kind in by_kind:
                 of_recipe[case or "all"] = by_kind[kind]
-    cases = {phenomenon: plot_style.groups(panel) for phenomenon, panel in panels.items()}
+    cases = {phenomenon: plot_style.group_names(panel) for phenomenon, panel in panels.items()}
     shown = {phenomenon: len(groups) for phenomenon, groups in cases.items()}
     several = any(bar.seeds for by_kind in bars.values() for bar in by_kind.values())
     note = "lines: 95 % interval" + "; points: seeds" * several
-    width = _width(sum(shown.values()), len(bars))
+    width = _picture_width(sum(shown.values()), len(bars))
     by_distance = all(kind.rpartition(", ")[2] in _DISTANCES for kind in kinds)
     label = "distance in words" if by_distance else ""
     with plot_style.picture(file, shown, label, "accuracy on pairs (%)", note, width) as every:
@@ -221,9 +221,9 @@ def accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
         for axes, (phenomenon, panel) in zip(every, panels.items(), strict=True):
             few |= _draw_bars(axes, cases[phenomenon], panel)
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
-            _name_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
+            _label_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
         if few:
-            _mark_few(every[-1], "pairs")
+            _explain_hatching(every[-1], "pairs")
         every[0].set_ylim(0, 102)
         every[0].figure.suptitle(title)
 
@@ -241,8 +241,8 @@ def plot_bands(
 ):
     """Prints and draws log-perplexity by the words' training counts."""
     plot_style.check_file(file)
-    runs = Comparison.of(workdirs, labels)
-    columns = comparison.columns(runs.results)
+    runs = Comparison.from_paths(workdirs, labels)
+    columns = comparison.comparable_columns(runs.results)
     shared = [one for one, passports in columns.items() if len(passports) == len(runs.paths)]
     of_all = [column for column in shared if split in (None, column.split)]
     if not of_all:
@@ -259,16 +259,16 @@ def plot_bands(
         if why := leakage.reason(passport):
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
     bars = {
-        group: band_bars([kept_bands(passports[run]) for run in group.runs])
+        group: band_bars([read_bands(passports[run]) for run in group.runs])
         for group in runs.groups
     }
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
-    bands(bars, file, title=title)
+    draw_bands(bars, file, title=title)
     several = [len(group.runs) > 1 for group in runs.groups]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
-    told = _with_others(title, column.split, shared)
-    output_files.show(told, *table(bars, "occurrences", "tokens", interval, 4), file)
+    told = _mention_splits(title, column.split, shared)
+    output_files.show(told, *bar_table(bars, "occurrences", "tokens", interval, 4), file)
 
 
 def plot_agreement(
@@ -276,7 +276,7 @@ def plot_agreement(
 ):
     """Prints and draws the accuracies on the pairs of one text that runs keep."""
     plot_style.check_file(file)
-    runs = Comparison.of(workdirs, labels)
+    runs = Comparison.from_paths(workdirs, labels)
     cases = {
         questions: {
             str(path): found
@@ -310,12 +310,12 @@ def plot_agreement(
     )
     of_text = {name: cases[text][path] for name, path in runs.paths.items()}
     bars = accuracy_bars(of_text, runs.groups)
-    accuracy(bars, file, str(text))
-    told = _with_others(str(text), text.split, every)
-    output_files.show(told, *table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+    draw_accuracy(bars, file, str(text))
+    told = _mention_splits(str(text), text.split, every)
+    output_files.show(told, *bar_table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
-def _with_others(title, split, texts):
+def _mention_splits(title, split, texts):
     """Returns the title of a picture's text, with the other texts that it could be of."""
     others = [one for one in dict.fromkeys(text.split for text in texts) if one != split]
     return f"{title}; --split also takes {', '.join(others)}" if others else title
@@ -329,7 +329,7 @@ def _has_counts(cases):
     return True
 
 
-def table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
+def bar_table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
     rows: list[list[Any]] = [
         [
             recipe.name,

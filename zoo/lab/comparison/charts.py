@@ -11,10 +11,10 @@ from typing import NamedTuple
 from zoo.lab.comparison import plot_style
 from zoo.lab.comparison.bar_plots import Bar
 from zoo.lab.comparison.comparison import Group
-from zoo.lab.comparison.html_parts import number, text
+from zoo.lab.comparison.html_parts import escape, number
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 66, 30, 14, 58
+PAD_LEFT, PAD_RIGHT, PAD_TOP, PAD_BOTTOM = 66, 30, 14, 58
 # Kinds of marks; colours are in page.css; see `plot_style.mark_number`.
 MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
 # Heights in a chart of intervals: the label of a row, and a line of a run below it.
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     shade: Sequence[tuple[float, float, float]] = ()  # (x, least, greatest) of the seeds
 
 
-def ticks(low: float, high: float, most: int = 5) -> list[float]:
+def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Returns round numbers that span a range: multiples of 1, 2 or 5 times a power of ten."""
     if not high > low:
         low, high = low - 0.5, low + 0.5
@@ -50,10 +50,11 @@ def _mark(number: int, x: float, y: float, s: float = 4) -> str:
         "cross": f"M{-s} {-s}l{2 * s} {2 * s}M{-s} {s}l{2 * s} {-2 * s}",
         "plus": f"M0 {-s}v{2 * s}M{-s} 0h{2 * s}",
     }
-    return f'<path class="mark {kind}" transform="translate({_at(x)} {_at(y)})" d="{paths[kind]}"/>'
+    place = f"translate({_coord(x)} {_coord(y)})"
+    return f'<path class="mark {kind}" transform="{place}" d="{paths[kind]}"/>'
 
 
-def curves(
+def curve_chart(
     drawn: Sequence[Line], x_name: str, y_name: str, about: str, least: float | None = None
 ) -> str:
     """Draws lines over a common pair of axes."""
@@ -65,28 +66,28 @@ def curves(
     if not points:
         return ""
     xs, ys = zip(*points, strict=True)
-    x_ticks = ticks(min(xs) if least is None else least, max(xs))
-    y_ticks = ticks(min(ys), max(ys))
-    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    across = _scale(x_ticks, LEFT, right)
-    up = _scale(y_ticks, bottom, TOP)
+    x_ticks = round_ticks(min(xs) if least is None else least, max(xs))
+    y_ticks = round_ticks(min(ys), max(ys))
+    right, bottom = WIDTH - PAD_RIGHT, HEIGHT - PAD_BOTTOM
+    across = _scale(x_ticks, PAD_LEFT, right)
+    up = _scale(y_ticks, bottom, PAD_TOP)
     parts = [
-        f'<path class="grid" d="M{LEFT} {_at(up(y))}H{right}"/>'
-        f'<text class="y" x="{LEFT - 8}" y="{_at(up(y))}">{number_of_tick(y, y_ticks)}</text>'
+        f'<path class="grid" d="M{PAD_LEFT} {_coord(up(y))}H{right}"/>'
+        f'<text class="y" x="{PAD_LEFT - 8}" y="{_coord(up(y))}">{format_tick(y, y_ticks)}</text>'
         for y in y_ticks
     ]
-    parts += _x_numbers(x_ticks, across, bottom)
+    parts += _x_labels(x_ticks, across, bottom)
     parts.append(_axis_names(x_name, y_name, HEIGHT))
     for line in finite:
         places = [(across(x), up(y)) for x, y in line.points]
-        path = "L".join(f"{_at(x)} {_at(y)}" for x, y in places)
+        path = "L".join(f"{_coord(x)} {_coord(y)}" for x, y in places)
         kind = "line dashed" if line.dashed else "line"
         inside = _shade(line.shade, across, up)
         inside += f'<path class="{kind}" d="M{path}"/>' if places else ""
         if not line.dashed or len(places) == 1:
             inside += "".join(_mark(line.number, x, y) for x, y in places)
-        parts.append(_group(line.number, inside))
-    return _svg(HEIGHT, about, parts)
+        parts.append(_run_group(line.number, inside))
+    return _svg_chart(HEIGHT, about, parts)
 
 
 def _finite(points):
@@ -98,11 +99,11 @@ def _shade(ends, across, up):
         return ""
     lower = [(x, low) for x, low, _ in ends]
     upper = [(x, high) for x, _, high in reversed(ends)]
-    outline = "L".join(f"{_at(across(x))} {_at(up(y))}" for x, y in lower + upper)
+    outline = "L".join(f"{_coord(across(x))} {_coord(up(y))}" for x, y in lower + upper)
     return f'<path class="shade" d="M{outline}Z"/>'
 
 
-def intervals(
+def interval_chart(
     rows: Sequence[tuple[str, Mapping[Group, Bar]]],
     x_name: str,
     about: str,
@@ -119,42 +120,47 @@ def intervals(
     ]
     if not ends:
         return ""
-    x_ticks = ticks(*(span or (min(ends), max(ends))))
-    left, right = 16, WIDTH - RIGHT
+    x_ticks = round_ticks(*(span or (min(ends), max(ends))))
+    left, right = 16, WIDTH - PAD_RIGHT
     across = _scale(x_ticks, left, right)
-    y, body = TOP, []
+    y, body = PAD_TOP, []
     for name, bars in rows:
-        body.append(f'<text class="row" x="{left}" y="{y + 16}">{text(name)}</text>')
+        body.append(f'<text class="row" x="{left}" y="{y + 16}">{escape(name)}</text>')
         y += _LABEL
         for recipe, bar in bars.items():
-            body.append(_estimate(recipe.number, bar, across, y + _LINE / 2))
+            body.append(_draw_estimate(recipe.number, bar, across, y + _LINE / 2))
             y += _LINE
         y += 6
-    lines = [f'<path class="grid" d="M{_at(across(x))} {TOP}V{y}"/>' for x in x_ticks]
+    lines = [f'<path class="grid" d="M{_coord(across(x))} {PAD_TOP}V{y}"/>' for x in x_ticks]
     if chance is not None:
-        lines.append(f'<path class="chance" d="M{_at(across(chance))} {TOP}V{y}"/>')
-    names = _x_numbers(x_ticks, across, y)
-    return _svg(y + BOTTOM, about, [*lines, *body, *names, _axis_names(x_name, "", y + BOTTOM)])
+        lines.append(f'<path class="chance" d="M{_coord(across(chance))} {PAD_TOP}V{y}"/>')
+    names = _x_labels(x_ticks, across, y)
+    return _svg_chart(
+        y + PAD_BOTTOM,
+        about,
+        [*lines, *body, *names, _axis_names(x_name, "", y + PAD_BOTTOM)],
+    )
 
 
-def _estimate(number, bar, across, y):
+def _draw_estimate(number, bar, across, y):
     inside = ""
     if all(map(math.isfinite, bar.interval)):
         low, high = map(across, bar.interval)
-        inside += f'<path class="line" d="M{_at(low)} {_at(y)}H{_at(high)}"/>'
+        inside += f'<path class="line" d="M{_coord(low)} {_coord(y)}H{_coord(high)}"/>'
         inside += "".join(
-            f'<path class="line" d="M{_at(end)} {_at(y - 4)}V{_at(y + 4)}"/>' for end in (low, high)
+            f'<path class="line" d="M{_coord(end)} {_coord(y - 4)}V{_coord(y + 4)}"/>'
+            for end in (low, high)
         )
     if math.isfinite(bar.height):
         inside += _mark(number, across(bar.height), y)
-    return _group(number, inside)
+    return _run_group(number, inside)
 
 
-def _group(number, inside):
-    return f'<g class="run {_colour(number)}" data-run="{number}">{inside}</g>'
+def _run_group(number, inside):
+    return f'<g class="run {_colour_class(number)}" data-run="{number}">{inside}</g>'
 
 
-def _colour(number):
+def _colour_class(number):
     """Returns the class of page.css for the colour of a recipe."""
     return f"c{number % len(plot_style.COLOURS)}"
 
@@ -163,39 +169,39 @@ def legend(groups: Iterable[Group]) -> str:
     """Returns the names of recipes beside their marks, with a box each that hides the recipe."""
     entries = (
         f'<label><input type="checkbox" checked data-shows="{number}">'
-        f'<svg class="sign {_colour(number)}" viewBox="-14 -7 28 14" aria-hidden="true">'
-        f'<path class="line" d="M-12 0H12"/>{_mark(number, 0, 0)}</svg>{text(name)}</label>'
+        f'<svg class="sign {_colour_class(number)}" viewBox="-14 -7 28 14" aria-hidden="true">'
+        f'<path class="line" d="M-12 0H12"/>{_mark(number, 0, 0)}</svg>{escape(name)}</label>'
         for name, number, _ in groups
     )
     return f'<p class="legend">{"".join(entries)}</p>'
 
 
 def figure(content: str, caption: str) -> str:
-    return f"<figure>{content}<figcaption>{text(caption)}</figcaption></figure>"
+    return f"<figure>{content}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def number_of_tick(value: float, every: Sequence[float]) -> str:
+def format_tick(value: float, every: Sequence[float]) -> str:
     """Formats a number of an axis with the digits that its neighbours need."""
     step = every[1] - every[0] if len(every) > 1 else 1
     return number(value, max(0, -math.floor(math.log10(step) + 1e-9)))
 
 
-def _x_numbers(values, across, bottom):
+def _x_labels(values, across, bottom):
     return [
-        f'<text class="x" x="{_at(across(x))}" y="{_at(bottom + 20)}">{number_of_tick(x, values)}'
-        "</text>"
+        f'<text class="x" x="{_coord(across(x))}" y="{_coord(bottom + 20)}">'
+        f"{format_tick(x, values)}</text>"
         for x in values
     ]
 
 
 def _axis_names(x_name, y_name, height):
-    middle = (LEFT + WIDTH - RIGHT) / 2 if y_name else WIDTH / 2
-    names = f'<text class="x name" x="{_at(middle)}" y="{height - 10}">{text(x_name)}</text>'
+    middle = (PAD_LEFT + WIDTH - PAD_RIGHT) / 2 if y_name else WIDTH / 2
+    names = f'<text class="x name" x="{_coord(middle)}" y="{height - 10}">{escape(x_name)}</text>'
     if y_name:
-        centre = (TOP + height - BOTTOM) / 2
+        centre = (PAD_TOP + height - PAD_BOTTOM) / 2
         names += (
-            f'<text class="x name" transform="translate(16 {_at(centre)}) rotate(-90)">'
-            f"{text(y_name)}</text>"
+            f'<text class="x name" transform="translate(16 {_coord(centre)}) rotate(-90)">'
+            f"{escape(y_name)}</text>"
         )
     return names
 
@@ -206,12 +212,12 @@ def _scale(values, start, end):
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
-def _at(value):
+def _coord(value):
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _svg(height, about, parts):
+def _svg_chart(height, about, parts):
     return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {_at(height)}" role="img" '
-        f'aria-label="{text(about)}">{"".join(parts)}</svg>'
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {_coord(height)}" role="img" '
+        f'aria-label="{escape(about)}">{"".join(parts)}</svg>'
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from zoo.errors import UserError
 from zoo.lab.comparison import paired, seeds
-from zoo.lab.comparison.paired import Runs
+from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.evaluation import item_scores, leakage, records
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import (
@@ -36,7 +36,7 @@ class Group(NamedTuple):
     number: int  # of its colour and its mark
     runs: tuple[str, ...]
 
-    def of(self, of_runs: Mapping[str, Any]) -> dict[str, Any]:
+    def select(self, of_runs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the part of {run: value} that belongs to its runs."""
         return {run: of_runs[run] for run in self.runs if run in of_runs}
 
@@ -47,13 +47,15 @@ class Comparison:
     load: Callable[[str], Run] = Run.load
 
     @classmethod
-    def of(cls, workdirs: Iterable[str], labels: Sequence[str] = (), **how: Any) -> "Comparison":
+    def from_paths(
+        cls, workdirs: Iterable[str], labels: Sequence[str] = (), **how: Any
+    ) -> "Comparison":
         """Names runs, by labels of their recipes if any; a record stands for all of its runs."""
         every = records.expanded(workdirs)
         runs = cls(dict(zip(short_names(every), every, strict=True)), **how)
         if not labels:
             return runs
-        names = seeds.labelled([group.runs for group in runs.groups], labels)
+        names = seeds.label_runs([group.runs for group in runs.groups], labels)
         return cls({names[run]: path for run, path in runs.paths.items()}, **how)
 
     @functools.cached_property
@@ -63,16 +65,16 @@ class Comparison:
         return {name: found[path] for name, path in self.paths.items()}
 
     @functools.cached_property
-    def judged(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
+    def available_results(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
         """(The results of the runs that have any, {run: why it has none})."""
-        return _each(self.paths, lambda path: read_results([path])[path])
+        return _read_each(self.paths, lambda path: read_results([path])[path])
 
     @functools.cached_property
-    def loaded(self) -> tuple[dict[str, Run], dict[str, str]]:
+    def available_runs(self) -> tuple[dict[str, Run], dict[str, str]]:
         """(The recipe, words and parameters of the runs, {run: why they cannot be read})."""
-        return _each(self.paths, self._loaded)
+        return _read_each(self.paths, self._load_run)
 
-    def _loaded(self, path: str) -> Run:
+    def _load_run(self, path: str) -> Run:
         if records.is_record(path):
             raise UserError("a record keeps results alone: give the run's folder to see this.")
         return self.load(path)
@@ -84,26 +86,26 @@ class Comparison:
 
     @functools.cached_property
     def groups(self) -> list[Group]:
-        groups = seeds.grouped({name: self.key(name) for name in self.paths})
-        return self.grouped(groups, seeds.names_of(groups))
+        groups = seeds.group_by_recipe({name: self.run_key(name) for name in self.paths})
+        return self.make_groups(groups, seeds.name_groups(groups))
 
-    def grouped(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
+    def make_groups(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
         """Gives groups of runs their names and numbers; a head has its number in every picture."""
-        heads = [seeds.head_of(self.recipes[runs[0]]) for runs in groups]
-        numbers = seeds.numbers_of(names, heads)
+        heads = [seeds.head_name(self.recipes[runs[0]]) for runs in groups]
+        numbers = seeds.number_recipes(names, heads)
         return [Group(*one) for one in zip(names, numbers, groups, strict=True)]
 
-    def translates(self, run: str) -> bool:
+    def is_translator(self, run: str) -> bool:
         """Whether a run is an encoder-decoder."""
         return "source_embedding" in (self.recipes[run].get("model") or ())
 
-    def key(self, run: str, passport: dict | None = None) -> tuple[str, Any]:
+    def run_key(self, run: str, passport: dict | None = None) -> tuple[str, Any]:
         """Returns (the recipe of a run but for its seed, "" if it is not known; the seed)."""
         recipe = self.recipes[run]
-        return seeds.key_of_recipe(recipe) if recipe else seeds.key_of_passport(passport or {})
+        return seeds.recipe_key(recipe) if recipe else seeds.passport_key(passport or {})
 
 
-def _each(paths, read):
+def _read_each(paths, read):
     """Reads all paths; returns ({name: value}, {name: why it cannot be read})."""
     found, left_out = {}, {}
     for name, path in paths.items():
@@ -114,7 +116,7 @@ def _each(paths, read):
     return found, left_out
 
 
-def columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
+def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
     """Returns {column: {run: passport}}, whose figures are of one quantity each."""
     found = columns_of({**runs})
     for passports in found.values():
@@ -124,9 +126,9 @@ def columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, di
     return found
 
 
-def figures_of(group: Group, passports: Mapping[str, dict]) -> Runs | None:
+def read_losses(group: Group, passports: Mapping[str, dict]) -> GroupLosses | None:
     """Returns a group's figures on one text, with the scores that are kept; None without any."""
-    there = [*group.of(passports).values()]
+    there = [*group.select(passports).values()]
     if not there:
         return None
     losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in there)
@@ -136,19 +138,19 @@ def figures_of(group: Group, passports: Mapping[str, dict]) -> Runs | None:
     whole = len(statistics) == len(there) and alike
     recorded = there[0]["figures"].get("interval") if len(there) == 1 else None
     low, high = map(float, recorded or (math.nan, math.nan))
-    return Runs(group.name, losses, statistics if whole else (), (low, high))
+    return GroupLosses(group.name, losses, statistics if whole else (), (low, high))
 
 
-class Wanted(NamedTuple):
+class TextFilter(NamedTuple):
     texts: Container[str] | None = None  # the SHA-256 of texts and questions; None for all
     splits: Sequence[str] = ()
 
-    def has(self, split: str, digest: str) -> bool:
+    def accepts(self, split: str, digest: str) -> bool:
         of_text = self.texts is None or digest in self.texts
         return of_text and (not self.splits or split in self.splits)
 
 
-ALL = Wanted()
+ALL_TEXTS = TextFilter()
 
 
 class Ranking(NamedTuple):
@@ -158,25 +160,25 @@ class Ranking(NamedTuple):
     columns: Mapping[Column, dict[str, dict]]
     names: Mapping[Column, str]
     ranked: list[Group]
-    others: list[Group]
-    figures: Mapping[tuple[Column, Group], Runs | None]
+    unranked: list[Group]
+    losses: Mapping[tuple[Column, Group], GroupLosses | None]
 
     @property
-    def first(self) -> Column:
+    def ranking_column(self) -> Column:
         """The column that ranks."""
         return next(iter(self.columns))
 
     def passports(self, column: Column, group: Group) -> list[dict]:
-        return [*group.of(self.columns[column]).values()]
+        return [*group.select(self.columns[column]).values()]
 
 
-def rank(comparison: Comparison, wanted: Wanted = ALL) -> Ranking:
+def rank(comparison: Comparison, wanted: TextFilter = ALL_TEXTS) -> Ranking:
     """Orders the perplexities of runs; a run that has seen the text stands apart."""
     runs = {
         name: {
             column: passport
             for column, passport in results.items()
-            if wanted.has(column.split, passport["data"]["sha256"])
+            if wanted.accepts(column.split, passport["data"]["sha256"])
         }
         for name, results in comparison.results.items()
     }
@@ -187,7 +189,7 @@ def rank(comparison: Comparison, wanted: Wanted = ALL) -> Ranking:
                 f"{name} has no perplexity on {' or '.join(wanted.splits)}, only on {there}: "
                 "evaluate it there, or leave it out."
             )
-    found = columns(runs)
+    found = comparable_columns(runs)
     # Columns of more runs come first, and of these the texts that some run never saw.
     order = sorted(found, key=lambda one: (-len(found[one]), not any_unseen(found[one])))
     first = found[order[0]]
@@ -198,22 +200,22 @@ def rank(comparison: Comparison, wanted: Wanted = ALL) -> Ranking:
         if nothing_unseen or (name in first and leakage.reason(first[name]) is not None)
     }
     keys = {
-        name: comparison.key(name, next(iter(results.values())))
+        name: comparison.run_key(name, next(iter(results.values())))
         for name, results in runs.items()
         if name not in seen
     }
-    count = len(groups := seeds.grouped(keys))
+    count = len(groups := seeds.group_by_recipe(keys))
     groups += [(name,) for name in runs if name in seen]
-    every = comparison.grouped(groups, seeds.names_of(groups))
-    figures = {
-        (column, group): figures_of(group, found[column]) for column in order for group in every
+    every = comparison.make_groups(groups, seeds.name_groups(groups))
+    losses = {
+        (column, group): read_losses(group, found[column]) for column in order for group in every
     }
     ranked, others = (
-        sorted(some, key=lambda group: _order(figures[order[0], group]))
+        sorted(some, key=lambda group: _ranking_loss(losses[order[0], group]))
         for some in (every[:count], every[count:])
     )
     ordered = {column: found[column] for column in order}
-    return Ranking(runs, ordered, names_of(order), ranked, others, figures)
+    return Ranking(runs, ordered, names_of(order), ranked, others, losses)
 
 
 def any_unseen(passports: Mapping[str, dict]) -> bool:
@@ -221,7 +223,7 @@ def any_unseen(passports: Mapping[str, dict]) -> bool:
     return any(leakage.reason(passport) is None for passport in passports.values())
 
 
-def _order(runs: Runs | None) -> float:
+def _ranking_loss(runs: GroupLosses | None) -> float:
     """Returns the log-perplexity that ranks runs; infinite if it is missing or not a number."""
     value = runs.loss if runs else math.inf
     return math.inf if math.isnan(value) else value
@@ -244,7 +246,7 @@ class Row(NamedTuple):
     low: float
     high: float
     perplexity: float
-    seen: bool
+    text_seen: bool
     # nats per token above the first row of the text; NaN for that row itself, and where the scores
     # of single words were not kept or are of other tokens
     above: float = math.nan
@@ -268,16 +270,16 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     Raises:
       UserError: a run has no perplexities, or their figures are not of the same quantity.
     """
-    ranking = rank(Comparison.of(os.fspath(folder) for folder in folders))
+    ranking = rank(Comparison.from_paths(os.fspath(folder) for folder in folders))
     rows = []
     for column in ranking.columns:
-        groups = [*ranking.ranked, *ranking.others]
-        found = {group: runs for group in groups if (runs := ranking.figures[column, group])}
-        order = sorted(found, key=lambda group: (group in ranking.others, found[group].loss))
+        groups = [*ranking.ranked, *ranking.unranked]
+        found = {group: runs for group in groups if (runs := ranking.losses[column, group])}
+        order = sorted(found, key=lambda group: (group in ranking.unranked, found[group].loss))
         for group in order:
-            row = row_of(found[group], ranking.passports(column, group))
+            row = make_row(found[group], ranking.passports(column, group))
             first = found[order[0]]
-            if group != order[0] and (test := paired.difference(first, found[group])):
+            if group != order[0] and (test := paired.compare_losses(first, found[group])):
                 low, high = test.interval
                 row = row._replace(above=test.nats, above_low=low, above_high=high)
                 row = row._replace(p=test.p, p_of_seeds=test.p_of_seeds)
@@ -285,7 +287,7 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     return rows
 
 
-def row_of(runs: Runs, passports: list[dict]) -> Row:
+def make_row(runs: GroupLosses, passports: list[dict]) -> Row:
     """Returns the figures of a group of runs, without its difference from another."""
     first = passports[0]
     perplexity = perplexity_of(runs.loss)  # of the mean loss of several
@@ -305,27 +307,27 @@ def row_of(runs: Runs, passports: list[dict]) -> Row:
     )
 
 
-def by_recipe(recipes: Iterable[Group], why: Mapping[str, str]) -> list[tuple[str, str]]:
+def merge_reasons(recipes: Iterable[Group], why: Mapping[str, str]) -> list[tuple[str, str]]:
     """Returns (run, or recipe if none of its runs is there, why) of the runs that are left out."""
     found = []
     for recipe in recipes:
-        missing = [*recipe.of(why).items()]
+        missing = [*recipe.select(why).items()]
         none = len(missing) == len(recipe.runs)
         found += [(recipe.name, missing[0][1])] if none else missing
     return found
 
 
-def unjudged(comparison: Comparison) -> list[tuple[str, str]]:
+def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
     """Returns (run or recipe, why) of those without any perplexity."""
-    return by_recipe(comparison.groups, comparison.judged[1])
+    return merge_reasons(comparison.groups, comparison.available_results[1])
 
 
-def in_texts(comparison: Comparison) -> dict[str, dict[str, dict]]:
+def group_by_text(comparison: Comparison) -> dict[str, dict[str, dict]]:
     """Groups perplexities of one quantity: {name of the text: {run: passport}}."""
     found: dict = {}
     called = {run: group.name for group in comparison.groups for run in group.runs}
     for run in called:
-        for column, passport in comparison.judged[0].get(run, {}).items():
+        for column, passport in comparison.available_results[0].get(run, {}).items():
             key = column.split, repr(quantity(passport))
             found.setdefault(key, {})[run] = column, passport
     shown = names_of({column: None for one in found.values() for column, _ in one.values()})

@@ -9,22 +9,22 @@ from typing import Any
 from zoo.errors import printable
 
 
-def text(value: object) -> str:
+def escape(value: object) -> str:
     """Escapes a text for HTML; control characters are written as escapes."""
     return html.escape(printable(str(value)))
 
 
-def missing(why: str, *names: str) -> str:
-    before = f"<strong>{text(', '.join(names))}</strong>: " if names else ""
-    return f'<p class="missing">{before}left out: {text(why)}</p>'
+def omission(why: str, *names: str) -> str:
+    before = f"<strong>{escape(', '.join(names))}</strong>: " if names else ""
+    return f'<p class="missing">{before}left out: {escape(why)}</p>'
 
 
-def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
+def omissions(reasons: Iterable[tuple[str, str]]) -> str:
     """Returns the lines of runs that are left out, one for each reason."""
     names: dict[str, dict[str, None]] = {}
     for name, why in reasons:
         names.setdefault(why, {})[name] = None
-    return "".join(missing(why, *of_why) for why, of_why in names.items())
+    return "".join(omission(why, *of_why) for why, of_why in names.items())
 
 
 def table(
@@ -32,15 +32,16 @@ def table(
 ) -> str:
     """Returns a table whose first column names the rows."""
     kinds = [' class="left"' * (column < words) for column in range(len(header))]
-    named = [f'{kind} data-name="{text(name)}"' for kind, name in zip(kinds, header, strict=True)]
+    named = [f'{kind} data-name="{escape(name)}"' for kind, name in zip(kinds, header, strict=True)]
     head = "".join(
-        f'<th scope="col"{kind}>{text(name)}</th>' for kind, name in zip(kinds, header, strict=True)
+        f'<th scope="col"{kind}>{escape(name)}</th>'
+        for kind, name in zip(kinds, header, strict=True)
     )
     body = "".join(_row(first, cells, named[1:]) for first, *cells in rows)
     return (
-        f'<p class="caption">{text(caption)}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
-        f'<table aria-label="{text(caption)}"><thead><tr>{head}</tr></thead>'
+        f'<p class="caption">{escape(caption)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f'<table aria-label="{escape(caption)}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -50,12 +51,12 @@ def _row(first, cells, kinds):
     return f'<tr><th scope="row" class="left">{first}</th>{others}</tr>'
 
 
-def items(lines: Iterable[str]) -> str:
+def bullet_list(lines: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
 
 
-def more(summary: str, content: str) -> str:
-    return f"<details><summary>{text(summary)}</summary>{content}</details>"
+def collapsible(summary: str, content: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 
 def json_data(value: Any) -> str:

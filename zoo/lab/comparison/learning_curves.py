@@ -36,7 +36,7 @@ FIELDS: dict[str, dict] = {
 WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.items()}
 
 
-def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
+def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
     if records.is_record(run):
         found = [*records.record_of(run).validations]
         if not found:
@@ -52,26 +52,26 @@ def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
     if not metrics.exists():
         workdir.experiment()  # an error of its own, if there is no run at all
         raise UserError(f"{METRICS} is not in {run}, as exports do not keep it: give the run.")
-    found = read(metrics, fields)
+    found = read_metrics(metrics, fields)
     if not found:
         raise UserError(f"{run} has not validated anything yet: train it further.")
     return found
 
 
-def of_paths(
+def read_available(
     paths: Mapping[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, list[dict]], dict[str, str]]:
     """Returns ({run: its validations}, {run without any: why})."""
     lines, missing = {}, {}
     for name, path in paths.items():
         try:
-            lines[name] = of_run(str(path), fields)
+            lines[name] = read_validations(str(path), fields)
         except UserError as error:
             missing[name] = str(error)
     return lines, missing
 
 
-def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
+def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
     """Reads the lines of a metrics.jsonl that belong to validations.
 
     Only the last line may be incomplete, of a run that was killed; a resumed run drops the lines
@@ -92,7 +92,7 @@ def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
     return validations
 
 
-def points(
+def curve_points(
     lines: Sequence[dict], against: str = "step", field: str = LOSS
 ) -> list[tuple[float, float]]:
     """Returns the (x, y) of the validations that have a field."""
@@ -130,14 +130,14 @@ def _check(values, fields, where, least=0):
     return values
 
 
-class Best(NamedTuple):
+class BestValidations(NamedTuple):
     """The best validations of the seeds of a recipe."""
 
     losses: list[float]
     steps: list[int]
 
     @classmethod
-    def of(cls, of_seeds: Sequence[Sequence[dict]]) -> "Best":
+    def from_validations(cls, of_seeds: Sequence[Sequence[dict]]) -> "BestValidations":
         best = [
             min(lines, key=lambda line: (math.isnan(float(line[LOSS])), float(line[LOSS])))
             for lines in of_seeds
@@ -164,7 +164,7 @@ class Curve(NamedTuple):
     training: Sequence[Points] = ()
 
     @classmethod
-    def of(
+    def from_validations(
         cls,
         recipe: Group,
         of_seeds: Sequence[Sequence[dict]],
@@ -173,7 +173,8 @@ class Curve(NamedTuple):
     ) -> "Curve":
         """Returns the curves of validation and, if it is asked for, of the training loss."""
         validation, of_training = (
-            [points(lines, against, field) for lines in of_seeds] for field in (LOSS, TRAINING)
+            [curve_points(lines, against, field) for lines in of_seeds]
+            for field in (LOSS, TRAINING)
         )
         return cls(recipe, validation, of_training if training else ())
 
@@ -186,7 +187,7 @@ def mean_curve(seeds: Sequence[Points]) -> np.ndarray:
     return np.array([x.mean(0), y.mean(0), y.min(0), y.max(0)])
 
 
-def draw(
+def draw_curves(
     curves: Sequence[Curve],
     file: str | pathlib.Path,
     x_label: str = LABELS["step"],
@@ -218,7 +219,7 @@ def _draw_seeds(axes, seeds, style, **how):
             axes.plot(*zip(*of_seed, strict=True), color=style["color"], linewidth=0.7, alpha=0.6)
 
 
-def report(
+def plot_curves(
     workdirs: Sequence[str],
     file: str | pathlib.Path,
     against: str = "step",
@@ -226,14 +227,16 @@ def report(
     labels: Sequence[str] = (),
 ):
     plot_style.check_file(file)
-    runs = Comparison.of(workdirs, labels)
+    runs = Comparison.from_paths(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
-    lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
+    lines = {name: read_validations(path, fields) for name, path in runs.paths.items()}
     unchecked = _check_texts(runs)
     of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
-    curves = [Curve.of(*of_recipe, against, training) for of_recipe in of_recipes.items()]
-    draw(curves, file, LABELS[against])
-    output_files.show(*table(of_recipes))
+    curves = [
+        Curve.from_validations(*of_recipe, against, training) for of_recipe in of_recipes.items()
+    ]
+    draw_curves(curves, file, LABELS[against])
+    output_files.show(*best_table(of_recipes))
     if unchecked and len(runs.paths) > 1:
         output_files.show(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
@@ -243,10 +246,10 @@ def report(
     output_files.show(file)
 
 
-def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
+def best_table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
     rows = []
     for recipe, of_seeds in lines.items():
-        best = Best.of(of_seeds)
+        best = BestValidations.from_validations(of_seeds)
         several = len(of_seeds) > 1
         spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if several else "-"
         steps = sorted({*best.steps})
@@ -279,7 +282,7 @@ def _check_texts(runs):
     found, unchecked = {}, []
     _check_seen(runs.paths)
     for name in runs.paths:
-        columns = runs.judged[0].get(name, {})
+        columns = runs.available_results[0].get(name, {})
         of_run = [passport for column, passport in columns.items() if column.split == "validation"]
         if of_run:
             found[name] = of_run

@@ -35,7 +35,7 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
     return Scores(log_prob, counted)
 
 
-def agreement(
+def judge_agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
 ) -> tuple[dict, item_scores.Arrays]:
     """Returns (the passport of a run's accuracy on pairs, which pairs are right)."""
@@ -53,13 +53,13 @@ def agreement(
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
-def report(workdirs: list[str]) -> list[pathlib.Path]:
+def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures in each run's results and draws the plots."""
     for workdir in workdirs:
         passport.check(workdir)
-    compared = Comparison.of(workdirs)
+    compared = Comparison.from_paths(workdirs)
     runs = {name: Run.load(path) for name, path in compared.paths.items()}
-    language = _language_of(runs)
+    language = _shared_language(runs)
     folder = pathlib.Path(workdirs[0]).parent
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
     for path in files:
@@ -73,7 +73,7 @@ def report(workdirs: list[str]) -> list[pathlib.Path]:
         (scored,) = scored_texts.score(run, [SPLIT])
         text, judgement = scored.text, scored.judgement()
         passports[name], kept[name] = judgement.passport, judgement.scores
-        agreements[name], answers[name] = agreement(run, pairs)
+        agreements[name], answers[name] = judge_agreement(run, pairs)
         if own is None:  # all runs share it, as is checked below
             own = language_scores(language, scored.corpus, text, scored.scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
@@ -89,41 +89,43 @@ def report(workdirs: list[str]) -> list[pathlib.Path]:
     cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
     own_bands = own.bands(*words_seen)
     output_files.show(
-        _rate(language, runs[first].experiment.vocabulary),
+        _entropy_line(language, runs[first].experiment.vocabulary),
         f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n",
-        *_totals(own, {name: record["log_perplexity"] for name, record in figures.items()}),
+        *_total_lines(own, {name: record["log_perplexity"] for name, record in figures.items()}),
         *(
             f"{name}: {line.strip()}"
             for name, record in passports.items()
             for line in passport.warnings(record)
         ),
-        *_bands(own_bands, bands),
-        *_accuracies(cases),
+        *_band_lines(own_bands, bands),
+        *_accuracy_lines(cases),
     )
-    lines, missing = learning_curves.of_paths(
+    lines, missing = learning_curves.read_available(
         {name: run.path for name, run in runs.items()}, learning_curves.WITH_TRAINING["step"]
     )
-    _draw(files, language, runs, compared.groups, lines, bands, kept, own_bands, cases)
+    _draw_pictures(files, language, runs, compared.groups, lines, bands, kept, own_bands, cases)
     files = files if lines else files[1:]
     output_files.show(*missing.values(), *(f"wrote {path}" for path in files))
     return files
 
 
-def _draw(files, language, runs, groups, lines, bands, kept, own_bands, cases):
-    of_groups = [(group, [*group.of(lines).values()]) for group in groups]
-    curves = [learning_curves.Curve.of(*of_group) for of_group in of_groups if of_group[1]]
+def _draw_pictures(files, language, runs, groups, lines, bands, kept, own_bands, cases):
+    of_groups = [(group, [*group.select(lines).values()]) for group in groups]
+    curves = [
+        learning_curves.Curve.from_validations(*of_group) for of_group in of_groups if of_group[1]
+    ]
     if curves:
         limit = _validation_limit(language, next(iter(runs.values())))
-        learning_curves.draw(curves, files[0], limit=limit)
+        learning_curves.draw_curves(curves, files[0], limit=limit)
     rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
-    bar_plots.bands(bars, files[1], by_band)
+    bar_plots.draw_bands(bars, files[1], by_band)
     title = "Agreement in the micro language"
-    bar_plots.accuracy(bar_plots.accuracy_bars(cases, groups), files[2], title)
+    bar_plots.draw_accuracy(bar_plots.accuracy_bars(cases, groups), files[2], title)
 
 
-def _language_of(runs):
+def _shared_language(runs):
     """Returns the language of all runs, which must be one."""
     languages = {run.experiment.data for run in runs.values()}
     if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
@@ -144,14 +146,14 @@ def _validation_limit(language: Micro, run: Run) -> float:
     return language_scores(language, corpus, text, text.counted).log_perplexity
 
 
-def _rate(language, vocabulary):
+def _entropy_line(language, vocabulary):
     marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
     rate = language.entropy_rate(marks)
     perplexity = f"perplexity {math.exp(rate):.2f}"
     return f"The micro language: entropy {rate:.4f} nats per token ({perplexity})."
 
 
-def _totals(own, totals):
+def _total_lines(own, totals):
     yield f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}"
     yield f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}"
     for name, value in totals.items():
@@ -159,7 +161,7 @@ def _totals(own, totals):
         yield f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}"
 
 
-def _bands(own_bands, bands):
+def _band_lines(own_bands, bands):
     yield "\nPerplexity by how often the word occurred in training"
     yield "(no model is below the language on all words together, but one may be within a band):\n"
     names = "".join(f"{name:>14}" for name in bands)
@@ -170,7 +172,7 @@ def _bands(own_bands, bands):
         yield f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}"
 
 
-def _accuracies(cases):
+def _accuracy_lines(cases):
     yield f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n"
     yield f"{'':26}" + "".join(f"{name:>14}" for name in cases)
     for phenomenon in next(iter(cases.values())):

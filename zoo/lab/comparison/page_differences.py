@@ -9,8 +9,8 @@ from zoo.alignment import PositionalAll
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts, paired
-from zoo.lab.comparison.comparison import Comparison, figures_of, in_texts, unjudged
-from zoo.lab.comparison.html_parts import number, text
+from zoo.lab.comparison.comparison import Comparison, group_by_text, list_unjudged, read_losses
+from zoo.lab.comparison.html_parts import escape, number
 from zoo.lab.evaluation import best_words, translators
 from zoo.lab.evaluation.best_words import KeptWords
 from zoo.lab.evaluation.run import Run, first_test
@@ -19,10 +19,10 @@ from zoo.lexicon import Lexicon
 from zoo.sources import moses, pairs
 
 # Words that are shown in each direction, and words of context before each.
-MOST, CONTEXT = 12, 8
+MOST_WORDS, CONTEXT = 12, 8
 
 
-class Difference(NamedTuple):
+class WordDifference(NamedTuple):
     """A word of a text under two runs."""
 
     sentence: int
@@ -32,77 +32,79 @@ class Difference(NamedTuple):
     other: float  # log p of the second run, nats
 
 
-def section(runs: Comparison) -> str:
+def differences_section(runs: Comparison) -> str:
     """Compares the first recipe with each other one on each text that both were judged on."""
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
-    groups = in_texts(runs)
+    groups = group_by_text(runs)
     compared: set[str] = set()
     for place, of_runs in enumerate(groups.values()):
-        first, *others = [recipe for recipe in runs.groups if recipe.of(of_runs)]
+        first, *others = [recipe for recipe in runs.groups if recipe.select(of_runs)]
         if others:
             compared |= of_runs.keys()
         for other in others:
             name = f"{first.name} and {other.name}"
             try:
-                body = _pair(runs, first, other, of_runs, folded=place > 0)
+                body = _compare_pair(runs, first, other, of_runs, folded=place > 0)
                 split = next(iter(of_runs.values()))["split"]
-                parts.append(f"<h3>{text(name)}, {text(split)}</h3>{body}")
+                parts.append(f"<h3>{escape(name)}, {escape(split)}</h3>{body}")
             except UserError as error:
                 left_out.append((name, str(error)))
     why = "no other recipe has a figure to compare with: the first section tells what differs."
-    judged = [recipe for recipe in runs.groups if recipe.of(runs.judged[0])]
+    judged = [recipe for recipe in runs.groups if recipe.select(runs.available_results[0])]
     left_out += [(recipe.name, why) for recipe in judged if not compared & {*recipe.runs}]
-    parts.append(html_parts.all_missing([*left_out, *unjudged(runs)]))
+    parts.append(html_parts.omissions([*left_out, *list_unjudged(runs)]))
     return "".join(parts)
 
 
-def _pair(runs, one, other, of_runs, folded):
-    figures = [of_recipe for recipe in (one, other) if (of_recipe := figures_of(recipe, of_runs))]
-    lines = html_parts.items(text(line.strip()) for line in paired.loss_lines(figures))
+def _compare_pair(runs, one, other, of_runs, folded):
+    figures = [of_recipe for recipe in (one, other) if (of_recipe := read_losses(recipe, of_runs))]
+    lines = html_parts.bullet_list(escape(line.strip()) for line in paired.loss_lines(figures))
     if not all(of_recipe.statistics for of_recipe in figures):
         why = "without the kept scores of both there is neither an interval nor a test by sentences"
         again = "python -m zoo evaluate keeps them."
         if all(len(of_recipe.losses) > 1 for of_recipe in figures):
-            return lines + html_parts.missing(f"{why}: {again}", "Word by word")
+            return lines + html_parts.omission(f"{why}: {again}", "Word by word")
         raise UserError(f"{why}: {again}")
-    first, second = (next(iter(recipe.of(of_runs))) for recipe in (one, other))
+    first, second = (next(iter(recipe.select(of_runs))) for recipe in (one, other))
     try:
-        kept = [_kept(runs, name, of_runs[name]) for name in (first, second)]
+        kept = [_read_words(runs, name, of_runs[name]) for name in (first, second)]
     except UserError as error:
-        return lines + html_parts.missing(str(error), "Word by word")
-    found = differences(kept[0], kept[1], runs.loaded[0][first].lexicon)
+        return lines + html_parts.omission(str(error), "Word by word")
+    found = largest_differences(kept[0], kept[1], runs.available_runs[0][first].lexicon)
     words = _tables(first, second, found)
     return (
         lines
-        + _shares(first, second, kept, of_runs[first]["policies"].get("batch"))
-        + (html_parts.more("Word by word", words) if folded else words)
+        + _describe_shares(first, second, kept, of_runs[first]["policies"].get("batch"))
+        + (html_parts.collapsible("Word by word", words) if folded else words)
     )
 
 
-def _kept(runs, name, passport):
-    loaded, missing = runs.loaded
+def _read_words(runs, name, passport):
+    loaded, missing = runs.available_runs
     if name in missing:
         raise UserError(missing[name])
     return best_words.read(loaded[name], passport, passport["place"].read_scores(passport))
 
 
-def differences(
+def largest_differences(
     one: KeptWords, other: KeptWords, lexicon: Lexicon
-) -> tuple[list[Difference], list[Difference]]:
+) -> tuple[list[WordDifference], list[WordDifference]]:
     """Returns the words in favour of the first run and of the second, those that differ most
     first."""
     with np.errstate(invalid="ignore"):  # of two words of probability 0
         gain = one.log_prob.astype(np.float64) - other.log_prob.astype(np.float64)
     order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
-    first, second = (_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1]))
+    first, second = (
+        _first_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1])
+    )
     return (
         [row for row in first if row.one > row.other],
         [row for row in second if row.one < row.other],
     )
 
 
-def _distinct(one, other, lexicon, order):
+def _first_distinct(one, other, lexicon, order):
     """Returns the first `MOST` words of an order; a word after the same words is taken once."""
     found: dict = {}
     for index in order.tolist():
@@ -112,8 +114,8 @@ def _distinct(one, other, lexicon, order):
         before = one.text.read_as(lexicon, begin, position)
         word = one.text.read_as(lexicon, position, position + 1)
         log_probs = float(one.log_prob[index]), float(other.log_prob[index])
-        found.setdefault((before, word), Difference(sentence, before, word, *log_probs))
-        if len(found) == MOST:
+        found.setdefault((before, word), WordDifference(sentence, before, word, *log_probs))
+        if len(found) == MOST_WORDS:
             break
     return [*found.values()]
 
@@ -123,7 +125,8 @@ def _tables(one, other, found):
     for better, worse, rows in ((one, other, found[0]), (other, one, found[1])):
         cells = [
             (
-                f'<span class="before">{text(row.before)}</span> <strong>{text(row.word)}</strong>',
+                f'<span class="before">{escape(row.before)}</span> '
+                f"<strong>{escape(row.word)}</strong>",
                 html_parts.probability(row.one),
                 html_parts.probability(row.other),
                 "+" + number(abs(row.one - row.other), 2),
@@ -137,7 +140,7 @@ def _tables(one, other, found):
     return "".join(tables)
 
 
-def _shares(one, other, kept, rows):
+def _describe_shares(one, other, kept, rows):
     """Returns sentences on how many words each run predicts better, and on the text's rows."""
     first, second = (scores.log_prob for scores in kept)
     better, worse = int((first > second).sum()), int((first < second).sum())
@@ -148,7 +151,7 @@ def _shares(one, other, kept, rows):
     )
     if rows:
         told += f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
-    return f"<p>{text(told)}</p>"
+    return f"<p>{escape(told)}</p>"
 
 
 # ----------- attention of translations: for each word, the source words that it attends to
@@ -158,51 +161,53 @@ PAIRS, BEAM = 4, 5
 _CELL, _LETTER = 20, 8
 
 
-class Attended(NamedTuple):
+class AttendedTranslation(NamedTuple):
     source: Sequence[str]
     translation: Sequence[str]
     reference: Sequence[str]
     weights: np.ndarray  # [T, S]
 
 
-def attention(runs: Comparison, translators: Sequence[str], split: str | None) -> str:
+def attention_section(runs: Comparison, translators: Sequence[str], split: str | None) -> str:
     """Draws the attention of translators that have any, and tells which cannot be read."""
     parts, left_out = [], []
-    loaded, missing = runs.loaded
+    loaded, missing = runs.available_runs
     for name in translators:
         if name in missing:
             left_out.append((name, missing[name]))
         elif loaded[name].experiment.model.attention is not None:  # type: ignore[attr-defined]
             try:
-                parts.append(f"<h3>{text(name)}</h3>{_attention_of(name, loaded[name], split)}")
+                parts.append(
+                    f"<h3>{escape(name)}</h3>{_draw_translations(name, loaded[name], split)}"
+                )
             except UserError as error:
                 left_out.append((name, str(error)))
-    return "".join(parts) + html_parts.all_missing(left_out)
+    return "".join(parts) + html_parts.omissions(left_out)
 
 
-def _attention_of(name, run, split):
+def _draw_translations(name, run, split):
     parts = []
-    for place, one in enumerate(translations(run, split or first_test(run.experiment))):
+    for place, one in enumerate(translate_with_attention(run, split or first_test(run.experiment))):
         about = f"Attention of the translation of sentence {place + 1} by {name}"
         strongest = [
-            f"{text(word)} ← {text(one.source[best])} ({number(float(row[best]), 2)})"
+            f"{escape(word)} ← {escape(one.source[best])} ({number(float(row[best]), 2)})"
             for word, row, best in zip(
                 one.translation, one.weights, one.weights.argmax(-1).tolist(), strict=True
             )
         ]
         parts.append(
-            f"<figure>{drawing(one, about)}<figcaption>{text(' '.join(one.source))}<br>→ "
-            f"{text(' '.join(one.translation))}<br>reference: {text(' '.join(one.reference))}"
+            f"<figure>{draw_attention(one, about)}<figcaption>{escape(' '.join(one.source))}<br>→ "
+            f"{escape(' '.join(one.translation))}<br>reference: {escape(' '.join(one.reference))}"
             f"</figcaption></figure>"
-            + html_parts.more("Strongest links", html_parts.items(strongest))
+            + html_parts.collapsible("Strongest links", html_parts.bullet_list(strongest))
         )
     return "".join(parts)
 
 
-def translations(run: Run, split: str) -> list[Attended]:
+def translate_with_attention(run: Run, split: str) -> list[AttendedTranslation]:
     """Translates the first sentences of a split, as `zoo translate` writes them."""
     translator = Translator((run,))
-    restoring = _restoring(translator)
+    restoring = _make_restorer(translator)
     corpus = translator.pairs(split)
     sources = run.experiment.source_corpus(corpus).sentences[:PAIRS]
     found = []
@@ -212,11 +217,11 @@ def translations(run: Run, split: str) -> list[Attended]:
             weights = translators.attention_weights(translator, one.hypothesis, one.read)
             of_text = one.source, one.words, reference
             source, words, reference = ([*map(moses.unescaped, line)] for line in of_text)
-            found.append(Attended(source, words, reference, weights))
+            found.append(AttendedTranslation(source, words, reference, weights))
     return found
 
 
-def _restoring(translator):
+def _make_restorer(translator):
     """Returns the replacement of unknown words: by the run's dictionary, if `zoo text` wrote one,
     and of marks that do not take part in attention."""
     file = translator.runs[0].path / translators.DICTIONARY
@@ -226,7 +231,7 @@ def _restoring(translator):
     return Restoring(translator, dictionary, "keep" if kept else None)
 
 
-def drawing(one: Attended, about: str) -> str:
+def draw_attention(one: AttendedTranslation, about: str) -> str:
     """Draws weights as squares whose areas are in proportion to them."""
     left = _LETTER * max(map(len, one.translation), default=1) + 14
     top = _LETTER * max(map(len, one.source), default=1) + 14
@@ -235,24 +240,24 @@ def drawing(one: Attended, about: str) -> str:
     for column, word in enumerate(one.source):
         x = left + _CELL * (column + 0.5) + 4
         parts.append(
-            f'<text class="source" transform="translate({x:g} {top - 6}) rotate(-90)">{text(word)}'
-            "</text>"
+            f'<text class="source" transform="translate({x:g} {top - 6}) rotate(-90)">'
+            f"{escape(word)}</text>"
         )
     for row, word in enumerate(one.translation):
         y = top + _CELL * (row + 0.5)
-        parts.append(f'<text class="target" x="{left - 6}" y="{y + 4:g}">{text(word)}</text>')
+        parts.append(f'<text class="target" x="{left - 6}" y="{y + 4:g}">{escape(word)}</text>')
         for column, other in enumerate(one.source):
             weight = float(one.weights[row, column])
             size = (_CELL - 2) * weight**0.5
             x = left + _CELL * (column + 0.5)
             parts.append(
-                f"<g><title>{text(word)} ← {text(other)}: {number(weight, 2)}</title>"
+                f"<g><title>{escape(word)} ← {escape(other)}: {number(weight, 2)}</title>"
                 f'<rect class="cell" x="{x - _CELL / 2:g}" y="{y - _CELL / 2:g}" width="{_CELL}" '
                 f'height="{_CELL}"/><rect class="weight" x="{x - size / 2:.1f}" '
                 f'y="{y - size / 2:.1f}" width="{size:.1f}" height="{size:.1f}"/></g>'
             )
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(about)}"><svg '
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(about)}"><svg '
         f'class="attention" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{text(about)}">{"".join(parts)}</svg></div>'
+        f'role="img" aria-label="{escape(about)}">{"".join(parts)}</svg></div>'
     )

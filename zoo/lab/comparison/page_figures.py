@@ -6,43 +6,45 @@ from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, charts, html_parts, learning_curves, paired, plot_style
 from zoo.lab.comparison.comparison import (
     Comparison,
-    by_recipe,
-    figures_of,
-    in_texts,
-    row_of,
-    unjudged,
+    group_by_text,
+    list_unjudged,
+    make_row,
+    merge_reasons,
+    read_losses,
 )
-from zoo.lab.comparison.html_parts import number, text
-from zoo.lab.comparison.learning_curves import Best, Curve
-from zoo.lab.comparison.seeds import runs_of_lines
+from zoo.lab.comparison.html_parts import escape, number
+from zoo.lab.comparison.learning_curves import BestValidations, Curve
+from zoo.lab.comparison.seeds import runs_by_line
 from zoo.lab.evaluation import results
 from zoo.lab.evaluation.passport import conditions
 from zoo.lab.evaluation.perplexity import bits, perplexity_of
 from zoo.lab.evaluation.results import check_comparable
 
 
-def section(runs: Comparison) -> str:
+def figures_section(runs: Comparison) -> str:
     """Describes the perplexities of recipes, a column a part, and how they compare."""
-    parts = [_models(runs)] if runs.judged[0] else []
-    groups = in_texts(runs)
+    parts = [_model_table(runs)] if runs.available_results[0] else []
+    groups = group_by_text(runs)
     for group, of_runs in groups.items():
-        parts.append(f"<h3>{text(group)}</h3>")
-        parts.append(_figures(of_runs, runs.groups))
+        parts.append(f"<h3>{escape(group)}</h3>")
+        parts.append(_figure_table(of_runs, runs.groups))
         told = {run: conditions(passport) for run, passport in of_runs.items()}
         lines = (
             line + f" ({', '.join(of_line)})" * (len(of_line) < len(of_runs))
-            for line, of_line in runs_of_lines(told).items()
+            for line, of_line in runs_by_line(told).items()
         )
-        parts.append(html_parts.items(map(text, lines)))
-        parts.append(f"<p>{text(comparability(group, groups))}</p>")
-    parts.append(html_parts.all_missing(unjudged(runs)))
+        parts.append(html_parts.bullet_list(map(escape, lines)))
+        parts.append(f"<p>{escape(describe_comparability(group, groups))}</p>")
+    parts.append(html_parts.omissions(list_unjudged(runs)))
     return "".join(parts)
 
 
-def _models(runs):
+def _model_table(runs):
     rows, heads = [], []
     for recipe in runs.groups:
-        judged = [next(iter(one.values())) for one in recipe.of(runs.judged[0]).values()]
+        judged = [
+            next(iter(one.values())) for one in recipe.select(runs.available_results[0]).values()
+        ]
         if not judged:
             continue
         passport = judged[0]
@@ -50,36 +52,36 @@ def _models(runs):
         steps = dict.fromkeys(f"{one['checkpoint'] or 0:,}" for one in judged)
         rows.append(
             (
-                text(recipe.name),
-                text(passport["head"].partition("(")[0]),
+                escape(recipe.name),
+                escape(passport["head"].partition("(")[0]),
                 f"{passport['parameters']:,}",
-                text(" ".join(steps)),
-                text(" ".join(map(str, of_seeds))),
+                escape(" ".join(steps)),
+                escape(" ".join(map(str, of_seeds))),
             )
         )
-        heads.append(f"{text(recipe.name)}: {text(passport['head'])}")
+        heads.append(f"{escape(recipe.name)}: {escape(passport['head'])}")
     header = ("recipe", "head", "parameters", "training step", "seed")
-    whole = html_parts.more("Heads with their settings", html_parts.items(heads))
+    whole = html_parts.collapsible("Heads with their settings", html_parts.bullet_list(heads))
     return html_parts.table(header, rows, "The models that were judged", words=2) + whole
 
 
-def _figures(of_runs, recipes):
+def _figure_table(of_runs, recipes):
     """Returns the table of the figures on a text, a row for each recipe: means over its seeds."""
     rows = []
     several = False
     for recipe in recipes:
-        runs = figures_of(recipe, of_runs)
+        runs = read_losses(recipe, of_runs)
         if runs is None:
             continue
-        row, ends = row_of(runs, [*recipe.of(of_runs).values()]), runs.interval
+        row, ends = make_row(runs, [*recipe.select(of_runs).values()]), runs.interval
         loss = number(row.log_perplexity, 4)
         several |= row.seeds > 1
         rows.append(
             [
-                text(recipe.name),
-                html_parts.perplexity(row.perplexity) + " !" * row.seen,
+                escape(recipe.name),
+                html_parts.perplexity(row.perplexity) + " !" * row.text_seen,
                 loss if math.isnan(row.low) else f"{loss} {html_parts.interval(ends, 4)}",
-                html_parts.interval(runs.span, 4) if row.seeds > 1 else "–",
+                html_parts.interval(runs.loss_range, 4) if row.seeds > 1 else "–",
                 number(bits(row.log_perplexity), 4),
                 f"{row.tokens:,}",
             ]
@@ -91,7 +93,7 @@ def _figures(of_runs, recipes):
     return html_parts.table(header, rows, "Figures" + "; of several seeds, means" * several)
 
 
-def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
+def describe_comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
     """Describes which figures may be put beside the figures of a group."""
     first_name, first = next(iter(groups[name].items()))
     digest, words = first["data"]["sha256"][:8], first["lexicon"]["words"][:8]
@@ -121,14 +123,14 @@ def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
 def curves_section(runs: Comparison) -> str:
     """Draws the learning curves of recipes in one chart."""
     drawn, shown, best = [], [], []
-    lines, missing = learning_curves.of_paths(runs.paths, learning_curves.FIELDS["step"])
+    lines, missing = learning_curves.read_available(runs.paths, learning_curves.FIELDS["step"])
     for recipe in runs.groups:
-        if of_seeds := [*recipe.of(lines).values()]:
-            drawn += lines_of(Curve.of(recipe, of_seeds))
+        if of_seeds := [*recipe.select(lines).values()]:
+            drawn += chart_lines(Curve.from_validations(recipe, of_seeds))
             shown.append(recipe)
-            best.append((recipe.name, _best(of_seeds)))
-    left_out = html_parts.all_missing(by_recipe(runs.groups, missing))
-    chart = charts.curves(
+            best.append((recipe.name, _describe_best(of_seeds)))
+    left_out = html_parts.omissions(merge_reasons(runs.groups, missing))
+    chart = charts.curve_chart(
         drawn,
         "training step",
         "nats per token",
@@ -143,11 +145,11 @@ def curves_section(runs: Comparison) -> str:
         "sampled, so compare its course rather than its height. Of several seeds lines are means, "
         "and shades reach from the least to the greatest."
     )
-    last = html_parts.items(f"<strong>{text(name)}</strong>: {told}" for name, told in best)
+    last = html_parts.bullet_list(f"<strong>{escape(name)}</strong>: {told}" for name, told in best)
     return charts.figure(charts.legend(shown) + chart, caption) + last + left_out
 
 
-def lines_of(curve: Curve) -> list[charts.Line]:
+def chart_lines(curve: Curve) -> list[charts.Line]:
     """Returns the line of validation and the line of training, means over seeds."""
     lines = []
     for seeds, dashed in ((curve.validation, False), (curve.training, True)):
@@ -159,8 +161,8 @@ def lines_of(curve: Curve) -> list[charts.Line]:
     return lines
 
 
-def _best(of_seeds):
-    best = Best.of(of_seeds)
+def _describe_best(of_seeds):
+    best = BestValidations.from_validations(of_seeds)
     told = f"best validation {best.loss:.4f} nats per token"
     if len(of_seeds) == 1:
         (lines,) = of_seeds
@@ -177,31 +179,33 @@ def _best(of_seeds):
 _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
 
 
-def bands(runs: Comparison) -> str:
+def bands_section(runs: Comparison) -> str:
     """Draws log-perplexity by bands, a chart and a table for each group of comparable results."""
     parts: list[str] = []
     without: list[str] = []
-    for group, of_runs in in_texts(runs).items():
+    for group, of_runs in group_by_text(runs).items():
         bars = {}
         for recipe in runs.groups:
-            passports = [*recipe.of(of_runs).values()]
+            passports = [*recipe.select(of_runs).values()]
             if passports:
-                bars[recipe] = bar_plots.band_bars([bar_plots.kept_bands(one) for one in passports])
+                bars[recipe] = bar_plots.band_bars([bar_plots.read_bands(one) for one in passports])
                 if len(passports) == 1 and passports[0]["place"].read_scores(passports[0]) is None:
                     without.append(recipe.name)
-        parts.append(_bands_of(group, bars))
+        parts.append(_draw_bands(group, bars))
     why = "without the kept scores of words: python -m zoo evaluate keeps them."
     parts.append(
-        html_parts.all_missing((f"{name} (intervals)", why) for name in dict.fromkeys(without))
+        html_parts.omissions((f"{name} (intervals)", why) for name in dict.fromkeys(without))
     )
-    parts.append(html_parts.all_missing(unjudged(runs)))
+    parts.append(html_parts.omissions(list_unjudged(runs)))
     return "".join(parts)
 
 
-def _bands_of(name, bars):
-    groups = sorted(plot_style.groups(bars), key=bar_plots.least_count)
-    rows, counts, cells = _by_group(bars, {group: label(group) for group in groups}, _band_cell)
-    drawn = charts.intervals(
+def _draw_bands(name, bars):
+    groups = sorted(plot_style.group_names(bars), key=bar_plots.band_sort_key)
+    rows, counts, cells = _chart_and_table(
+        bars, {group: band_label(group) for group in groups}, _band_cell
+    )
+    drawn = charts.interval_chart(
         rows,
         "nats per token",
         f"Log-perplexity of {name} by how often the word occurred in training; the table has the "
@@ -214,7 +218,7 @@ def _bands_of(name, bars):
     columns = (f"{recipe.name}: perplexity" for recipe in bars)
     table = [(first, count, *others) for count, (first, *others) in zip(counts, cells, strict=True)]
     return (
-        f"<h3>{text(name)}</h3>"
+        f"<h3>{escape(name)}</h3>"
         + charts.figure(charts.legend(bars) + drawn, caption)
         + html_parts.table(
             ("occurrences in training", "tokens", *columns),
@@ -224,7 +228,7 @@ def _bands_of(name, bars):
     )
 
 
-def _by_group(bars, names, cell):
+def _chart_and_table(bars, names, cell):
     """Returns the rows of a chart, the counts that recipes share ("–" if none), and cells of a
     table."""
     rows, counts, cells = [], [], []
@@ -234,7 +238,7 @@ def _by_group(bars, names, cell):
         counts.append(f"{items.pop():,.0f}" if len(items) == 1 else "–")
         rows.append((name if counts[-1] == "–" else f"{name} ({counts[-1]})", found))
         of_recipes = (cell(found[recipe]) if recipe in found else "–" for recipe in bars)
-        cells.append((text(name), *of_recipes))
+        cells.append((escape(name), *of_recipes))
     return rows, counts, cells
 
 
@@ -246,7 +250,7 @@ def _band_cell(bar):
     return f"{middle} [{html_parts.perplexity(low)}, {html_parts.perplexity(high)}]"
 
 
-def label(band: str) -> str:
+def band_label(band: str) -> str:
     if band in _UNKNOWN:
         return _UNKNOWN[band]
     least, _, most = band.rstrip("+").partition("-")
@@ -256,7 +260,7 @@ def label(band: str) -> str:
 # --------------- agreement, minimal pairs and answers, as far as the runs have been judged
 
 
-def judgements(runs: Comparison) -> str:
+def judgements_section(runs: Comparison) -> str:
     """Draws the accuracies of recipes by kind of pair, with counts and intervals."""
     parts: list[str] = []
     judged: set[str] = set()
@@ -264,18 +268,18 @@ def judgements(runs: Comparison) -> str:
     for questions, of_paths in results.read_answers(name_of).items():
         of_runs = {name_of[path]: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
-        parts.append(_questions(str(questions), of_runs, runs.groups))
+        parts.append(_draw_accuracies(str(questions), of_runs, runs.groups))
     missing = {
         name: f"not judged: python -m zoo evaluate {path} makes such results, with --agreement "
         "(treebanks) or --minimal-pairs FILE."
         for name, path in runs.paths.items()
         if name not in judged
     }
-    others = [recipe for recipe in runs.groups if not runs.translates(recipe.runs[0])]
-    return "".join(parts) + html_parts.all_missing(by_recipe(others, missing))
+    others = [recipe for recipe in runs.groups if not runs.is_translator(recipe.runs[0])]
+    return "".join(parts) + html_parts.omissions(merge_reasons(others, missing))
 
 
-def cases(figures: dict) -> dict[str, dict]:
+def figures_by_case(figures: dict) -> dict[str, dict]:
     """Returns {kind of pair: its figures} of a passport, "all" last."""
     cases = figures.get("cases") or {}
     found = {name: one for name, one in cases.items() if isinstance(one, dict)}  # with counts
@@ -286,20 +290,20 @@ def cases(figures: dict) -> dict[str, dict]:
     return {**found, "all": {**figures, "pairs": count}}
 
 
-def _questions(split, of_runs, recipes):
-    there = [recipe for recipe in recipes if recipe.of(of_runs)]
+def _draw_accuracies(split, of_runs, recipes):
+    there = [recipe for recipe in recipes if recipe.select(of_runs)]
     found = {
-        name: cases({**passport["figures"], "pairs": passport["tokens"]})
+        name: figures_by_case({**passport["figures"], "pairs": passport["tokens"]})
         for name, (passport, _) in of_runs.items()
     }
     bars = bar_plots.accuracy_bars(found, there)
     kinds = dict.fromkeys(kind for of_run in found.values() for kind in of_run)
     names = {kind: kind for kind in kinds if any(kind in of for of in bars.values())}
-    rows, _, cells = _by_group(bars, names, _accuracy_cell)
+    rows, _, cells = _chart_and_table(bars, names, _accuracy_cell)
     passport = next(iter(of_runs.values()))[0]
     pairs = passport["kind"] == "minimal pairs"
     about = f"Accuracy on {split} by kind, in percent; the table has the numbers."
-    drawn = charts.intervals(rows, "right, percent", about, (0, 100), 50 if pairs else None)
+    drawn = charts.interval_chart(rows, "right, percent", about, (0, 100), 50 if pairs else None)
     chance = " Dotted: chance." if pairs else ""
     skipped = {
         name: int(passport["figures"].get("skipped") or 0)
@@ -309,21 +313,21 @@ def _questions(split, of_runs, recipes):
     lines += [
         f"{name}: {count:,} skipped for want of a word." for name, count in skipped.items() if count
     ]
-    of_first = dict(next(iter(recipe.of(of_runs).items())) for recipe in there)
+    of_first = dict(next(iter(recipe.select(of_runs).items())) for recipe in there)
     lines += [line.strip() for line in paired.answer_lines(split, of_first)[1:]]  # without title
     caption = (
         f"In brackets: pairs. Line: 95 % interval for as many pairs.{chance} Of several seeds, the "
         "mean; the table has the least and the greatest."
     )
     return (
-        f"<h3>{text(split)}</h3>"
+        f"<h3>{escape(split)}</h3>"
         + charts.figure(charts.legend(there) + drawn, caption)
         + html_parts.table(
             ("kind", *(recipe.name for recipe in there)),
             cells,
             f"{split}: right, 95 % interval, counts",
         )
-        + html_parts.items(map(text, lines))
+        + html_parts.bullet_list(map(escape, lines))
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts, page_differences, page_figures, page_text, translations
 from zoo.lab.comparison.comparison import Comparison
-from zoo.lab.comparison.html_parts import text as escaped
+from zoo.lab.comparison.html_parts import escape
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
@@ -59,7 +59,7 @@ _OF_SEEDS = {
 }
 
 
-def report(
+def write_page(
     paths: list[str],
     file: str | pathlib.Path = "report.html",
     split: str | None = None,
@@ -69,16 +69,16 @@ def report(
     load: Callable[[str], Run] = Run.load,
 ):
     output_files.check(file, "the report")
-    content = document(read(paths, labels, load), split, text, sentences)
+    content = build_page(load_comparison(paths, labels, load), split, text, sentences)
     output_files.write_lines(file, [content], "the report")
     output_files.show(f"wrote {file}")
 
 
-def read(
+def load_comparison(
     paths: Iterable[str], labels: Sequence[str] = (), load: Callable[[str], Run] = Run.load
 ) -> Comparison:
     """Reads the runs of a page: folders, exports and records, judged or not."""
-    runs = Comparison.of(paths, labels, load=load)
+    runs = Comparison.from_paths(paths, labels, load=load)
     for path in runs.paths.values():
         if records.is_record(path):
             records.record_of(path)
@@ -87,33 +87,33 @@ def read(
     return runs
 
 
-def document(
+def build_page(
     runs: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
 ) -> str:
     recipes = runs.groups
     firsts = [recipe.runs[0] for recipe in recipes]
     several = len(firsts) < len(runs.paths)
-    translators = [name for name in firsts if runs.translates(name)]
-    shown, left_out = _predictions(runs, firsts, split, text, sentences)
+    translators = [name for name in firsts if runs.is_translator(name)]
+    shown, left_out = _score_texts(runs, firsts, split, text, sentences)
     bodies = {
-        "passports": page_figures.section(runs),
+        "passports": page_figures.figures_section(runs),
         "curves": page_figures.curves_section(runs),
-        "bands": page_figures.bands(runs),
-        "text": page_text.section(shown, left_out),
-        "judgements": page_figures.judgements(runs),
-        "translations": translations.section(runs) if translators else "",
-        "attention": page_differences.attention(runs, translators, split),
-        "differences": page_differences.section(runs) if len(recipes) > 1 else "",
+        "bands": page_figures.bands_section(runs),
+        "text": page_text.text_section(shown, left_out),
+        "judgements": page_figures.judgements_section(runs),
+        "translations": translations.translations_section(runs) if translators else "",
+        "attention": page_differences.attention_section(runs, translators, split),
+        "differences": page_differences.differences_section(runs) if len(recipes) > 1 else "",
     }
     sections = [
         (name, head, about + _OF_SEEDS.get(name, "") * several, bodies[name])
         for name, (head, about) in _SECTIONS.items()
         if bodies[name]
     ]
-    paths = html_parts.items(
-        f"<strong>{escaped(name)}</strong>: {escaped(path)}" for name, path in runs.paths.items()
+    paths = html_parts.bullet_list(
+        f"<strong>{escape(name)}</strong>: {escape(path)}" for name, path in runs.paths.items()
     )
-    return _whole(_title(recipes), paths, sections)
+    return _assemble_page(_title(recipes), paths, sections)
 
 
 def _title(recipes):
@@ -122,9 +122,9 @@ def _title(recipes):
     return f"Report: {shown}"
 
 
-def _predictions(runs, firsts, split, text, sentences):
+def _score_texts(runs, firsts, split, text, sentences):
     """Returns (the text with the predictions of each run that has any, {run: why not})."""
-    loaded, missing = runs.loaded
+    loaded, missing = runs.available_runs
     shown, left_out = [], {name: missing[name] for name in firsts if name in missing}
     numbers = {name: number for number, name in enumerate(runs.paths)}
     for name in firsts:
@@ -132,7 +132,7 @@ def _predictions(runs, firsts, split, text, sentences):
             continue
         try:
             number, run = numbers[name], loaded[name]
-            shown.append(page_text.predict(name, number, run, split, text, sentences))
+            shown.append(page_text.score_text(name, number, run, split, text, sentences))
         except UserError as error:
             if split or text:  # the user asked for it
                 raise
@@ -143,28 +143,28 @@ def _predictions(runs, firsts, split, text, sentences):
 # ---------- the document: head, style, script and sections, in one file that loads nothing
 
 
-def _whole(title, lead, sections):
+def _assemble_page(title, lead, sections):
     """Returns the document, whose policy allows this style and this script, and nothing else."""
-    style, script = part("page.css"), part("page.js")
+    style, script = read_resource("page.css"), read_resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    links = "".join(f'<a href="#{name}">{escaped(head)}</a>' for name, head, _, _ in sections)
+    links = "".join(f'<a href="#{name}">{escape(head)}</a>' for name, head, _, _ in sections)
     bodies = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escaped(head)}'
-        f"</h2><p>{escaped(about)}</p>{body}</section>\n"
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(head)}'
+        f"</h2><p>{escape(about)}</p>{body}</section>\n"
         for name, head, about, body in sections
     )
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escaped(title)}</h1>{lead}</header>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{escape(title)}</h1>{lead}</header>\n"
         f'<nav aria-label="Sections">{links}</nav>\n<main>\n{bodies}</main>\n'
         "<noscript><p>Without JavaScript the details of words are not shown.</p></noscript>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def part(name: str) -> str:
+def read_resource(name: str) -> str:
     return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

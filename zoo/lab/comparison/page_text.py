@@ -11,7 +11,7 @@ import numpy as np
 from zoo.data.encoded_text import EncodedText
 from zoo.heads import LogLinear
 from zoo.lab.comparison import html_parts
-from zoo.lab.comparison.html_parts import number, text
+from zoo.lab.comparison.html_parts import escape, number
 from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
 from zoo.lab.evaluation.best_words import BestWords, Contributions
 from zoo.lab.evaluation.evaluation_texts import TokenizedText
@@ -22,7 +22,7 @@ from zoo.lab.evaluation.run import Run, first_test
 LEVELS = (1, 2, 4, 7, 10)
 
 
-class Shown(NamedTuple):
+class ScoredText(NamedTuple):
     """A text with the predictions of a run."""
 
     run: str
@@ -38,24 +38,24 @@ class Shown(NamedTuple):
     of_characters: bool
 
 
-def section(shown: list[Shown], left_out: dict[str, str]) -> str:
+def text_section(shown: list[ScoredText], left_out: dict[str, str]) -> str:
     """Shows the text under each run, and the differences of the first from each other run."""
-    panels = [(one.run, panel(one)) for one in shown]
+    panels = [(one.run, text_panel(one)) for one in shown]
     for other in shown[1:]:
-        if [*map(_token, shown[0].rows)] == [*map(_token, other.rows)]:
+        if [*map(_token_key, shown[0].rows)] == [*map(_token_key, other.rows)]:
             name = f"{shown[0].run} against {other.run}"
             panels.append((name, difference_panel(shown[0], other)))
-    parts = [switches(panels)] if panels else []
-    return "".join([*parts, html_parts.all_missing(left_out.items())])
+    parts = [switchable_panels(panels)] if panels else []
+    return "".join([*parts, html_parts.omissions(left_out.items())])
 
 
-def switches(panels: list[tuple[str, str]]) -> str:
+def switchable_panels(panels: list[tuple[str, str]]) -> str:
     """Returns panels of which one is shown, with a button for each."""
     if len(panels) == 1:
-        return f'<div class="panel"><h3>{text(panels[0][0])}</h3>{panels[0][1]}</div>'
+        return f'<div class="panel"><h3>{escape(panels[0][0])}</h3>{panels[0][1]}</div>'
     buttons = "".join(
         f'<label><input type="radio" name="panel" value="{number}"{" checked" * (not number)}>'
-        f"{text(name)}</label>"
+        f"{escape(name)}</label>"
         for number, (name, _) in enumerate(panels)
     )
     bodies = "".join(
@@ -65,7 +65,7 @@ def switches(panels: list[tuple[str, str]]) -> str:
     return f'<fieldset class="switch"><legend>Text under</legend>{buttons}</fieldset>{bodies}'
 
 
-def panel(shown: Shown) -> str:
+def text_panel(shown: ScoredText) -> str:
     counted = [row for row in shown.rows if row.counted]
     tokens, unknown = sum(row.words for row in counted), sum(not row.known for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
@@ -73,32 +73,36 @@ def panel(shown: Shown) -> str:
         f"{shown.name}: the first {shown.rows[-1].sentence:,} sentences, {tokens:,} counted "
         f"tokens ({unknown:,} unknown), {number(nats, 4)} nats per token on these."
     )
-    kinds = [level(row.surprisal_nats) for row in shown.rows]
-    why = html_parts.missing(shown.why, "Features") if shown.why else ""
+    kinds = [surprisal_class(row.surprisal_nats) for row in shown.rows]
+    why = html_parts.omission(shown.why, "Features") if shown.why else ""
     if not shown.best.words.size:
-        why += html_parts.missing(
+        why += html_parts.omission(
             "this head spells its words and has no list of them.", "Best words"
         )
-    words = coloured(shown, kinds, str(shown.number), html_parts.json_data(details(shown)))
-    return f"<p>{text(about)}</p>" + surprisal_scale() + words + why
+    words = coloured_words(
+        shown, kinds, str(shown.number), html_parts.json_data(word_details(shown))
+    )
+    return f"<p>{escape(about)}</p>" + surprisal_legend() + words + why
 
 
-def difference_panel(one: Shown, other: Shown) -> str:
+def difference_panel(one: ScoredText, other: ScoredText) -> str:
     """Returns the text coloured by the difference of two runs."""
     gain = gains(one, other)
-    kinds = [difference_level(value) for value in gain]
-    legend = scale(difference_levels(one.run, other.run))
-    words = coloured(one, kinds, f"{one.number}-{other.number}", difference_json(one, other, gain))
-    return f"<p>{about_difference(one, other, gain)}</p>" + legend + words
+    kinds = [difference_class(value) for value in gain]
+    legend = colour_legend(difference_classes(one.run, other.run))
+    words = coloured_words(
+        one, kinds, f"{one.number}-{other.number}", difference_json(one, other, gain)
+    )
+    return f"<p>{describe_difference(one, other, gain)}</p>" + legend + words
 
 
-def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
+def coloured_words(shown: ScoredText, kinds: list[str], name: str, data: str) -> str:
     joint, layout = ("", " characters") if shown.of_characters else (" ", "")
     sentences: dict[int, list[str]] = {}
     for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
-        sentences.setdefault(row.sentence, []).append(word(place, row, kind))
+        sentences.setdefault(row.sentence, []).append(word_span(place, row, kind))
     body = "".join(
-        _source(shown.sources, place) + f'<p class="sentence">{joint.join(words)}</p>'
+        _source_line(shown.sources, place) + f'<p class="sentence">{joint.join(words)}</p>'
         for place, words in enumerate(sentences.values())
     )
     return (
@@ -110,37 +114,37 @@ def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
     )
 
 
-def _source(sources, place):
-    return f'<p class="source">{text(" ".join(sources[place]))}</p>' if sources else ""
+def _source_line(sources, place):
+    return f'<p class="source">{escape(" ".join(sources[place]))}</p>' if sources else ""
 
 
-def level(nats: float) -> str:
+def surprisal_class(nats: float) -> str:
     """Returns the class of a surprisal: "s0" below the first of `LEVELS`, ... "off" without one."""
     if math.isnan(nats):
         return "off"
     return f"s{sum(nats >= least for least in LEVELS)}"
 
 
-def word(place: int, row: surprisal.Row, kind: str) -> str:
+def word_span(place: int, row: surprisal.Row, kind: str) -> str:
     # An unknown word looks easy: <unk> has the probability of all unknown words.
     off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
     return (
         f'<span class="w {kind}{off}" data-word="{place}" role="button" '
-        f'tabindex="{0 if place == 0 else -1}">{text(visible(row.word))}</span>'
+        f'tabindex="{0 if place == 0 else -1}">{escape(show_blanks(row.word))}</span>'
     )
 
 
-def scale(levels: list[tuple[str, str]]) -> str:
-    marks = "".join(f'<span class="w {kind}">{text(name)}</span> ' for kind, name in levels)
+def colour_legend(levels: list[tuple[str, str]]) -> str:
+    marks = "".join(f'<span class="w {kind}">{escape(name)}</span> ' for kind, name in levels)
     return f'<p class="scale">{marks}</p>'
 
 
-def surprisal_scale() -> str:
+def surprisal_legend() -> str:
     ends = ["0", *map(str, LEVELS)]
     names = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
     names.append(f"{ends[-1]} nats or more")
     levels = [(f"s{number}", name) for number, name in enumerate(names)]
-    return scale([*levels, ("unknown", "read as <unk>, any unknown word")])
+    return colour_legend([*levels, ("unknown", "read as <unk>, any unknown word")])
 
 
 # ---- details of the words of a text: surprisal, best words and features, as JSON for the script
@@ -149,22 +153,22 @@ def surprisal_scale() -> str:
 FEATURES = 8
 
 
-def details(shown: Shown) -> list[dict[str, Any]]:
+def word_details(shown: ScoredText) -> list[dict[str, Any]]:
     """Returns {"word", "about": lines, "parts": the words that the model read} of each token."""
     found, position = [], 0
     for row in shown.rows:
-        parts = [_part(shown, at) for at in range(position, position + row.words)]
-        found.append({"word": visible(row.word), "about": about(row), "parts": parts})
+        parts = [_model_word(shown, at) for at in range(position, position + row.words)]
+        found.append({"word": show_blanks(row.word), "about": describe_word(row), "parts": parts})
         position += row.words
     return found
 
 
-def visible(word: str) -> str:
+def show_blanks(word: str) -> str:
     """Returns a word with visible signs for blanks and line breaks, where it is nothing else."""
     return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
-def about(row: surprisal.Row) -> list[str]:
+def describe_word(row: surprisal.Row) -> list[str]:
     """Describes a word: its surprisal, its probability, and how the model knows it."""
     if math.isnan(row.surprisal_nats):
         return ["not predicted: the text begins with it"]
@@ -183,19 +187,19 @@ def about(row: surprisal.Row) -> list[str]:
     return lines
 
 
-def _part(shown, position):
+def _model_word(shown, position):
     lexicon, best = shown.words, shown.best
-    part: dict[str, Any] = {"read": visible(lexicon[shown.text.words[position]])}
+    part: dict[str, Any] = {"read": show_blanks(lexicon[shown.text.words[position]])}
     part["best"] = [
-        [visible(lexicon[one]), html_parts.probability(float(log_prob))]
+        [show_blanks(lexicon[one]), html_parts.probability(float(log_prob))]
         for one, log_prob in zip(best.words[position], best.log_probs[position], strict=True)
     ]
     if shown.features is not None:
-        part["why"] = contributions(shown.features[position])
+        part["why"] = contribution_rows(shown.features[position])
     return part
 
 
-def contributions(parts: Contributions) -> list[list[str]]:
+def contribution_rows(parts: Contributions) -> list[list[str]]:
     """Returns (name, nats) of the parts of a log-probability, the largest features first."""
     lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
     if further := parts.features[FEATURES:]:
@@ -210,9 +214,9 @@ def contributions(parts: Contributions) -> list[list[str]]:
 BEST, WORDS = 5, 1500
 
 
-def predict(
+def score_text(
     run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
-) -> Shown:
+) -> ScoredText:
     run.experiment.check_whole_words("the list of best words")
     name = split or first_test(run.experiment)
     if file is not None:
@@ -227,7 +231,7 @@ def predict(
     scores = Scores(best.log_prob, encoded.counted & states.predicted)
     rows = surprisal.rows(given, encoded, scores, run.lexicon)
     features, why = _features(run, encoded, states)
-    return Shown(
+    return ScoredText(
         run=run_name,
         number=number,
         name=file or f"{name}, {corpus.name}",
@@ -272,17 +276,17 @@ def _features(run, encoded, states):
 DIFFERENCE_LEVELS = (0.5, 2, 4)
 
 
-def _token(row):
+def _token_key(row):
     return row.sentence, row.position, row.word, row.counted
 
 
-def difference_level(gain: float) -> str:
+def difference_class(gain: float) -> str:
     """Returns the class of a difference: "a1" to "a3" for the first run, "b1" to "b3", or "s0"."""
     size = sum(abs(gain) >= least for least in DIFFERENCE_LEVELS)
     return f"{'a' if gain > 0 else 'b'}{size}" if size else "s0"
 
 
-def difference_levels(one: str, other: str) -> list[tuple[str, str]]:
+def difference_classes(one: str, other: str) -> list[tuple[str, str]]:
     """Returns (class, its meaning) of all levels."""
     names = [f"from {least:g} nats" for least in DIFFERENCE_LEVELS]
     first = [(f"a{size}", f"{one} better {name}") for size, name in enumerate(names, 1)]
@@ -290,7 +294,7 @@ def difference_levels(one: str, other: str) -> list[tuple[str, str]]:
     return [*reversed(first), ("s0", "alike"), *second]
 
 
-def gains(one: Shown, other: Shown) -> list[float]:
+def gains(one: ScoredText, other: ScoredText) -> list[float]:
     """Returns log p of the first run minus log p of the second for each token, nats."""
     return [
         second.surprisal_nats - first.surprisal_nats
@@ -298,21 +302,21 @@ def gains(one: Shown, other: Shown) -> list[float]:
     ]
 
 
-def about_difference(one: Shown, other: Shown, gain: list[float]) -> str:
+def describe_difference(one: ScoredText, other: ScoredText, gain: list[float]) -> str:
     """Describes the total difference over the counted tokens of the text."""
     counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if row.counted]
     total, tokens = sum(value for value, _ in counted), sum(row.words for _, row in counted)
     better = one.run if total > 0 else other.run
-    return text(
+    return escape(
         f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "
         f"all; the section below has the whole text with its interval."
     )
 
 
-def difference_json(one: Shown, other: Shown, gain: list[float]) -> str:
+def difference_json(one: ScoredText, other: ScoredText, gain: list[float]) -> str:
     """Returns the details of all words under both runs as JSON."""
     found = []
-    for of_one, of_other, value in zip(details(one), details(other), gain, strict=True):
+    for of_one, of_other, value in zip(word_details(one), word_details(other), gain, strict=True):
         parts = [
             {**part, "run": f"{shown.run}: {detail['about'][0]}"}
             for shown, detail in ((one, of_one), (other, of_other))

@@ -20,7 +20,7 @@ from zoo.lab.evaluation import item_scores, significance
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Runs:
+class GroupLosses:
     """Runs that differ in their seed at most, on one text."""
 
     name: str
@@ -29,7 +29,7 @@ class Runs:
     # are kept
     statistics: tuple[np.ndarray, ...] = ()
     # the 95 % interval of a single run in a record without its scores; NaN twice without any
-    recorded: tuple[float, float] = (math.nan, math.nan)
+    recorded_interval: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def loss(self) -> float:
@@ -44,16 +44,16 @@ class Runs:
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
         if not self.statistics:
-            return self.recorded
+            return self.recorded_interval
         return item_scores.interval(self.mean_statistics, self.loss)
 
     @property
-    def span(self) -> tuple[float, float]:
+    def loss_range(self) -> tuple[float, float]:
         return min(self.losses), max(self.losses)
 
-    def spread(self) -> str:
+    def format_spread(self) -> str:
         """Formats the range of several seeds, or the interval of a single run; "" without one."""
-        low, high = self.span
+        low, high = self.loss_range
         if len(self.losses) > 1:
             return f" ({low:.4f} to {high:.4f} of {len(self.losses)})"
         low, high = self.interval
@@ -66,7 +66,7 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
     return first + list(itertools.pairwise(names[1:]))
 
 
-def loss_lines(groups: Sequence[Runs]) -> list[str]:
+def loss_lines(groups: Sequence[GroupLosses]) -> list[str]:
     """Returns a line for each of the `contrasts` of runs with kept scores, by rising loss."""
     kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
     without = [runs.name for runs in groups if not runs.statistics]
@@ -93,19 +93,19 @@ class Difference(NamedTuple):
     p_of_seeds: float  # by Welch's test of the seeds; NaN where a group has one run
 
     @property
-    def tie(self) -> bool:
+    def is_tie(self) -> bool:
         """Whether sentences do not tell the groups apart."""
         return self.p >= significance.LEVEL
 
     @property
-    def undecided(self) -> bool:
+    def is_undecided(self) -> bool:
         """Whether sentences tell the groups apart, and seeds do not."""
         # NaN, of a single seed, is not above the level.
-        return not self.tie and self.p_of_seeds >= significance.LEVEL
+        return not self.is_tie and self.p_of_seeds >= significance.LEVEL
 
 
-def difference(one: Runs, other: Runs) -> Difference | None:
-    if not (one.statistics and other.statistics and of_same_tokens(one, other)):
+def compare_losses(one: GroupLosses, other: GroupLosses) -> Difference | None:
+    if not (one.statistics and other.statistics and same_token_counts(one, other)):
         return None
     statistics = one.mean_statistics, other.mean_statistics
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
@@ -113,60 +113,62 @@ def difference(one: Runs, other: Runs) -> Difference | None:
         return None
     return Difference(
         other.loss - one.loss,
-        significance.bootstrap_interval(np.concatenate(statistics, 1), _difference),
+        significance.bootstrap_interval(np.concatenate(statistics, 1), _loss_difference),
         len(statistics[0]),
-        1.0 if _same(one, other) else p,
+        1.0 if _same_up_to_rounding(one, other) else p,
         significance.seeds_test([*one.losses], [*other.losses]),
     )
 
 
-def _same(one: Runs, other: Runs) -> bool:
+def _same_up_to_rounding(one: GroupLosses, other: GroupLosses) -> bool:
     """Whether no sentence differs by more than one step of the rounding of saved scores a token."""
     (first, tokens), (second, _) = one.mean_statistics.T, other.mean_statistics.T
     return bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
 
 
-def of_same_tokens(one: Runs, other: Runs) -> bool:
+def same_token_counts(one: GroupLosses, other: GroupLosses) -> bool:
     """Whether the kept scores of two groups count as many tokens in each sentence."""
     return np.array_equal(one.mean_statistics[:, 1], other.mean_statistics[:, 1])
 
 
 def _loss_line(one, other):
-    if not of_same_tokens(one, other):
+    if not same_token_counts(one, other):
         return f"  {one.name} and {other.name} count other tokens"
-    found = difference(one, other)
+    found = compare_losses(one, other)
     if found is None:
         return f"  {one.name} and {other.name} have no finite figures to be tested"
     low, high = found.interval
-    how = f"{p_text(found.p)} by {found.sentences:,} sentences"
+    how = f"{format_p(found.p)} by {found.sentences:,} sentences"
     if not math.isnan(found.p_of_seeds):
         seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
-        how += f", {p_text(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
-    how = "the same up to the rounding of saved scores, " * _same(one, other) + how
+        how += f", {format_p(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
+    how = "the same up to the rounding of saved scores, " * _same_up_to_rounding(one, other) + how
     between = f"{found.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
-    return _below(one, other, between, how, found.tie, found.undecided)
+    return _loss_verdict(one, other, between, how, found.is_tie, found.is_undecided)
 
 
-def _below(one, other, between, how, tie, undecided=False):
+def _loss_verdict(one, other, between, how, is_tie, is_undecided=False):
     """Tells that one group is below another, unless they are a tie or undecided."""
-    if tie or undecided:
-        verdict = "undecided" if undecided else "a tie"
+    if is_tie or is_undecided:
+        verdict = "undecided" if is_undecided else "a tie"
         return f"  {one.name} and {other.name}: {verdict}, {between} apart ({how})"
     return f"  {one.name} is below {other.name} by {between} ({how})"
 
 
-def p_text(p: float) -> str:
+def format_p(p: float) -> str:
     """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least."""
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
 def _seeds_line(one, other):
     p = significance.seeds_test([*one.losses], [*other.losses])
-    how = f"{p_text(p)} by {len(one.losses)} and {len(other.losses)} seeds"
-    return _below(one, other, f"{other.loss - one.loss:.4f} nats", how, not p < significance.LEVEL)
+    how = f"{format_p(p)} by {len(one.losses)} and {len(other.losses)} seeds"
+    return _loss_verdict(
+        one, other, f"{other.loss - one.loss:.4f} nats", how, not p < significance.LEVEL
+    )
 
 
-def _difference(sums):
+def _loss_difference(sums):
     return item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
 
 
@@ -197,19 +199,19 @@ def accuracy_lines(of_groups: Mapping[str, Sequence[float]]) -> list[str]:
     order = sorted(several, key=lambda name: -means[name])
     if len(order) < 2:
         return []
-    lines = [_seeds_of_answers(pair, means, several) for pair in contrasts(order)]
+    lines = [_accuracy_line(pair, means, several) for pair in contrasts(order)]
     return ["of all seeds:", *lines]
 
 
-def _seeds_of_answers(names, means, several):
+def _accuracy_line(names, means, several):
     one, other = names
     p = significance.seeds_test([*several[one]], [*several[other]])
-    how = f"{means[one]:.2%} and {means[other]:.2%}, {p_text(p)} by {len(several[one])} and "
+    how = f"{means[one]:.2%} and {means[other]:.2%}, {format_p(p)} by {len(several[one])} and "
     how += f"{len(several[other])} seeds"
-    return _above(one, other, how, p)
+    return _accuracy_verdict(one, other, how, p)
 
 
-def _above(better, worse, how, p):
+def _accuracy_verdict(better, worse, how, p):
     """Tells that the answers of one are right more often, unless they are a tie."""
     if not p < significance.LEVEL:  # nor is NaN
         return f"  {better} and {worse}: a tie ({how})"
@@ -229,4 +231,4 @@ def _answer_line(names, answers):
     how = f"{alone[0]:,} and {alone[1]:,} of {int(both.sum()):,} right alone, p = {p:.3g}"
     turned = p < significance.LEVEL and alone[0] < alone[1]
     better, worse = names[::-1] if turned else names
-    return _above(better, worse, how, p)
+    return _accuracy_verdict(better, worse, how, p)

@@ -96,7 +96,7 @@ def picture(
     width: float = WIDTH,
 ) -> Iterator[list[Axes]]:
     """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
-    with drawn(file, width, HEIGHT) as figure:
+    with styled_figure(file, width, HEIGHT) as figure:
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
         every = figure.subplots(
             1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
@@ -109,7 +109,9 @@ def picture(
 
 
 @contextlib.contextmanager
-def drawn(file: str | pathlib.Path, width: float, height: float, **style: Any) -> Iterator[Figure]:
+def styled_figure(
+    file: str | pathlib.Path, width: float, height: float, **style: Any
+) -> Iterator[Figure]:
     """Yields the figure of a picture, in the style of all with some changes, then writes it."""
     with matplotlib.rc_context(STYLE | style):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
@@ -159,7 +161,7 @@ def save(figure: Figure, file: str | pathlib.Path):
     )
 
 
-def groups(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
+def group_names(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
     """Returns all groups of all recipes, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
@@ -167,7 +169,7 @@ def groups(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
 # ------------------------------ the attention of a translation as a matrix of grey squares
 
 
-def attention(
+def draw_attention(
     source: Sequence[str],
     target: Sequence[str],
     weights: np.ndarray,
@@ -180,7 +182,7 @@ def attention(
     shape = (max(len(target), 1), max(len(source), 1))
     greatest = 1 if label == "weight" else float(np.max(weights, initial=0)) or 1
     style: Any = {"font.size": 11, "axes.grid": False}
-    with drawn(file, width + 0.8, height, **style) as figure:
+    with styled_figure(file, width + 0.8, height, **style) as figure:
         axes = figure.add_subplot()
         image = axes.imshow(
             np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),

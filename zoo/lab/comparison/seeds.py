@@ -13,7 +13,7 @@ from zoo.errors import UserError
 _SEED_ENDS = (r"[-_./ ](seed|s)?[-_=]?\d+$", r"[-_./ ]?(seed|s)?[-_=]?\d+$")
 
 
-def grouped(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
+def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
     """Groups {run: (its recipe but for the seed, empty if it is not known; the seed)}."""
     groups: list[dict] = []
     for name, (recipe, seed) in keys.items():
@@ -28,30 +28,30 @@ def grouped(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
     return [tuple(group["names"]) for group in groups]
 
 
-def key_of_passport(passport: dict) -> tuple[str, Any]:
+def passport_key(passport: dict) -> tuple[str, Any]:
     """Returns (the digest of a run's recipe but for its seed, "" if not known; the seed)."""
     training = passport.get("training") or {}
     return training.get("recipe_but_seed") or "", training.get("seed")
 
 
-def key_of_recipe(recipe: dict) -> tuple[str, Any]:
+def recipe_key(recipe: dict) -> tuple[str, Any]:
     """Returns (an experiment without seed and devices as text, "" without any; its seed)."""
     training = recipe.get("training") or {}
     rest = {**recipe, "parallel": None, "training": {**training, "seed": None}}
     return json.dumps(rest, sort_keys=True) if recipe else "", training.get("seed")
 
 
-def head_of(recipe: dict) -> str:
+def head_name(recipe: dict) -> str:
     """Returns the name of a recipe's head, "" if it is not known."""
     head = (recipe.get("model") or {}).get("head") or {}
     return head.get(COMPONENT) or ""
 
 
-def names_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
+def name_groups(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2."""
     return [
         stem if len(group) == 1 else f"{stem}, {len(group)} seeds"
-        for stem, group in zip(stems_of(groups), groups, strict=True)
+        for stem, group in zip(group_stems(groups), groups, strict=True)
     ]
 
 
@@ -62,7 +62,7 @@ _HEADS = (
 )
 
 
-def numbers_of(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
+def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
     """Numbers recipes for their colours and marks, whatever their order or rank."""
     kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
     taken = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
@@ -74,9 +74,9 @@ def numbers_of(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
     return [numbers[name] for name in names]
 
 
-def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str]) -> dict[str, str]:
+def label_runs(groups: Sequence[tuple[str, ...]], labels: Sequence[str]) -> dict[str, str]:
     """Names runs by the labels of their recipes, with a number where a recipe has several runs."""
-    check_labels(labels, names_of(groups))
+    check_labels(labels, name_groups(groups))
     named = {
         run: label if len(group) == 1 else f"{label}_{number}"
         for label, group in zip(labels, groups, strict=True)
@@ -95,7 +95,7 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
         )
 
 
-def stems_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
+def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Returns the name of each group, which its runs share without their seeds."""
     stems = [_stem(group) for group in groups]
     unique = [stems.count(stem) == 1 for stem in stems]
@@ -119,66 +119,74 @@ def _stem(group):
 # in their features, their background or the files that these were made from.
 
 # Fields in which runs of one row, or of one model on other devices, may differ.
-LEFT_OUT = ("training.seed", "parallel", "evaluation")
+IGNORED_FIELDS = ("training.seed", "parallel", "evaluation")
 COMPONENT = "component"
 # Stands for a field that a recipe does not have.
 ABSENT: Any = object()
 # More runs than these are not named one by one below a table.
-MANY = 4
+MOST_NAMED = 4
 
 
-def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
+def difference_lines(
+    recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]
+) -> list[str]:
     """Returns a line for each value of each field in which recipes differ; [] if none does."""
     if len(recipes) < 2:
         return []
     found = ["fields in which the runs differ:"]
-    heads = {name: head_of(recipe) for name, recipe in recipes.items()}
-    for path, values in differing([*recipes.values()]):
-        found += _values(path, dict(zip(recipes, map(told, values), strict=True)), heads)
-    sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
+    heads = {name: head_name(recipe) for name, recipe in recipes.items()}
+    for path, values in differing_fields([*recipes.values()]):
+        found += _value_lines(
+            path, dict(zip(recipes, map(format_value, values), strict=True)), heads
+        )
+    sources = {name: _format_sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
-        found += _values("words, features and background from", sources, heads)
+        found += _value_lines("words, features and background from", sources, heads)
     return found if len(found) > 1 else []
 
 
-def differing(recipes: list[Any], path: str = "") -> list[tuple[str, list[Any]]]:
+def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list[Any]]]:
     """Returns (dotted path, values in the recipes) of the outermost fields that differ."""
     # A field that an older recipe lacks was off: it does not differ from 0, False, empty or null.
     there = [one for one in recipes if one is not ABSENT]
     first, *others = there
     absent = len(there) < len(recipes)
-    if path in LEFT_OUT or (all(other == first for other in others) and not (absent and first)):
+    if path in IGNORED_FIELDS or (
+        all(other == first for other in others) and not (absent and first)
+    ):
         return []
-    if absent or not all(_of_one_class(first, other) for other in others):
+    if absent or not all(_same_component(first, other) for other in others):
         return [(path, [None if recipe is ABSENT else recipe for recipe in recipes])]
     fields = dict.fromkeys(name for one in recipes for name in one if name != COMPONENT)
     return [
         found
         for name in fields
-        for found in differing(
+        for found in differing_fields(
             [one.get(name, ABSENT) for one in recipes], f"{path}.{name}" if path else name
         )
     ]
 
 
-def _of_one_class(one, other):
+def _same_component(one, other):
     both = isinstance(one, dict) and isinstance(other, dict)
     return both and one.get(COMPONENT) == other.get(COMPONENT)
 
 
-def told(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
         there = {name: item for name, item in value.items() if item not in (None, "", [])}
-        fields = (f"{name}={told(item)}" for name, item in there.items() if name != COMPONENT)
+        fields = (
+            f"{name}={format_value(item)}" for name, item in there.items() if name != COMPONENT
+        )
         return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
     if isinstance(value, list):
-        items = ", ".join(map(told, value))
+        items = ", ".join(map(format_value, value))
         return items if len(value) == 1 else f"({items})"
     return "none" if value is None or value == "" else str(value)
 
 
-def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def runs_by_line(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Returns {line: the runs that have it}, in the order of their first appearance."""
     runs: dict[str, list[str]] = {}
     for run, lines in lines_of.items():
@@ -187,17 +195,19 @@ def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]
     return runs
 
 
-def _values(title: str, value_of: Mapping[str, str], heads: Mapping[str, str]) -> Iterable[str]:
+def _value_lines(
+    title: str, value_of: Mapping[str, str], heads: Mapping[str, str]
+) -> Iterable[str]:
     """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
-    runs = runs_of_lines({name: [value] for name, value in value_of.items()})
+    runs = runs_by_line({name: [value] for name, value in value_of.items()})
     for value, names in runs.items():
         counts = collections.Counter(heads[name].rpartition(":")[2] for name in names)
         of_heads = ", ".join(f"{count} {head}" for head, count in counts.items())
         many = f"{len(names)} recipes: {of_heads}"
-        yield f"  {title}: {value} ({many if len(names) > MANY else '; '.join(names)})"
+        yield f"  {title}: {value} ({many if len(names) > MOST_NAMED else '; '.join(names)})"
 
 
-def _sources(texts):
+def _format_sources(texts):
     """Formats the texts that gave knowledge of words, with the beginnings of their digests."""
     if texts is None:
         return "not recorded"

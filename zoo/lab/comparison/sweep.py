@@ -16,7 +16,7 @@ from zoo import configuration
 from zoo.errors import UserError
 from zoo.lab.comparison import comparison, plot_style, seeds
 from zoo.lab.comparison.comparison import Comparison, Group
-from zoo.lab.comparison.paired import Runs
+from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.evaluation import leakage, records
 from zoo.lab.evaluation.results import names_of, read_results
 from zoo.lab.runs import output_files
@@ -28,19 +28,20 @@ SEED = "training.seed"
 _FIELDS = {"data.train": "sentences of training text"}
 
 
-class Point(NamedTuple):
+class SweepPoint(NamedTuple):
     """Runs that differ in their seed at most, at their value of the field."""
 
     value: float | None
-    runs: Runs
+    runs: GroupLosses
     names: Sequence[str] = ()
 
     def line(self) -> str:
         value = "-" if self.value is None else f"{self.value:,}"
-        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(self.names)}"
+        loss = f"{self.runs.loss:.4f}{self.runs.format_spread()}"
+        return f"  {value:>12}  {loss}  {', '.join(self.names)}"
 
 
-def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
+def field_value(workdir: str | pathlib.Path, field: str) -> float | None:
     """Returns the number at a dotted field of a run's experiment.
 
     The value of a path with a range, 'a.txt[:864]', is the length of the range: sentences, for a
@@ -48,10 +49,10 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     the number of sentences that the run was trained on, by its passports. None if the experiment
     does not have the field.
     """
-    value = _without(_experiment(workdir), field)[0]
+    value = _take_field(_read_experiment(workdir), field)[0]
     if isinstance(value, str):
-        trained_on = _trained_on(workdir, value) if field == "data.train" else None
-        value = _length(value) or trained_on or value
+        trained_on = _trained_sentences(workdir, value) if field == "data.train" else None
+        value = _range_length(value) or trained_on or value
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -61,7 +62,7 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     return value
 
 
-def _length(path):
+def _range_length(path):
     """Returns the number of sentences that a path's [a:b] suffix selects; None if it varies."""
     part = files.Part.parse(path).range
     start, stop = part.start or 0, part.stop
@@ -70,7 +71,7 @@ def _length(path):
     return stop - start
 
 
-def _trained_on(workdir, path):
+def _trained_sentences(workdir, path):
     """Returns how many of a text's sentences a run was trained on, by its passports, or None."""
     name = files.Part.parse(path).path
     for passport in read_results([workdir])[workdir].values():
@@ -80,13 +81,13 @@ def _trained_on(workdir, path):
     return None
 
 
-def _experiment(workdir):
+def _read_experiment(workdir):
     if records.is_record(workdir):
         return json.loads(json.dumps(records.record_of(workdir).experiment))
     return configuration.to_json(Workdir(workdir).experiment())
 
 
-def _without(experiment, field):
+def _take_field(experiment, field):
     """Returns (the value at a field, None if there is none; the experiment without it)."""
     inner, names = experiment, field.split(".")
     for depth, name in enumerate(names):
@@ -102,29 +103,29 @@ def _without(experiment, field):
         inner = value
 
 
-def settings_of(workdir: str | pathlib.Path, field: str) -> str:
+def other_settings(workdir: str | pathlib.Path, field: str) -> str:
     """Returns a run's experiment without the field and the seed, as text to compare."""
-    experiment = _experiment(workdir)
+    experiment = _read_experiment(workdir)
     for name in (field, SEED):
-        experiment = _without(experiment, name)[1]
+        experiment = _take_field(experiment, name)[1]
     return json.dumps(experiment, sort_keys=True)
 
 
-def curves_of(runs: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
+def group_curves(runs: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
     """Returns {value of the field: runs} of each curve, in the order of their first runs."""
     curves: dict[str, dict] = {}
     for name, path in runs.paths.items():
-        of_value = curves.setdefault(settings_of(path, field), {})
-        of_value.setdefault(value_of(path, field), []).append(name)
+        of_value = curves.setdefault(other_settings(path, field), {})
+        of_value.setdefault(field_value(path, field), []).append(name)
     return [
         {value: tuple(curve[value]) for value in sorted(curve, key=lambda one: (one is None, one))}
         for curve in curves.values()
     ]
 
 
-def _names(curves, runs_of, labels):
+def _name_curves(curves, runs_of, labels):
     """Names curves, with the number of seeds if a point has several."""
-    stems = seeds.stems_of(runs_of)
+    stems = seeds.group_stems(runs_of)
     if labels:
         seeds.check_labels(labels, stems)
         stems = [*labels]
@@ -136,18 +137,20 @@ def _names(curves, runs_of, labels):
     return names
 
 
-def report(field: str, workdirs: list[str], file: str, labels: Sequence[str] = ()):
+def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str] = ()):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them."""
     plot_style.check_file(file)
-    runs = Comparison.of(workdirs)
-    curves = curves_of(runs, field)
+    runs = Comparison.from_paths(workdirs)
+    curves = group_curves(runs, field)
     if all(value is None for curve in curves for value in curve):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
-    columns = comparison.columns(runs.results)
+    columns = comparison.comparable_columns(runs.results)
     columns_named = names_of(columns)
     runs_of = [tuple(itertools.chain(*curve.values())) for curve in curves]
-    named = [*zip(runs.grouped(runs_of, _names(curves, runs_of, labels)), curves, strict=True)]
-    panels: dict[str, dict[Group, list[Point]]] = {}
+    named = [
+        *zip(runs.make_groups(runs_of, _name_curves(curves, runs_of, labels)), curves, strict=True)
+    ]
+    panels: dict[str, dict[Group, list[SweepPoint]]] = {}
     lines = []
     for column, passports in columns.items():
         chosen = ", which chose the checkpoints" if leakage.is_validation(column.split) else ""
@@ -156,8 +159,8 @@ def report(field: str, workdirs: list[str], file: str, labels: Sequence[str] = (
         reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
         lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
         fair = {name: passport for name, passport in passports.items() if not reasons[name]}
-        points = {recipe: _points(curve, fair) for recipe, curve in named}
-        with_field = {recipe: found for recipe, of in points.items() if (found := _known(of))}
+        points = {recipe: _curve_points(curve, fair) for recipe, curve in named}
+        with_field = {recipe: found for recipe, of in points.items() if (found := _with_field(of))}
         for recipe, found in with_field.items():
             lines += [f"  {recipe.name}:"] * (len(with_field) > 1)
             lines += [point.line() for point in found]
@@ -169,31 +172,33 @@ def report(field: str, workdirs: list[str], file: str, labels: Sequence[str] = (
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
-    draw(field, panels, file)
+    draw_sweep(field, panels, file)
     output_files.show(*lines, file)  # after the picture, in case the lines' reader stops early
 
 
-def _points(
+def _curve_points(
     curve: Mapping[float | None, tuple[str, ...]], passports: Mapping[str, dict]
-) -> list[Point]:
+) -> list[SweepPoint]:
     points = []
     for value, runs in curve.items():
         group = Group("", 0, runs)
-        if figures := comparison.figures_of(group, passports):
-            points.append(Point(value, figures, [*group.of(passports)]))
+        if figures := comparison.read_losses(group, passports):
+            points.append(SweepPoint(value, figures, [*group.select(passports)]))
     return points
 
 
-def _known(points):
+def _with_field(points):
     """Returns the points of runs that have the field."""
     return [point for point in points if point.value is not None]
 
 
-def draw(
-    field: str, panels: Mapping[str, Mapping[Group, Sequence[Point]]], file: str | pathlib.Path
+def draw_sweep(
+    field: str, panels: Mapping[str, Mapping[Group, Sequence[SweepPoint]]], file: str | pathlib.Path
 ):
     """Draws log-perplexity against a number of the experiment, a panel for each text."""
-    every = [point for panel in panels.values() for of in panel.values() for point in _known(of)]
+    every = [
+        point for panel in panels.values() for of in panel.values() for point in _with_field(of)
+    ]
     several = any(len(point.runs.losses) > 1 for point in every)
     note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
     label = _FIELDS.get(field, field)
@@ -204,7 +209,7 @@ def draw(
                     if point.value is None:
                         colour = plot_style.colour(recipe.number)
                         axes.axhline(point.runs.loss, label=recipe.name, color=colour, ls="--")
-                if curve := _known(points):
+                if curve := _with_field(points):
                     _draw_curve(axes, recipe, curve, several)
             _scale(axes, [point.value for point in every])
 
@@ -212,7 +217,9 @@ def draw(
 def _draw_curve(axes, recipe, curve, several):
     means = np.array([point.runs.loss for point in curve])
     # An interval of one run would not mean the same beside a range of seeds.
-    ends = np.array([point.runs.span if several else point.runs.interval for point in curve]).T
+    ends = np.array(
+        [point.runs.loss_range if several else point.runs.interval for point in curve]
+    ).T
     xs, style = [point.value for point in curve], plot_style.style(recipe.number)
     axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
 

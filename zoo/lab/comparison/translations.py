@@ -16,8 +16,8 @@ from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.comparison import Comparison
-from zoo.lab.comparison.html_parts import number, text
-from zoo.lab.comparison.seeds import numbers_of
+from zoo.lab.comparison.html_parts import escape, number
+from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import results, translation_quality
 from zoo.lab.evaluation.records import is_record
 from zoo.lab.evaluation.results import TRANSLATION_FIELDS, quantity
@@ -29,20 +29,20 @@ _FILES = "translation-*.json"
 _LENGTHS = 5
 
 
-def is_result(path: str) -> bool:
+def is_result_file(path: str) -> bool:
     """Whether a path names a result of translations rather than a run's folder."""
     return path.endswith(".json") and not os.path.isdir(path)
 
 
-def found(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+def find_results(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """Returns {split: {name: file}} of the results of translations that runs keep, or that are
     named."""
     of_splits: dict[str, dict[str, Any]] = {}
-    for name, run in zip(_names(given), given, strict=True):
+    for name, run in zip(_run_names(given), given, strict=True):
         if is_record(run):
             continue
         place = location.path_of(run)
-        if is_result(run):
+        if is_result_file(run):
             files = [place]
         elif location.is_bucket(place) or os.path.isdir(run):  # a name that is too long, too
             files = sorted((place / "results").glob(_FILES))
@@ -58,44 +58,44 @@ def found(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[st
     return of_splits
 
 
-def _names(given) -> list[str]:
+def _run_names(given) -> list[str]:
     """Returns the runs' folder names for a table or picture; whole paths where two are equal."""
     # A result is RUN/results/NAME.json; a folder is a run, or was given from within it.
     runs = [
-        path.absolute().parent.parent if is_result(str(path)) else path
+        path.absolute().parent.parent if is_result_file(str(path)) else path
         for path in map(pathlib.Path, given)
     ]
     names = [run.name for run in runs]
     return names if "" not in names and len({*names}) == len(names) else [*map(str, given)]
 
 
-def _read(of_runs, split):
+def _read_results(of_runs, split):
     """Returns (results of translations, the experiment of the first, the text they translate)."""
     read = [translation_quality.read(file) for file in of_runs.values()]
     first = next(iter(of_runs.values()))
     whole = first if location.is_bucket(first) else first.absolute()
     experiment = Workdir(whole.parent.parent).experiment()
-    return read, experiment, _references(experiment, split)
+    return read, experiment, _read_references(experiment, split)
 
 
-def _references(experiment, split):
+def _read_references(experiment, split):
     return experiment.vocabulary.read(experiment.data.as_written(), split)
 
 
-def scores(of_runs: Mapping[str, Any], split: str) -> str:
+def score_table(of_runs: Mapping[str, Any], split: str) -> str:
     """Formats scores with their 95 % intervals, and p of differences from the first run."""
-    read, _, corpus = _read(of_runs, split)
+    read, _, corpus = _read_results(of_runs, split)
     rows = translation_quality.compare([*of_runs], read, corpus.sentences)
     return translation_quality.table(rows, read[0][0])
 
 
-def by_length(given: Sequence[str], split: str, picture: str | None = None):
+def report_by_length(given: Sequence[str], split: str, picture: str | None = None):
     """Prints BLEU by the length of the source sentence, and draws it if a picture is named."""
     if picture:
         from zoo.lab.comparison import plot_style  # matplotlib, which tables do not need
 
         plot_style.check_file(picture)
-    every = found(given, [])
+    every = find_results(given, [])
     of_runs = every.get(split)
     if not of_runs:
         only = f", only of {', '.join(every)}" if every else ""
@@ -104,7 +104,7 @@ def by_length(given: Sequence[str], split: str, picture: str | None = None):
             f"{split} makes them."
         )
     names = [*of_runs]
-    read, experiment, corpus = _read(of_runs, split)
+    read, experiment, corpus = _read_results(of_runs, split)
     translation_quality.check_results(names, read, corpus.sentences)
     lengths = [len(words) for words in experiment.source_corpus(corpus).sentences]
     rows = translation_quality.by_length(read, corpus.sentences, lengths, _LENGTHS)
@@ -121,7 +121,7 @@ def draw_by_length(
     from zoo.lab.comparison import plot_style
 
     title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
-    numbers = numbers_of(names)
+    numbers = number_recipes(names)
     with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
         for place, name in enumerate(names):
             # Beside each other, lest intervals cover each other.
@@ -138,31 +138,33 @@ def draw_by_length(
 # ---- the section of the page: a table for each text, a row for each recipe and search
 
 
-class Scored(NamedTuple):
+class ScoredTranslation(NamedTuple):
     passport: dict
     intervals: dict[str, tuple[float, float]]
 
 
-def section(runs: Comparison) -> str:
+def translations_section(runs: Comparison) -> str:
     """Returns a table for each text that was translated, a row for each recipe and search."""
-    texts: dict[str, dict[tuple[str, str], list[Scored]]] = {}
+    texts: dict[str, dict[tuple[str, str], list[ScoredTranslation]]] = {}
     for recipe in runs.groups:
-        for name, path in recipe.of(runs.paths).items():
-            run = runs.loaded[0].get(name)
+        for name, path in recipe.select(runs.paths).items():
+            run = runs.available_runs[0].get(name)
             for place, passport in results.read_passports(path, ("translation",)):
-                scored = Scored(passport, _intervals(run, place, passport))
+                scored = ScoredTranslation(passport, _score_intervals(run, place, passport))
                 rows = texts.setdefault(repr(quantity(passport, TRANSLATION_FIELDS)), {})
-                rows.setdefault((recipe.name, search_of(passport)), []).append(scored)
+                rows.setdefault((recipe.name, describe_search(passport)), []).append(scored)
     if not texts:
-        return html_parts.missing("no run has translated: python -m zoo translate DIR --bleu does.")
-    return "".join(map(_table, texts.values()))
+        return html_parts.omission(
+            "no run has translated: python -m zoo translate DIR --bleu does."
+        )
+    return "".join(map(_score_table, texts.values()))
 
 
-def _table(rows):
+def _score_table(rows):
     first = next(iter(rows.values()))[0].passport
     metrics = [*first["figures"]]
     cells = [
-        (text(name), text(search), *(cell(metric, scored) for metric in metrics))
+        (escape(name), escape(search), *(format_score(metric, scored) for metric in metrics))
         for (name, search), scored in rows.items()
     ]
     split = first["split"].removeprefix("translation-")
@@ -172,13 +174,13 @@ def _table(rows):
     )
     signatures = [f"{metric}: {first['figures'][metric]['signature']}" for metric in metrics]
     return (
-        f"<h3>{text(split)}</h3>"
+        f"<h3>{escape(split)}</h3>"
         + html_parts.table(("recipe", "search", *metrics), cells, caption, words=2)
-        + html_parts.more("Signatures", html_parts.items(map(text, signatures)))
+        + html_parts.collapsible("Signatures", html_parts.bullet_list(map(escape, signatures)))
     )
 
 
-def cell(metric: str, scored: list[Scored]) -> str:
+def format_score(metric: str, scored: list[ScoredTranslation]) -> str:
     """Formats a recipe's score: the mean of its seeds with their range, or with an interval."""
     scores = [
         float(one.passport["figures"][metric]["score"])
@@ -194,7 +196,7 @@ def cell(metric: str, scored: list[Scored]) -> str:
     return shown if math.isnan(ends[0]) else f"{shown} {html_parts.interval(ends, 2)}"
 
 
-def search_of(passport: dict) -> str:
+def describe_search(passport: dict) -> str:
     """Describes the search that found translations: "beam 12, length_normalisation 1"."""
     how = passport.get("decoding") or {}
     search = how.get("search") or {}
@@ -212,14 +214,14 @@ def search_of(passport: dict) -> str:
     return ", ".join(words)
 
 
-def _intervals(run, place, passport):
+def _score_intervals(run, place, passport):
     """Computes the intervals of a run's scores; {} without translations and references."""
     if run is None or place.prefix:
         return {}
     split = passport["split"].removeprefix("translation-")
     try:
         result = translation_quality.read(place.scores.parent / place.name)
-        corpus = _references(run.experiment, split)
+        corpus = _read_references(run.experiment, split)
         (row,) = translation_quality.compare([""], [result], corpus.sentences)
     except UserError:
         return {}

@@ -110,7 +110,7 @@ class Plan:
         atomic_writes.write_text(self._path, text)
 
 
-def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:
+def budget_steps(budget: Budget, step_seconds: float | None, most: int) -> int:
     """Returns the steps of a budget, at least one."""
     if budget.steps is not None:
         return min(budget.steps, most)

@@ -36,26 +36,26 @@ MANY_WORDS = 10_000
 MOST_SPELLED = 2_000_000
 
 
-class Words(NamedTuple):
+class WordCounts(NamedTuple):
     """The words of a text, as far as the choice and the settings of heads depend on them."""
 
     size: int
-    characters: bool
-    judged: int
-    validation: float = 0.0  # tokens of the validation text for each of training
+    are_letters: bool
+    judged_tokens: int
+    validation_share: float = 0.0  # tokens of the validation text for each of training
 
 
-def words_of(experiment: Experiment) -> Words:
-    bare = plain(experiment)
+def count_words(experiment: Experiment) -> WordCounts:
+    bare = softmax_recipe(experiment)
     lexicon, corpora = bare.vocabulary.build(bare.data)
     marks = (lexicon.boundary, lexicon.unknown)
     characters = all(len(word) == 1 for word in lexicon.words if word not in marks)
     judged = bare.vocabulary.encode(corpora[first_test(bare)], lexicon).counted.sum()
     validation = len(bare.vocabulary.encode(corpora["validation"], lexicon).words)
-    return Words(len(lexicon), characters, int(judged), validation / int(lexicon.counts.sum()))
+    return WordCounts(len(lexicon), characters, int(judged), validation / int(lexicon.counts.sum()))
 
 
-def plain(experiment: Experiment) -> Experiment:
+def softmax_recipe(experiment: Experiment) -> Experiment:
     """Returns the recipe of words without features, with a softmax."""
     embedding: Any = experiment.model.embedding  # type: ignore[attr-defined]
     changes: dict[str, Any] = {
@@ -72,37 +72,37 @@ def plain(experiment: Experiment) -> Experiment:
     return changed(experiment, changes)
 
 
-def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
-    bare = plain(experiment)
+def head_recipe(name: str, experiment: Experiment, words: WordCounts) -> Experiment:
+    bare = softmax_recipe(experiment)
     if ":" in name:
         return configuration.apply_settings(bare, [f"model.head={name}"])
     if name not in HEADS:
         raise UserError(
             f"--heads {name}: unknown head: give some of {', '.join(HEADS)}, or my_module:MyHead."
         )
-    if name in _OF_LETTERS and words.characters:
+    if name in _SPELLING_HEADS and words.are_letters:
         raise UserError(f"--heads {name}: the words of this text are single letters: leave it out.")
     head, changes = HEADS[name]
     return changed(bare, {"model.head": head(experiment, words), **changes(experiment, words)})
 
 
-def defaults(experiment: Experiment, words: Words) -> list[str]:
+def default_heads(experiment: Experiment, words: WordCounts) -> list[str]:
     """Returns the heads that are tried on a text if none are named."""
     names = [SOFTMAX, "tied"]
-    if not words.characters:
+    if not words.are_letters:
         names.append("log_linear")
     if words.size >= MANY_WORDS // 2:
         names.append("adaptive")
     if words.size >= MANY_WORDS:
         return [*names, "importance", "nce"]
     names.append("mixture")
-    spelled = words.size * words.judged <= MOST_SPELLED
-    if spelled and not words.characters and not _translates(experiment):
+    spelled = words.size * words.judged_tokens <= MOST_SPELLED
+    if spelled and not words.are_letters and not _is_translator(experiment):
         names.append("char_lstm")
     return names
 
 
-def with_warmup_within(experiment: Experiment, steps: int) -> Experiment:
+def shorten_warmup(experiment: Experiment, steps: int) -> Experiment:
     """Shortens the warm-up of the learning rate to a fifth of the steps, where it is longer."""
     schedule: Any = experiment.training.optimizer.schedule
     if not isinstance(schedule, Cosine) or schedule.warmup <= steps // 5:
@@ -113,26 +113,26 @@ def with_warmup_within(experiment: Experiment, steps: int) -> Experiment:
 # ------------------------------------------------------------ the settings of each head
 
 
-def _translates(experiment):
+def _is_translator(experiment):
     return isinstance(experiment.model, SequenceToSequence)
 
 
-def _size(experiment) -> int:
+def _state_size(experiment) -> int:
     """Returns D, the size of the states that the head sees."""
     core: Core = experiment.model.core
     attention = getattr(experiment.model, "attention", None)
     return core.output_size if attention is None else attention.output_size(core.output_size)
 
 
-def _tied(experiment, words):
-    embedding = plain(experiment).model.embedding  # type: ignore[attr-defined]
-    changes = {"model.embedding": Lookup(_size(experiment))}
-    if _translates(experiment) and experiment.model.source_embedding is None:
+def _tied_changes(experiment, words):
+    embedding = softmax_recipe(experiment).model.embedding  # type: ignore[attr-defined]
+    changes = {"model.embedding": Lookup(_state_size(experiment))}
+    if _is_translator(experiment) and experiment.model.source_embedding is None:
         changes["model.source_embedding"] = embedding  # not the embedding that the head shares
     return changes
 
 
-def _adaptive(experiment, words):
+def _adaptive_head(experiment, words):
     if words.size < 10:
         raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
     first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
@@ -140,13 +140,13 @@ def _adaptive(experiment, words):
     return heads.AdaptiveSoftmax((first, second, *further), division=2.0)
 
 
-def _mixed(kind, experiment, words):
+def _mixture_head(kind, experiment, words):
     """Makes a mixture with a softmax's number of parameters, V s + 3 D s = V D (ptb_mixture)."""
-    size = _size(experiment)
+    size = _state_size(experiment)
     return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
 
 
-def _by_rows(experiment, words):
+def _row_sparse_changes(experiment, words):
     """Updates only the rows that a sampled loss reads, where the optimiser can."""
     training = experiment.training
     averages = training.average or training.average_after is not None
@@ -154,36 +154,36 @@ def _by_rows(experiment, words):
     return {} if dense else {"training.row_sparse": True}
 
 
-def _importance(experiment, words):
+def _importance_head(experiment, words):
     noise = heads.UnigramNoise(power=0.75)
-    return heads.ImportanceSampling(noise=noise, samples=_samples(words, 1024), distinct=True)
+    return heads.ImportanceSampling(noise=noise, samples=_sample_count(words, 1024), distinct=True)
 
 
-def _samples(words, most):
+def _sample_count(words, most):
     return max(1, min(most, words.size // 4))
 
 
-def _nce(experiment, words):
-    return heads.NCE(noise=heads.UnigramNoise(), samples=_samples(words, 100), noise_per="row")
+def _nce_head(experiment, words):
+    return heads.NCE(noise=heads.UnigramNoise(), samples=_sample_count(words, 100), noise_per="row")
 
 
-def _log_linear(experiment, words):
+def _log_linear_head(experiment, words):
     """Returns the recipe's own head if it is log-linear, for its settings."""
     return experiment.head if type(experiment.head) is heads.LogLinear else heads.LogLinear()
 
 
-def _features(experiment, words):
+def _feature_changes(experiment, words):
     """Returns the features of the recipe, or the features of a config of such a text."""
     embedding: Any = experiment.model.embedding
     vocabulary = experiment.vocabulary
     if isinstance(experiment.data, Conllu) and not vocabulary.features:
-        vocabulary = _of_treebank("").vocabulary
+        vocabulary = _treebank_recipe("").vocabulary
     if not isinstance(embedding, Features):
         embedding = Features(embedding.size)
     changes = {"model.embedding": embedding}
     model: Any = experiment.model
-    if _translates(experiment) and model.source_embedding is None:
-        changes["model.source_embedding"] = plain(experiment).model.embedding  # type: ignore[attr-defined]
+    if _is_translator(experiment) and model.source_embedding is None:
+        changes["model.source_embedding"] = softmax_recipe(experiment).model.embedding  # type: ignore[attr-defined]
     if vocabulary.features:
         return changes | {
             "vocabulary.features": vocabulary.features,
@@ -197,20 +197,20 @@ def _features(experiment, words):
     return changes | {"vocabulary.features": own, "vocabulary.background": background}
 
 
-def _cnn(experiment, words):
+def _cnn_head(experiment, words):
     known: Any = user_modules.configs().load("ptb_cnn_softmax").head
-    return dataclasses.replace(known, sampled=_importance(experiment, words))
+    return dataclasses.replace(known, sampled=_importance_head(experiment, words))
 
 
-def _char_lstm(experiment, words):
-    if _translates(experiment):
+def _char_lstm_head(experiment, words):
+    if _is_translator(experiment):
         raise UserError(
             "--heads char_lstm: it is not judged over the words of pairs: leave it out."
         )
     return heads.CharLSTM(size=256)
 
 
-def _by_adam(rate, experiment, words):
+def _adam_changes(rate, experiment, words):
     """Trains heads of letters by Adam, as ptb_cnn_softmax and ptb_char_lstm do."""
     if isinstance(experiment.training.optimizer, Adam):
         return {}
@@ -221,35 +221,38 @@ def _by_adam(rate, experiment, words):
 class Trial(NamedTuple):
     """How a head is tried: the head, and the changes of a recipe with a softmax."""
 
-    head: Callable[[Experiment, Words], heads.Head]
-    changes: Callable[[Experiment, Words], dict[str, Any]] = lambda experiment, words: {}
+    head: Callable[[Experiment, WordCounts], heads.Head]
+    changes: Callable[[Experiment, WordCounts], dict[str, Any]] = lambda experiment, words: {}
 
 
-def _of(head: Callable[[], heads.Head]) -> Trial:
+def _plain_trial(head: Callable[[], heads.Head]) -> Trial:
     return Trial(lambda experiment, words: head())
 
 
 HEADS: dict[str, Trial] = {
-    SOFTMAX: _of(heads.Softmax),
-    "tied": Trial(lambda experiment, words: heads.Softmax(tied=True), _tied),
-    "self_normalised": _of(heads.SelfNormalisedSoftmax),
-    "log_linear": Trial(_log_linear, _features),
-    "sampled_log_linear": Trial(lambda experiment, words: heads.SampledLogLinear(), _features),
-    "nce": Trial(_nce, _by_rows),
-    "importance": Trial(_importance, _by_rows),
-    "blackout": Trial(
-        lambda experiment, words: heads.BlackOut(samples=_samples(words, 1024)), _by_rows
+    SOFTMAX: _plain_trial(heads.Softmax),
+    "tied": Trial(lambda experiment, words: heads.Softmax(tied=True), _tied_changes),
+    "self_normalised": _plain_trial(heads.SelfNormalisedSoftmax),
+    "log_linear": Trial(_log_linear_head, _feature_changes),
+    "sampled_log_linear": Trial(
+        lambda experiment, words: heads.SampledLogLinear(), _feature_changes
     ),
-    "adaptive": Trial(_adaptive),
-    "hierarchical": _of(heads.HierarchicalSoftmax),
-    "huffman": _of(heads.HuffmanSoftmax),
-    "mixture": Trial(functools.partial(_mixed, heads.MixtureOfSoftmaxes)),
-    "contexts": Trial(functools.partial(_mixed, heads.MixtureOfContexts)),
-    "cnn": Trial(_cnn, functools.partial(_by_adam, 0.002)),
-    "char_lstm": Trial(_char_lstm, functools.partial(_by_adam, 0.003)),
-    "recent": _of(lambda: heads.WithExpert(priors.RecentWords(), heads.Softmax())),
+    "nce": Trial(_nce_head, _row_sparse_changes),
+    "importance": Trial(_importance_head, _row_sparse_changes),
+    "blackout": Trial(
+        lambda experiment, words: heads.BlackOut(samples=_sample_count(words, 1024)),
+        _row_sparse_changes,
+    ),
+    "adaptive": Trial(_adaptive_head),
+    "hierarchical": _plain_trial(heads.HierarchicalSoftmax),
+    "huffman": _plain_trial(heads.HuffmanSoftmax),
+    "mixture": Trial(functools.partial(_mixture_head, heads.MixtureOfSoftmaxes)),
+    "contexts": Trial(functools.partial(_mixture_head, heads.MixtureOfContexts)),
+    "cnn": Trial(_cnn_head, functools.partial(_adam_changes, 0.002)),
+    "char_lstm": Trial(_char_lstm_head, functools.partial(_adam_changes, 0.003)),
+    "recent": _plain_trial(lambda: heads.WithExpert(priors.RecentWords(), heads.Softmax())),
 }
-_OF_LETTERS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
+_SPELLING_HEADS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
 
 
 def short_name(name: str) -> str:
@@ -257,14 +260,14 @@ def short_name(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def check_names(names: Sequence[str]):
+def check_unique_names(names: Sequence[str]):
     short = [short_name(name) for name in names]
     for name in short:
         if short.count(name) > 1:
             raise UserError(f"--heads names {name} twice: name each head once.")
 
 
-def with_rate(experiment: Experiment, factor: float) -> Experiment:
+def scale_rate(experiment: Experiment, factor: float) -> Experiment:
     rate = experiment.training.optimizer.learning_rate * factor
     optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
     return changed(experiment, {"training.optimizer": optimizer})
@@ -277,7 +280,7 @@ _HELD_OUT = 10
 _FEWEST = 20  # sentences of such a treebank
 
 
-def given_recipe(
+def load_recipe(
     given: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> tuple[Experiment, tuple[str, ...]]:
     """Returns (the recipe that all heads share, sentences on the text for people)."""
@@ -285,8 +288,8 @@ def given_recipe(
         raise UserError(f"{len(given)} texts are given: give one, or two for pairs.")
     path = given[0]
     if len(given) == 1:
-        bank, folder = path.endswith(".conllu"), _is_there(f"{path}/train.conllu")
-        is_path = any(mark in path for mark in "./*") or _is_there(path)
+        bank, folder = path.endswith(".conllu"), _path_exists(f"{path}/train.conllu")
+        is_path = any(mark in path for mark in "./*") or _path_exists(path)
         config = path.endswith(".py") or not is_path
         options = {"--letters": letters, "--language": languages, "--lines": lines}
         option = next((name for name, value in options.items() if value), None)
@@ -294,25 +297,25 @@ def given_recipe(
             kind = "config" if config else "treebank"
             raise UserError(f"{option} is for a text, and {path} is a {kind}: leave it out.")
         if bank:
-            return _treebank(path)
+            return _split_treebank(path)
         if folder:
-            return _of_treebank(path), ()
+            return _treebank_recipe(path), ()
         if config:
             return user_modules.configs().load(path), ()
     own = own_text.of_text(given, letters, languages, lines)
     return own.experiment(), own.told
 
 
-def _is_there(path):
+def _path_exists(path):
     return any(candidate.exists() for candidate in files.candidates(path))
 
 
-def _of_treebank(folder):
+def _treebank_recipe(folder):
     user_modules.configs()
     return importlib.import_module("configs.ud_treebank").get_config(folder)
 
 
-def _treebank(path):
+def _split_treebank(path):
     """Cuts a treebank in one file into parts: the last tenth is the test, before it validation."""
     count = len(Conllu(train=path, validation=path).read("train").sentences)
     if count < _FEWEST:
@@ -321,4 +324,4 @@ def _treebank(path):
     first = second - max(1, count // _HELD_OUT)
     parts = own_text.parts([path], first, second)
     told = f"{path}: {count:,} sentences.", own_text.held_out(first, second, count, "sentences")
-    return changed(_of_treebank(str(pathlib.Path(path).parent)), parts), told
+    return changed(_treebank_recipe(str(pathlib.Path(path).parent)), parts), told

@@ -15,9 +15,9 @@ import numpy as np
 from zoo.base import lazy, strict_json
 from zoo.errors import UserError
 from zoo.lab.comparison import learning_curves, paired, plot_style
-from zoo.lab.comparison.comparison import Group, figures_of
-from zoo.lab.comparison.paired import Runs
-from zoo.lab.comparison.seeds import numbers_of
+from zoo.lab.comparison.comparison import Group, read_losses
+from zoo.lab.comparison.paired import GroupLosses
+from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.comparison.trial_plan import Plan
 from zoo.lab.evaluation import leakage
 from zoo.lab.evaluation.perplexity import perplexity_of
@@ -33,7 +33,7 @@ NAME = "comparison"
 # the minutes of another.
 UNEQUAL = 1.5
 # Sentences of the judged text below which a note says that they are few.
-FEW = 50
+FEW_SENTENCES = 50
 # A head whose best validation is above this share of the loss of a uniform guess learned nothing.
 AT_START = 0.95
 # A curve still falls where the last fifth of its steps lowered it by more nats.
@@ -50,7 +50,7 @@ _VERDICTS = {
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The validations of a head's runs at one step."""
 
     step: int
@@ -58,15 +58,15 @@ class Point(NamedTuple):
     losses: tuple[float, ...]  # validation log-perplexity of each run, nats per token
 
 
-class Row(NamedTuple):
-    runs: Runs  # the seeds on the judged text
+class HeadRow(NamedTuple):
+    runs: GroupLosses  # the seeds on the judged text
     parameters: int
     minutes: float
     steps: int
     bytes: int | None  # memory of a step; None if not known
     rate: float
     # the validations; () for a head whose validations are over spellings
-    curve: tuple[Point, ...] = ()
+    curve: tuple[CurvePoint, ...] = ()
     # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
     epochs: float | None = None  # of training, a part of one below 1; None if not known
@@ -91,14 +91,14 @@ class Row(NamedTuple):
     @property
     def verdict(self) -> str:
         """How the head stands beside the lowest, a key of `_VERDICTS`."""
-        if self.difference is not None and self.difference.tie:
+        if self.difference is not None and self.difference.is_tie:
             return "a tie"
-        undecided = self.difference is not None and self.difference.undecided
-        return "undecided" if undecided else "worse"
+        is_undecided = self.difference is not None and self.difference.is_undecided
+        return "undecided" if is_undecided else "worse"
 
 
 class Summary(NamedTuple):
-    rows: tuple[Row, ...]
+    rows: tuple[HeadRow, ...]
     split: str
     tokens: int
     notes: tuple[str, ...]
@@ -106,12 +106,12 @@ class Summary(NamedTuple):
     start: float | None = None  # log V, the loss of a uniform guess, nats
 
     def text(self) -> str:
-        lines = [*_table(self), *self.notes]
+        lines = [*_table_lines(self), *self.notes]
         lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
-        return "\n".join([*lines, "", sentence(self)])
+        return "\n".join([*lines, "", summary_sentence(self)])
 
 
-def of_runs(
+def summarise(
     folders: Mapping[str, Sequence[pathlib.Path]],
     split: str,
     plan: Plan,
@@ -128,24 +128,29 @@ def of_runs(
     (first, passport), *others = passports.items()
     for folder, other in others:
         check_comparable(passport, other, (first, folder))
-    groups: list[Runs] = [
+    groups: list[GroupLosses] = [
         group
         for name, of_head in folders.items()
-        if (group := figures_of(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
+        if (group := read_losses(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
     ]
     groups.sort(key=lambda group: group.loss)
     lowest, *higher = groups
-    difference = {group: paired.difference(lowest, group) for group in higher}
+    difference = {group: paired.compare_losses(lowest, group) for group in higher}
     rows = [
-        _row(group, folders[group.name], passports, plan, difference.get(group)) for group in groups
+        _head_row(group, folders[group.name], passports, plan, difference.get(group))
+        for group in groups
     ]
-    notes = (*_notes(rows, passports), *_unequal(rows, plan.budget.minutes), *_ends(rows, plan))
+    notes = (
+        *_judgement_notes(rows, passports),
+        *_time_notes(rows, plan.budget.minutes),
+        *_rate_notes(rows, plan),
+    )
     return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
 
 
-def _row(group, of_head, passports, plan, difference) -> Row:
+def _head_row(group, of_head, passports, plan, difference) -> HeadRow:
     curves = [
-        {line["step"]: line for line in learning_curves.of_run(str(folder), _VALIDATION)}
+        {line["step"]: line for line in learning_curves.read_validations(str(folder), _VALIDATION)}
         for folder in of_head
     ]
     of_plan, last = plan.heads[group.name], [max(curve) for curve in curves]
@@ -153,14 +158,14 @@ def _row(group, of_head, passports, plan, difference) -> Row:
     recipe = recipe_of(of_head[0])
     seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
     points = [
-        Point(
+        CurvePoint(
             step,
             float(np.mean([curve[step]["seconds"] for curve in curves])) / 60,
             tuple(float(curve[step]["validation_log_perplexity"]) for curve in curves),
         )
         for step in sorted(set(curves[0]).intersection(*curves[1:]))
     ]
-    return Row(
+    return HeadRow(
         group,
         passport["parameters"],
         float(np.mean(seconds)) / 60,
@@ -174,7 +179,7 @@ def _row(group, of_head, passports, plan, difference) -> Row:
     )
 
 
-def _notes(rows, passports):
+def _judgement_notes(rows, passports):
     fewest = min(len(row.runs.losses) for row in rows)
     if fewest == 1:
         yield "one seed does not show the noise of training"
@@ -184,11 +189,11 @@ def _notes(rows, passports):
     if leakage.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
     statistics = rows[0].runs.statistics
-    if statistics and (sentences := len(statistics[0])) < FEW:
+    if statistics and (sentences := len(statistics[0])) < FEW_SENTENCES:
         yield f"{sentences} sentences are few to judge by: others may rank the heads otherwise"
 
 
-def _ends(rows, plan):
+def _rate_notes(rows, plan):
     """Yields a note where a head took the least or the greatest of the rates that were tried."""
     tried = plan.budget.rates
     if len(tried) < 2:
@@ -201,22 +206,22 @@ def _ends(rows, plan):
         if names:
             listed = ",".join(f"{one:g}" for one in more)
             yield (
-                f"{_listed(names)} took the {end} learning rate that was tried: --rates {listed} "
-                "in another --output tries more"
+                f"{_join_names(names)} took the {end} learning rate that was tried: --rates "
+                f"{listed} in another --output tries more"
             )
 
 
-def _unequal(rows, minutes):
+def _time_notes(rows, minutes):
     """Yields a note where heads did not train for the time that was asked for."""
     if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
         return
     yield (
-        f"not equal minutes: {_minutes(rows)}, of {minutes:g}: the machine had other work while "
-        "steps were timed or trained; --steps gives each head as many steps"
+        f"not equal minutes: {_format_minutes(rows)}, of {minutes:g}: the machine had other work "
+        "while steps were timed or trained; --steps gives each head as many steps"
     )
 
 
-def _table(summary):
+def _table_lines(summary):
     header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
     header.append("beside the lowest")
     rows = []
@@ -226,60 +231,61 @@ def _table(summary):
             [
                 row.runs.name,
                 f"{row.perplexity:,.2f}",
-                _range(row.runs.interval),
-                _range(ends) if len(row.runs.losses) > 1 else "1",
+                _format_range(row.runs.interval),
+                _format_range(ends) if len(row.runs.losses) > 1 else "1",
                 f"{row.parameters:,}",
                 f"{row.minutes:.2f}",
                 f"{1000 * row.step_seconds:.1f}",
                 "-" if row.bytes is None else f"{row.bytes / 1e6:,.0f}",
-                _verdict(row, summary.rows[0]),
+                _format_verdict(row, summary.rows[0]),
             ]
         )
     yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
     yield from align(header, rows, left=1)
 
 
-def _range(losses):
+def _format_range(losses):
     low, high = map(perplexity_of, losses)
     return f"[{low:,.2f}, {high:,.2f}]"
 
 
-def _verdict(row, lowest):
+def _format_verdict(row, lowest):
     if row is lowest:
         return "the lowest"
     nats = f"+{row.runs.loss - lowest.runs.loss:.4f} nats"
     return nats if row.verdict == "worse" else f"{nats}, {row.verdict}"
 
 
-def sentence(summary: Summary) -> str:
+def summary_sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = rows = summary.rows
     budgets = zip(*((row.minutes, row.steps) for row in rows), strict=True)
     told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
-    told += _after(lowest)
-    if at_start := _at_start(summary):
+    told += _describe_epochs(lowest)
+    if at_start := _hardly_trained(summary):
         have = "has" if len(at_start) == 1 else "have"
         told = (
-            f"No winner yet, for {_listed(at_start)} {have} hardly left the loss of a uniform "
+            f"No winner yet, for {_join_names(at_start)} {have} hardly left the loss of a uniform "
             f"guess ({summary.start:.2f} nats): {told}"
         )
     elif all(max(of) > UNEQUAL * min(of) for of in budgets):
-        told = f"After unequal training, which may decide ({_minutes(rows)} minutes), take {told}"
+        minutes = _format_minutes(rows)
+        told = f"After unequal training, which may decide ({minutes} minutes), take {told}"
     else:
         told = f"Take {told}"
     if others:
         told += ", the lowest"
     for verdict, ends in _VERDICTS.items():
-        if named := [_named(row, lowest) for row in others if row.verdict == verdict]:
-            told += f"; {_listed(named)} {ends[len(named) > 1]}"
-    return f"{told}.{_falling(summary.rows)}"
+        if named := [_describe_head(row, lowest) for row in others if row.verdict == verdict]:
+            told += f"; {_join_names(named)} {ends[len(named) > 1]}"
+    return f"{told}.{_describe_falling(summary.rows)}"
 
 
-def _minutes(rows):
+def _format_minutes(rows):
     return ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
 
 
-def _at_start(summary):
+def _hardly_trained(summary):
     """Returns the names of heads that predict validation hardly better than a uniform guess."""
     return [
         row.runs.name
@@ -290,22 +296,22 @@ def _at_start(summary):
     ]
 
 
-def _falling(rows):
+def _describe_falling(rows):
     """Tells which curves still fell at their end, and after how much training."""
     told = [
-        f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
+        f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_describe_epochs(row)})"
         for row in rows
         if row.fall > FALLING
     ]
     if not told:
         return ""
     return (
-        f" Validation still fell in the last fifth of training, of {_listed(told)}: after longer "
-        "training the order may be another."
+        f" Validation still fell in the last fifth of training, of {_join_names(told)}: after "
+        "longer training the order may be another."
     )
 
 
-def _after(row):
+def _describe_epochs(row):
     """Tells how many epochs a head was trained for: " after 0.14 epochs"; "" if not known."""
     if row.epochs is None:
         return ""
@@ -313,7 +319,7 @@ def _after(row):
     return f" after {shown} epoch{'s' * (shown != '1')}"
 
 
-def _named(row, lowest):
+def _describe_head(row, lowest):
     """Names a head, with its share of the lowest's parameters where that may decide for it."""
     share = row.parameters / lowest.parameters
     beside = row.verdict != "worse" and abs(share - 1) >= 0.1
@@ -322,15 +328,15 @@ def _named(row, lowest):
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Joins names: "a, b and c"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def to_json(summary: Summary) -> dict:
+def summary_json(summary: Summary) -> dict:
     return {
-        "sentence": sentence(summary),
+        "sentence": summary_sentence(summary),
         "split": summary.split,
         "tokens": summary.tokens,
         "notes": [*summary.notes],
@@ -358,26 +364,26 @@ def to_json(summary: Summary) -> dict:
     }
 
 
-def write(folder: pathlib.Path, summary: Summary):
+def write_summary(folder: pathlib.Path, summary: Summary):
     """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
-    of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
+    of_json = strict_json.dumps(summary_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", of_json)):
         atomic_writes.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
     for suffix in (".png", ".svg"):
-        draw(summary, folder / f"{NAME}{suffix}")
+        draw_summary(summary, folder / f"{NAME}{suffix}")
 
 
 # ---- the picture of trials: perplexity against minutes of training, and against parameters
 
 
-def draw(summary: Summary, file: pathlib.Path):
+def draw_summary(summary: Summary, file: pathlib.Path):
     """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
     rows, several = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
     areas = any(len(row.runs.losses) > 1 and len(row.curve) > 1 for row in rows)
     longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
     unit, units = ("seconds", 60) if longest < 1 else ("minutes", 1)
-    numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
-    with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
+    numbers = number_recipes([row.runs.name for row in rows], [row.head for row in rows])
+    with plot_style.styled_figure(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
         curves, points = figure.subplots(1, 2)
         for number, row in zip(numbers, rows, strict=True):
             style = plot_style.style(number)
@@ -414,7 +420,7 @@ def _scale(axes):
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _draw_curve(axes, row: Row, style: dict[str, Any], units: int):
+def _draw_curve(axes, row: HeadRow, style: dict[str, Any], units: int):
     """Draws the validations of a head: the mean of its seeds, and their span."""
     if not row.curve:
         return
@@ -427,7 +433,7 @@ def _draw_curve(axes, row: Row, style: dict[str, Any], units: int):
         axes.fill_between(times, low, high, color=style["color"], alpha=0.2, linewidth=0)
 
 
-def _draw_point(axes, row: Row, style: dict[str, Any]):
+def _draw_point(axes, row: HeadRow, style: dict[str, Any]):
     """Draws the final perplexity of a head; an infinite one has its name in the legend alone."""
     if not math.isfinite(row.perplexity):
         axes.plot([], [], label=_label(row), **style)
@@ -442,7 +448,7 @@ def _draw_point(axes, row: Row, style: dict[str, Any]):
         axes.plot([row.parameters] * len(seeds), seeds, "wo", markeredgecolor="black", markersize=3)
 
 
-def _label(row: Row) -> str:
+def _label(row: HeadRow) -> str:
     """Returns a head's name with the time and memory of a step."""
     memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
     several = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"

@@ -10,8 +10,8 @@ from zoo.configuration import changed
 from zoo.errors import Diverged
 from zoo.experiment import Experiment
 from zoo.lab.comparison import learning_curves, trial_recipes, trial_summary
-from zoo.lab.comparison.learning_curves import Best
-from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
+from zoo.lab.comparison.learning_curves import BestValidations
+from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, budget_steps
 from zoo.lab.evaluation import scored_texts
 from zoo.lab.evaluation.run import Run, first_test
 from zoo.lab.runs.workdir import Workdir
@@ -37,15 +37,15 @@ class Trials(NamedTuple):
     seeds: int
 
 
-def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
+def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
     """Makes trials, or resumes them, and writes the comparison after each run."""
     Workdir(trials.folder).name(trials.experiment)
     plan = Plan(trials.folder, trials.experiment, trials.budget)
-    words = trial_recipes.words_of(trials.experiment)
-    names = [*trials.names] or trial_recipes.defaults(trials.experiment, words)
-    trial_recipes.check_names(names)
+    words = trial_recipes.count_words(trials.experiment)
+    names = [*trials.names] or trial_recipes.default_heads(trials.experiment, words)
+    trial_recipes.check_unique_names(names)
     of_heads = {
-        trial_recipes.short_name(name): trial_recipes.recipe(name, trials.experiment, words)
+        trial_recipes.short_name(name): trial_recipes.head_recipe(name, trials.experiment, words)
         for name in names
     }
     runs = f"{trials.seeds} run{'s' * (trials.seeds != 1)} each of {trials.budget.told()}"
@@ -53,7 +53,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Sum
     log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {runs}{in_all}")
     failed: dict[str, str] = {}
     for name, experiment in of_heads.items():
-        with _diverging(name, failed, log):
+        with _noting_divergence(name, failed, log):
             _plan_head(name, experiment, plan, trials, log)
     split, start = first_test(trials.experiment), math.log(words.size)
     rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
@@ -65,25 +65,25 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Sum
         new = not any((folder / "results").glob(f"{split}.*.json"))
         if new:
             log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
-            recipe = final_recipe(of_heads[name], plan.heads[name], seed, words.validation)
-            with _diverging(name, failed, log):
+            recipe = final_recipe(of_heads[name], plan.heads[name], seed, words.validation_share)
+            with _noting_divergence(name, failed, log):
                 training.train(recipe, folder, log=log)
-                judge(folder, split)
+                judge_run(folder, split)
         if name in failed:
             folders[name] = []  # its other seeds would be of those that do not diverge
         else:
             folders[name].append(folder)
         if new:
-            trial_summary.write(
-                trials.folder, trial_summary.of_runs(folders, split, plan, failed, start)
+            trial_summary.write_summary(
+                trials.folder, trial_summary.summarise(folders, split, plan, failed, start)
             )
-    found = trial_summary.of_runs(folders, split, plan, failed, start)
-    trial_summary.write(trials.folder, found)
+    found = trial_summary.summarise(folders, split, plan, failed, start)
+    trial_summary.write_summary(trials.folder, found)
     return found
 
 
 @contextlib.contextmanager
-def _diverging(name: str, failed: dict[str, str], log) -> Iterator[None]:
+def _noting_divergence(name: str, failed: dict[str, str], log) -> Iterator[None]:
     """Notes and logs a head whose training diverges, so that the others are trained."""
     try:
         yield
@@ -113,7 +113,7 @@ def _plan_head(name, experiment, plan, trials, log):
             parallel=steady.parallel,
         )
         cost = costs.measure(made, seconds)
-        steps = steps_of(budget, cost.seconds, made.task.total_steps)
+        steps = budget_steps(budget, cost.seconds, made.task.total_steps)
         plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=made.task.epoch_steps)
         plan.write()
     of_head = plan.heads[name]
@@ -133,7 +133,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     if key in of_head.tried:
         return
     steps = min(of_head.steps, max(RATE_STEPS, of_head.steps // RATE_FRACTION))
-    recipe = trial_recipes.with_rate(trial_recipes.with_warmup_within(experiment, steps), factor)
+    recipe = trial_recipes.scale_rate(trial_recipes.shorten_warmup(experiment, steps), factor)
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
     of_rate = folder / "rates" / f"{name}_{key}"
     rate = recipe.training.optimizer.learning_rate
@@ -141,7 +141,9 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     try:
         training.train(recipe, of_rate, log=lambda line: None)
         fields = {"step": int, learning_curves.LOSS: float}
-        loss = Best.of([learning_curves.of_run(str(of_rate), fields)]).loss
+        loss = BestValidations.from_validations(
+            [learning_curves.read_validations(str(of_rate), fields)]
+        ).loss
     except Diverged:
         loss = math.inf
     of_head.tried[key] = loss
@@ -153,10 +155,10 @@ def final_recipe(
 ) -> Experiment:
     """Returns the recipe of a run; `validation`: the validation text's share of an epoch."""
     assert of_head.rate is not None
-    recipe = trial_recipes.with_warmup_within(experiment, of_head.steps)
+    recipe = trial_recipes.shorten_warmup(experiment, of_head.steps)
     as_long = math.ceil(validation * (of_head.epoch_steps or 0))  # steps of so many tokens
     return changed(
-        trial_recipes.with_rate(recipe, of_head.rate),
+        trial_recipes.scale_rate(recipe, of_head.rate),
         {
             "training.steps": of_head.steps,
             "training.validate_every": max(1, of_head.steps // VALIDATIONS, as_long),
@@ -168,7 +170,7 @@ def final_recipe(
 # -------------------- one run of the trials: an ordinary run folder, judged like any other
 
 
-def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
+def judge_run(folder: pathlib.Path, split: str) -> pathlib.Path:
     """Computes the exact perplexity of a run on a split; keeps it with its passport."""
     run = Run.load(folder)
     if run.experiment.head.spells:
