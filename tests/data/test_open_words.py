@@ -32,7 +32,7 @@ CLASSES = (
     DigitStrings(("Number:any",), 0.1, "<digits>", ratio=0.2, shortest=2),
     LetterStrings(("Class:name",), 0.05, "<name>", smoothing=0.5),
 )
-OPEN = OpenWords.of(LEXICON, CLASSES)
+OPEN = OpenWords.from_lexicon(LEXICON, CLASSES)
 HEAD = LogLinear()
 
 
@@ -51,7 +51,7 @@ def compiled():
 def log_prob(model, strings, state):
     params, tables, hidden = model
     many = jnp.broadcast_to(hidden[state][None], (len(strings), 4))
-    return np.asarray(compiled()(params, tables, many, *OPEN.ways(strings)))
+    return np.asarray(compiled()(params, tables, many, *OPEN.candidates(strings)))
 
 
 def class_log_probs(model):
@@ -104,7 +104,7 @@ def test_classes_stand_for_their_strings_in_training():
 
 def test_a_class_has_a_hundredth_of_the_background_unless_told_otherwise():
     classes = DigitStrings(("Number:any",)), LetterStrings(("Class:name",), name="<name>")
-    found = np.exp(OpenWords.of(LEXICON, classes).lexicon.log_background)
+    found = np.exp(OpenWords.from_lexicon(LEXICON, classes).lexicon.log_background)
     np.testing.assert_allclose(found, [0.49, *[0.098] * 5, 0.01, 0.01])
 
 
@@ -195,15 +195,15 @@ def test_digit_strings_have_mass_one():
 )
 def test_classes_that_cannot_be(classes, message):
     with pytest.raises(UserError, match=message):
-        OpenWords.of(LEXICON, classes)
+        OpenWords.from_lexicon(LEXICON, classes)
 
 
 def test_a_class_without_strings_outside_the_lexicon_is_refused():
     words = tuple("0123456789")
     lexicon = with_features(Lexicon(words, np.ones(10, np.int64)), [{"Number:any": 1.0}] * 10)
     with pytest.raises(UserError, match="all strings of <digits>, or nearly all, are words"):
-        OpenWords.of(lexicon, (DigitStrings(("Number:any",), longest=1),))
-    larger = OpenWords.of(lexicon, (DigitStrings(("Number:any",), longest=2, ratio=0.3),))
+        OpenWords.from_lexicon(lexicon, (DigitStrings(("Number:any",), longest=1),))
+    larger = OpenWords.from_lexicon(lexicon, (DigitStrings(("Number:any",), longest=2, ratio=0.3),))
     # Of two digits are 0.3 / 1.3 of the mass.
     np.testing.assert_allclose(larger.log_outside, [math.log(0.3 / 1.3)], rtol=1e-9)
 

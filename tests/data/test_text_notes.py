@@ -91,7 +91,7 @@ def test_unknown_words_with_zero_width_characters_are_told():
         "these characters"
     )
     letters = Lexicon(words=("a", " "), counts=np.array([1, 2]))
-    assert letters.of_characters and [*text_notes.form_notes(["\u200b"], letters)] == []
+    assert letters.is_character_level and [*text_notes.form_notes(["\u200b"], letters)] == []
 
 
 # ------------------------------------------------------------ untokenised text
@@ -102,8 +102,8 @@ TOKENISED = "Well , he came . Was it late ? No , it was not ."
 
 def test_both_kinds():
     raw, tokenised = (collections.Counter(text.split()) for text in (RAW, TOKENISED))
-    assert text_notes.counts_of(raw) == (10, 3, 0)
-    assert text_notes.counts_of(tokenised) == (15, 0, 5)
+    assert text_notes.count_marks(raw) == (10, 3, 0)
+    assert text_notes.count_marks(tokenised) == (15, 0, 5)
     assert text_notes.looks_tokenised(tokenised) and not text_notes.looks_tokenised(raw)
     without = collections.Counter(["mr.", "smith", "has", "1,000", "u.s.", "shares"])
     assert not text_notes.looks_tokenised(without)

@@ -90,16 +90,16 @@ class Batches(Sequence):
             raise IndexError(index)
         columns = np.arange(*self._bounds[index : index + 2])
         positions, begins = self._layout.positions(columns, rows)
-        real = positions >= 0
-        at, begins = np.where(real, positions, 0), real & begins
-        previous = self.text.words[np.maximum(at - 1, 0)]
-        previous = np.where(begins | (at == 0), self._start, previous)
+        is_word = positions >= 0
+        places, begins = np.where(is_word, positions, 0), is_word & begins
+        previous = self.text.words[np.maximum(places - 1, 0)]
+        previous = np.where(begins | (places == 0), self._start, previous)
         if self._restarts is not None:  # the word before is still read
             begins[:, 0] |= self._restarts[index, rows]
         return Batch(
-            words=np.where(real, previous, 0).astype(np.int32),
-            targets=np.where(real, self.text.words[at], 0).astype(np.int32),
-            trained=(real & self.text.trained[at]).astype(np.float32),
+            words=np.where(is_word, previous, 0).astype(np.int32),
+            targets=np.where(is_word, self.text.words[places], 0).astype(np.int32),
+            trained=(is_word & self.text.trained[places]).astype(np.float32),
             reset=begins,
             positions=positions,
         )
@@ -115,9 +115,9 @@ class _Carried:
 
     def positions(self, columns, rows):
         """Returns (positions [B, T], -1 for padding; whether the state is emptied: nowhere)."""
-        found = self._rows[rows] + columns
-        found = np.where((columns < self.width) & (found < self.words), found, -1)
-        return found, np.zeros(found.shape, bool)
+        positions = self._rows[rows] + columns
+        positions = np.where((columns < self.width) & (positions < self.words), positions, -1)
+        return positions, np.zeros(positions.shape, bool)
 
 
 class _Sentences:
@@ -126,8 +126,8 @@ class _Sentences:
     first = 0
 
     def __init__(self, starts, lengths, batch):
-        row_of, self._widths = _fill_with_sentences(lengths, batch)
-        order = np.argsort(row_of, kind="stable")
+        row_by_sentence, self._widths = _fill_with_sentences(lengths, batch)
+        order = np.argsort(row_by_sentence, kind="stable")
         # In all batch rows concatenated: the end of each sentence, and the start of each batch row.
         self._ends = np.cumsum(lengths[order])
         self._rows = np.cumsum(self._widths) - self._widths
@@ -167,15 +167,15 @@ def _fill_with_sentences(lengths: np.ndarray, batch: int) -> tuple[np.ndarray, n
     """Returns (row of each sentence, widths of the rows): each goes to the narrowest row."""
     # a heap; ties go to the first batch row
     batch_rows = [(0, batch_row) for batch_row in range(batch)]
-    chosen = []
+    rows = []
     for length in lengths.tolist():
         width, batch_row = batch_rows[0]
-        chosen.append(batch_row)
+        rows.append(batch_row)
         heapq.heapreplace(batch_rows, (width + length, batch_row))
     widths = np.zeros(batch, np.int64)
     for width, batch_row in batch_rows:
         widths[batch_row] = width
-    return np.array(chosen, np.int32), widths
+    return np.array(rows, np.int32), widths
 
 
 # ------------------- windows of random length, into which running text is cut for training
@@ -223,9 +223,9 @@ class RandomWindows:
         """
         starts = [0]
         while starts[-1] < width:
-            about = length / 2 if generator.random() < self.half else length
-            drawn = _MULTIPLE * round(generator.normal(about, self.deviation) / _MULTIPLE)
-            starts.append(starts[-1] + max(drawn, _MULTIPLE))
+            mean = length / 2 if generator.random() < self.half else length
+            window = _MULTIPLE * round(generator.normal(mean, self.deviation) / _MULTIPLE)
+            starts.append(starts[-1] + max(window, _MULTIPLE))
         return np.array(starts)
 
 
@@ -281,17 +281,17 @@ class PairedText:
         return len(self.source_lengths)
 
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
-        there = pairs >= 0
-        starts, lengths = self.source.starts[pairs], np.where(there, self.source_lengths[pairs], 0)
+        real = pairs >= 0
+        starts, lengths = self.source.starts[pairs], np.where(real, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
         positions = np.where(columns >= 0, starts[:, None] + columns, -1)
         positions = np.where(columns >= 0, self._source_positions[positions], -1)
-        source = _taken(self.source.words, positions)
+        source = _look_up(self.source.words, positions)
         columns = np.arange(shape[1])[None]
-        inside = columns < np.where(there, self.target_lengths[pairs], 0)[:, None]
+        inside = columns < np.where(real, self.target_lengths[pairs], 0)[:, None]
         positions = np.where(inside, self.target.starts[pairs][:, None] + columns, -1)
         positions = np.where(inside, self._target_positions[positions], -1)
-        targets = _taken(self.target.words, positions)
+        targets = _look_up(self.target.words, positions)
         words = np.concatenate([np.full((len(pairs), 1), self.boundary), targets[:, :-1]], axis=1)
         trained = inside & self.target.trained[positions]
         return PairBatch(
@@ -304,7 +304,7 @@ class PairedText:
         )
 
 
-def _taken(words, positions):
+def _look_up(words, positions):
     return np.where(positions >= 0, words[positions], 0).astype(np.int32)
 
 
@@ -313,8 +313,8 @@ def _reversed(text: EncodedText, marks: int) -> np.ndarray:
     numbers = np.repeat(np.arange(len(text.starts)), text.lengths)
     positions = np.arange(len(text.words))
     inside = positions - text.starts[numbers]
-    kept = text.lengths[numbers] - marks
-    return np.where(inside < kept, text.starts[numbers] + kept - 1 - inside, positions)
+    lengths = text.lengths[numbers] - marks
+    return np.where(inside < lengths, text.starts[numbers] + lengths - 1 - inside, positions)
 
 
 # ----------------------------- length buckets: pairs of sentences in batches of few shapes
@@ -325,7 +325,7 @@ def _reversed(text: EncodedText, marks: int) -> np.ndarray:
 # The number of candidate shapes, quantiles of the pairs' lengths.
 _CANDIDATES = 64
 # The greatest number of shapes: a program is compiled for each.
-_MOST = 16
+_MOST_SHAPES = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -389,10 +389,10 @@ class BucketedPairs:
         rows, shapes = [], []
         for bucket, shape in enumerate(self.shapes):
             members = self.pairs[order[self._bucket[order] == bucket]]
-            whole = np.full(-(-len(members) // self.batch) * self.batch, -1)
-            whole[: len(members)] = members
-            rows += list(whole.reshape(-1, self.batch))
-            shapes += [shape] * (len(whole) // self.batch)
+            padded = np.full(-(-len(members) // self.batch) * self.batch, -1)
+            padded[: len(members)] = members
+            rows += list(padded.reshape(-1, self.batch))
+            shapes += [shape] * (len(padded) // self.batch)
         if generator is None:
             batches = np.argsort([row[0] for row in rows], kind="stable")
         else:
@@ -437,19 +437,19 @@ def choose_shapes(lengths: np.ndarray, batch: int, padding: float) -> list[tuple
     )
     size, words = ends.sum(axis=1), lengths.sum()
     # cost[i, j]: positions of the batches if pairs of candidates i to j take the shape of j.
-    held = counts[None, 1:] - counts[:-1, None]
-    cost = -(-held // batch) * batch * size[None]
+    pair_counts = counts[None, 1:] - counts[:-1, None]
+    cost = -(-pair_counts // batch) * batch * size[None]
     cost = np.where(np.tri(len(ends), dtype=bool).T, cost, np.iinfo(np.int64).max // 4)
     cuts: list[np.ndarray] = []
-    best, least = cost[0], (cost[0, -1], 0)
-    while 1 - words / least[0] > padding and len(cuts) + 1 < min(_MOST, len(ends)):
+    best, fewest = cost[0], (cost[0, -1], 0)
+    while 1 - words / fewest[0] > padding and len(cuts) + 1 < min(_MOST_SHAPES, len(ends)):
         # The last shape begins at candidate i, the others end at i - 1.
         totals = best[:-1, None] + cost[1:]
         cuts.append(totals.argmin(axis=0))
         best = totals.min(axis=0)
-        least = min(least, (best[-1], len(cuts)))
-    chosen, end = [len(ends) - 1], len(ends) - 1
-    for cut in reversed(cuts[: least[1]]):
+        fewest = min(fewest, (best[-1], len(cuts)))
+    choice, end = [len(ends) - 1], len(ends) - 1
+    for cut in reversed(cuts[: fewest[1]]):
         end = int(cut[end])
-        chosen.append(end)
-    return [(int(s), int(t)) for s, t in ends[sorted(set(chosen))]]
+        choice.append(end)
+    return [(int(s), int(t)) for s, t in ends[sorted(set(choice))]]

@@ -162,23 +162,23 @@ class Layout:
         starts = np.cumsum(lengths + self.marks) - (lengths + self.marks)
         size = int(starts[-1] + lengths[-1] + self.marks)
 
-        def values(table, of_boundary):
-            def at(positions):
+        def values(table, boundary):
+            def read(positions):
                 sentence = np.searchsorted(starts, positions, side="right") - 1
                 within = positions - starts[sentence]
                 inside = within < lengths[sentence]
-                where = np.where(inside, first[sentence] + within, first[0])
-                return np.where(inside, table[text.ids[where]], of_boundary).astype(table.dtype)
+                places = np.where(inside, first[sentence] + within, first[0])
+                return np.where(inside, table[text.ids[places]], boundary).astype(table.dtype)
 
-            return Computed(size, table.dtype, at)
+            return Computed(size, table.dtype, read)
 
-        ones = np.broadcast_to(np.array(True), size)  # takes no memory
-        every = (self.boundary_counted or not self.marks) and self.counted.all()
+        all_true = np.broadcast_to(np.array(True), size)  # takes no memory
+        counts_all = (self.boundary_counted or not self.marks) and self.counted.all()
         return MappedText(
             words=values(self.table, self.boundary),
             known=values(self.known, True),
-            counted=ones if every else values(self.counted, self.boundary_counted),
+            counted=all_true if counts_all else values(self.counted, self.boundary_counted),
             starts=starts,
-            trained=ones,
+            trained=all_true,
             layout=self,
         )

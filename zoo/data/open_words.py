@@ -47,7 +47,7 @@ class OpenWords:
     log_outside: np.ndarray  # float64 [C], log of each class's mass on strings outside the lexicon
 
     @classmethod
-    def of(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
+    def from_lexicon(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
         """Adds a word for each class to a lexicon, and scales the background of its words."""
         _check(lexicon, classes)
         features = [lexicon.features_of(word) for word in range(len(lexicon))]
@@ -60,18 +60,18 @@ class OpenWords:
             np.concatenate([lexicon.counts, np.zeros(len(classes), np.int64)]),
         )
         larger = lexicons.with_features(larger, features, log_background, lexicon.feature_names)
-        return cls.within(larger, classes)
+        return cls.restore(larger, classes)
 
     @classmethod
-    def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
-        """Returns the open words of a lexicon that `OpenWords.of` made."""
+    def restore(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
+        """Returns the open words of a lexicon that `OpenWords.from_lexicon` made."""
         words = lexicon.words[: len(lexicon) - len(classes)]
         marks = (lexicon.unknown, lexicon.boundary)
         spelled = {w: lexicon.features_of(n) for n, w in enumerate(words) if w not in marks}
         distributions, inside = [], []
         for kind in classes:
-            own = [word for word, has in spelled.items() if has.keys() >= {*kind.features}]
-            distribution = kind.fit(own)
+            members = [w for w, features in spelled.items() if features.keys() >= {*kind.features}]
+            distribution = kind.fit(members)
             mass = math.fsum(math.exp(distribution.log_prob(word)) for word in words)
             if 1 - mass < LEAST_OUTSIDE:
                 raise UserError(
@@ -98,11 +98,11 @@ class OpenWords:
         return np.array(log_probs) - self.log_outside
 
     def class_of(self, string: str) -> int | None:
-        """Returns the word id of a string in training; see `way`. None if no class has it."""
-        way = self.way(string)
-        return None if way is None else way[0]
+        """Returns the word id of a string in training; see `encode`. None if no class has it."""
+        encoding = self.encode(string)
+        return None if encoding is None else encoding[0]
 
-    def way(self, string: str) -> tuple[int, float] | None:
+    def encode(self, string: str) -> tuple[int, float] | None:
         """Returns (id, log b(string | id) in nats): the word's own id, or its likeliest class's."""
         if self._is_word(string):
             return self.lexicon.ids[string], 0.0
@@ -112,7 +112,7 @@ class OpenWords:
             return None
         return int(self.class_ids[likeliest]), within[likeliest]
 
-    def ways(self, strings) -> tuple[np.ndarray, np.ndarray]:
+    def candidates(self, strings) -> tuple[np.ndarray, np.ndarray]:
         """Returns the classes that may generate each string, for `log_prob`."""
         log_within = np.stack([self.log_within(string) for string in strings])
         ids = np.tile(self.class_ids, (len(strings), 1))
@@ -135,8 +135,8 @@ class OpenWords:
 def log_prob(head, params, tables, hidden, ids, log_within):
     """Computes log p(string | hidden) = log sum_c p(c | hidden) b(string | c), nats, [N]."""
     repeated = jnp.broadcast_to(hidden[:, None], (*ids.shape, hidden.shape[-1]))
-    of_classes = head.log_prob(params, tables, repeated, ids)
-    return jax.nn.logsumexp(of_classes + log_within.astype(of_classes.dtype), axis=-1)
+    class_log_probs = head.log_prob(params, tables, repeated, ids)
+    return jax.nn.logsumexp(class_log_probs + log_within.astype(class_log_probs.dtype), axis=-1)
 
 
 def _check(lexicon, classes):
@@ -151,12 +151,12 @@ def _check(lexicon, classes):
         for feature in kind.features:
             if feature not in lexicon.feature_names:
                 if feature == NOT_TOP:
-                    do = f"give TopWords a count below {len(lexicon):,}, the size of the lexicon"
+                    fix = f"give TopWords a count below {len(lexicon):,}, the size of the lexicon"
                 else:
-                    do = "add the prior that gives it to vocabulary.features, or leave it out"
+                    fix = "add the prior that gives it to vocabulary.features, or leave it out"
                 raise UserError(
                     f"{kind.name} has the feature {feature!r}, which no word of the lexicon has, "
-                    f"so that its parameters could not be learnt: {do}."
+                    f"so that its parameters could not be learnt: {fix}."
                 )
 
 
@@ -215,7 +215,7 @@ def learn_subwords(counts: Mapping[str, int], size: int) -> collections.Counter:
         trainers.BpeTrainer(vocab_size=size, show_progress=False),
     )
     subwords = Subwords(tokenizer.get_vocab())
-    pieces = collections.Counter({one: 0 for one in tokenizer.get_vocab() if len(one) == 1})
+    pieces = collections.Counter({piece: 0 for piece in tokenizer.get_vocab() if len(piece) == 1})
     for word, count in counts.items():
         for piece in subwords.split(word):
             pieces[piece] += count

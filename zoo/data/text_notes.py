@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 
 # A word with a mark that ends it, perhaps before quotation marks or brackets; a mark alone.
 _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
-_ALONE = re.compile(r"[,;:!?.]+")
-ALONE = frozenset(",;:!?.")
+_PUNCTUATION_TOKEN = re.compile(r"[,;:!?.]+")
+PUNCTUATION = frozenset(",;:!?.")
 MARKS = "\"'“”‘’«»()[],;:!?.…"
 # Words that only tokenised text has, such as the Penn Treebank, WikiText or the output of Moses.
 _SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&quot;"}
@@ -29,20 +29,20 @@ _SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&
 SHARE = 0.01
 
 
-def counts_of(counts: Mapping[str, int]) -> tuple[int, int, int]:
+def count_marks(counts: Mapping[str, int]) -> tuple[int, int, int]:
     """Counts (tokens, marks attached to a word, marks alone) of a text."""
     attached = sum(n for word, n in counts.items() if _ATTACHED.fullmatch(word))
-    alone = sum(n for word, n in counts.items() if _ALONE.fullmatch(word))
-    return sum(counts.values()), attached, alone
+    separate = sum(n for word, n in counts.items() if _PUNCTUATION_TOKEN.fullmatch(word))
+    return sum(counts.values()), attached, separate
 
 
 def looks_tokenised(counts: Mapping[str, int]) -> bool:
     """Whether a text has marks that stand alone, or signs of a tokenizer, and hardly any marks
     attached to a word."""
-    tokens, attached, alone = counts_of(counts)
+    tokens, attached, separate = count_marks(counts)
     if attached <= SHARE * tokens and not _SIGNS.isdisjoint(counts):
         return True
-    return alone > SHARE * tokens and alone > 10 * attached
+    return separate > SHARE * tokens and separate > 10 * attached
 
 
 def sentence_marks(words: Iterable[str]) -> list[str]:
@@ -66,7 +66,7 @@ def warn(counts: Mapping[str, int], language: str = ""):
             "data.language= to train.py, if its words stand between blanks",
             language,
         )
-    tokens, attached, _ = counts_of(counts)
+    tokens, attached, _ = count_marks(counts)
     if attached <= SHARE * tokens:
         return
     examples = [word for word in counts if _ATTACHED.fullmatch(word)]
@@ -82,30 +82,30 @@ def warn(counts: Mapping[str, int], language: str = ""):
 
 def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
     """Returns a note on out-of-vocabulary words that are known without their marks, or None."""
-    found = [word for word in unknown if _bare(word) in lexicon.ids and _bare(word) != word]
-    if not found:
+    words = [word for word in unknown if _bare(word) in lexicon.ids and _bare(word) != word]
+    if not words:
         return None
     return (
-        f"{quote(found, 3)}: known without the punctuation marks: tokenise this text as the "
+        f"{quote(words, 3)}: known without the punctuation marks: tokenise this text as the "
         "training text was, as zoo score and evaluate do with --tokenize LANGUAGE"
     )
 
 
-def spaced(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[str]:
+def find_split_words(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[str]:
     """Finds words of the lexicon with blanks that sentences of plain text have as several words."""
-    parts_of: collections.defaultdict = collections.defaultdict(dict)
+    parts_by_first: collections.defaultdict = collections.defaultdict(dict)
     for word in lexicon.words:
         if len(parts := word.split()) > 1:
-            parts_of[parts[0]][word] = parts
-    found: dict[str, None] = {}
-    for sentence in sentences if parts_of else ():
+            parts_by_first[parts[0]][word] = parts
+    split_words: dict[str, None] = {}
+    for sentence in sentences if parts_by_first else ():
         for place, first in enumerate(sentence):
             if any(map(str.isspace, first.strip())):
                 return []  # a treebank, too
-            for word, parts in parts_of.get(first, {}).items():
+            for word, parts in parts_by_first.get(first, {}).items():
                 if sentence[place : place + len(parts)] == parts:
-                    found[word] = None
-    return [*found]
+                    split_words[word] = None
+    return [*split_words]
 
 
 def notes(
@@ -120,9 +120,9 @@ def notes(
             f"{quote(sorted(marks), 3)}: marks of sentences within lines, where they are words: "
             "break the lines there, or delete the marks"
         )
-    if apart := spaced(sentences, lexicon):
+    if split := find_split_words(sentences, lexicon):
         yield (
-            f"{quote(apart, 3)}: words with blanks in the training text, and several words here: "
+            f"{quote(split, 3)}: words with blanks in the training text, and several words here: "
             "give the text as CoNLL-U with these words"
         )
     joint = [w for w in unknown if len(p := w.split()) > 1 and all(x in lexicon.ids for x in p)]
@@ -194,12 +194,12 @@ def form_notes(unknown: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
     unknown = [word for word in unknown if not word.isascii()]
     if not unknown:
         return
-    known = {composed(word) for word in lexicon.words if not word.isascii()}
-    alike = [word for word in unknown if composed(word) in known]
-    if alike:
-        yield f"{quote(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"
-    seen = [(word, visible(word)) for word in unknown]
-    hidden = [word for word, bare in seen if bare != word and (not bare or bare in lexicon.ids)]
+    composed_words = {composed(word) for word in lexicon.words if not word.isascii()}
+    twins = [word for word in unknown if composed(word) in composed_words]
+    if twins:
+        yield f"{quote(twins, 3)}: words of the training text in another Unicode form: {ADVICE}"
+    pairs = [(word, visible(word)) for word in unknown]
+    hidden = [word for word, bare in pairs if bare != word and (not bare or bare in lexicon.ids)]
     if hidden and not lexicon.is_character_level:
         yield (
             f"{quote(hidden, 3)}: words of zero-width characters, or known without them: delete "

@@ -86,10 +86,10 @@ class Vocabulary:
         )
         if self.subwords is not None:
             check_least(self, "vocabulary", subwords=1)
-        for one, other in itertools.combinations(self.open_classes, 2):
-            if not one.is_disjoint(other):
+        for kind, rival in itertools.combinations(self.open_classes, 2):
+            if not kind.is_disjoint(rival):
                 raise UserError(
-                    f"vocabulary.open_classes has {one.name} and {other.name}, which have strings "
+                    f"vocabulary.open_classes has {kind.name} and {rival.name}, which have strings "
                     "in common: give lengths or first letters that separate them, or one class."
                 )
 
@@ -123,30 +123,30 @@ class Vocabulary:
         marks = [BOUNDARY] if self.boundary != "none" else []
         marks += [UNKNOWN] if self.unknown != "refused" else []
         counts = token_counts(corpora, self.splits)
-        others = (text.token_counts() for split, text in corpora.items() if split != "train")
+        held_out = (text.token_counts() for split, text in corpora.items() if split != "train")
         text_notes.warn(counts, source.form.language)
-        text_notes.warn_of_forms(dict.fromkeys(itertools.chain(counts, *others)))
-        kept = [
+        text_notes.warn_of_forms(dict.fromkeys(itertools.chain(counts, *held_out)))
+        frequent = [
             word
             for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             if count >= self.minimum_count and word not in marks
         ]
-        kept = kept[: self.maximum_size or None]
+        frequent = frequent[: self.maximum_size or None]
         if self.subwords is not None:
-            learnt = learn_subwords({word: counts[word] for word in kept}, self.subwords)
-            kept = sorted(learnt, key=lambda piece: (-learnt[piece], piece))
-        known = {*kept, *marks}  # a dictionary may have the marks, too
-        words = (*marks, *kept, *sorted(word for word in entries if word not in known))
+            pieces = learn_subwords({word: counts[word] for word in frequent}, self.subwords)
+            frequent = sorted(pieces, key=lambda piece: (-pieces[piece], piece))
+        types = {*frequent, *marks}  # a dictionary may have the marks, too
+        words = (*marks, *frequent, *sorted(word for word in entries if word not in types))
 
-        known = set(words)
-        in_text = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
+        types = set(words)
+        text_counts = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
         # As the model sees the text, so that background and frequency bands include the marks.
         train: collections.Counter = collections.Counter()
-        whole = known if self.subwords is None else set()  # words that are not split
-        split = Subwords(known, marks).split if self.subwords is not None else lambda word: (word,)
-        for word, count in in_text.items():
+        unsplit = types if self.subwords is None else set()  # words that are not split
+        split = Subwords(types, marks).split if self.subwords is not None else lambda word: (word,)
+        for word, count in text_counts.items():
             for token in split(word):
-                train[token if token in known else UNKNOWN] += count
+                train[token if token in types else UNKNOWN] += count
         if self.boundary != "none":
             train[BOUNDARY] += self.boundary_marks * len(corpora["train"].sentences)
         lexicon = Lexicon(
@@ -155,13 +155,13 @@ class Vocabulary:
             unknown=UNKNOWN if UNKNOWN in words else None,
             # Not by looking for </s> in words: the text itself may have it.
             boundary=BOUNDARY if self.boundary != "none" else None,
-            left_out={word: n for word, n in sorted(in_text.items()) if word not in whole},
+            left_out={word: n for word, n in sorted(text_counts.items()) if word not in unsplit},
             fused=corpora["train"].fused,
         )
         if self.features:
-            seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
-            lexicon = estimated(lexicon, self.features, self.background, seen, entries)
-        lexicon = self._opened(lexicon)
+            texts = {split: self._mark_unknown(corpus, types) for split, corpus in corpora.items()}
+            lexicon = add_priors(lexicon, self.features, self.background, texts, entries)
+        lexicon = self._add_classes(lexicon)
         self._warn_of_untrained(lexicon, corpora)
         return lexicon, corpora
 
@@ -180,11 +180,11 @@ class Vocabulary:
                 )
                 return
 
-    def _opened(self, lexicon):
+    def _add_classes(self, lexicon):
         """Adds a word for each class of strings, with the strings' count, which <unk> loses."""
         if not self.open_classes:
             return lexicon
-        opened = OpenWords.of(lexicon, self.open_classes)
+        opened = OpenWords.from_lexicon(lexicon, self.open_classes)
         counts = opened.lexicon.counts.copy()
         for word, count in lexicon.left_out.items():
             word_id = opened.class_of(word)
@@ -224,12 +224,12 @@ class Vocabulary:
         words = (*lexicon.words, *(word for word in added if word not in lexicon.ids))
         larger = lexicon.with_words(words, lexicon.occurrences(words))
         # Priors count in texts as the model was trained: words that were <unk> stay <unk>.
-        seen = {
-            split: self._as_seen(self.read(source, split), set(lexicon.words))
+        texts = {
+            split: self._mark_unknown(self.read(source, split), set(lexicon.words))
             for split in source.splits()
         }
         entries = self._entries(source)
-        return estimated(larger, self.features, self.background, seen, entries, lexicon)
+        return add_priors(larger, self.features, self.background, texts, entries, lexicon)
 
     def _entries(self, source):
         """Returns {word: features} of the source's own dictionary, in the vocabulary's case."""
@@ -239,7 +239,7 @@ class Vocabulary:
             entries[lower(word)] += features
         return entries
 
-    def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
+    def _mark_unknown(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
         arrays = corpus.arrays()
@@ -248,9 +248,9 @@ class Vocabulary:
         if corpus.features is None:
             return dataclasses.replace(corpus, sentences=sentences)
         nil, features = ("POS:NIL",), []
-        for given in zip(sentences, corpus.sentences, corpus.features, strict=True):
-            words_and_tags = zip(*given, strict=False)
-            features.append([tags if new == old else nil for new, old, tags in words_and_tags])
+        for columns in zip(sentences, corpus.sentences, corpus.features, strict=True):
+            rows = zip(*columns, strict=False)
+            features.append([tags if new_word == word else nil for new_word, word, tags in rows])
             features[-1] += [nil] * len(ends)
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
@@ -277,11 +277,11 @@ class Vocabulary:
         remedy = "" if self.open_classes else "give --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), *text_notes.form_notes(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
-        are, them = ("words of {} are", "them") if len(words) > 1 else ("word of {} is", "it")
+        are, pronoun = ("words of {} are", "them") if len(words) > 1 else ("word of {} is", "it")
         return UserError(
             f"{len(words):,} distinct {are.format(corpus.name)} not in the lexicon: "
-            f"{quote(words)}; leave {them} out, {remedy}or train with vocabulary.unknown=counted "
-            f"or skipped{noted}."
+            f"{quote(words)}; leave {pronoun} out, {remedy}or train with vocabulary.unknown="
+            f"counted or skipped{noted}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
@@ -293,8 +293,8 @@ class Vocabulary:
         if self.subwords is not None:
             split = _subwords(lexicon).split
             pieces = [[*map(split, words)] for words in corpus.sentences]
-            whole = [[*itertools.chain.from_iterable(words)] for words in pieces]
-            corpus = Corpus(corpus.name, whole)
+            sentences_in_pieces = [[*itertools.chain.from_iterable(words)] for words in pieces]
+            corpus = Corpus(corpus.name, sentences_in_pieces)
         sentences = corpus.arrays()
         is_mapped = isinstance(sentences.text, Mapped)
         if is_mapped and self.open_classes:
@@ -308,32 +308,32 @@ class Vocabulary:
         memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(sentences))
         occurs = sentences.totals() > 0
         ids, strings = self._ids(sentences.words, lexicon)
-        found = (ids >= 0) | ~occurs
-        if self.unknown == "refused" and not found.all():
+        in_lexicon = (ids >= 0) | ~occurs
+        if self.unknown == "refused" and not in_lexicon.all():
             raise self._refusal(corpus, lexicon)
-        unknown_id = lexicon.ids.get(UNKNOWN, -1) if found.all() else lexicon.ids[UNKNOWN]
+        unknown_id = lexicon.ids.get(UNKNOWN, -1) if in_lexicon.all() else lexicon.ids[UNKNOWN]
         ids = np.where(ids >= 0, ids, max(unknown_id, 0)).astype(np.int32)
         # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
         counted = (ids != unknown_id) | ~occurs | (self.unknown != "skipped")
         boundary = lexicon.ids[BOUNDARY] if marks else 0
         if is_mapped:
             order, ends = np.array(sentences.numbers), self.boundary == "counted"
-            tables = ids, found, counted
+            tables = ids, in_lexicon, counted
             return Layout(sentences, *tables, boundary, marks, ends, order).text()
         lengths = sentences.lengths.astype(np.int64) + marks
         starts, size = np.cumsum(lengths) - lengths, int(lengths.sum())
 
-        def placed(of_types, of_marks):
-            if (of_types[occurs] == of_marks).all():  # takes no memory
-                return np.broadcast_to(np.array(of_marks, of_types.dtype), size)
-            whole, done = np.full(size, of_marks, of_types.dtype), 0
+        def placed(type_values, mark_value):
+            if (type_values[occurs] == mark_value).all():  # takes no memory
+                return np.broadcast_to(np.array(mark_value, type_values.dtype), size)
+            values, done = np.full(size, mark_value, type_values.dtype), 0
             for first, after, block in sentences.blocks():
                 shifts = marks * np.arange(first, after) - marks * sentences.numbers.start
                 places = np.arange(done, done + len(block))
                 places += np.repeat(shifts, sentences.text.lengths[first:after])
-                whole[places] = of_types[block]
+                values[places] = type_values[block]
                 done += len(block)
-            return whole
+            return values
 
         trained = np.broadcast_to(np.array(True), size)
         if corpus.prefixes:
@@ -341,7 +341,7 @@ class Vocabulary:
         is_counted = placed(counted, self.boundary == "counted")
         return EncodedText(
             placed(ids, boundary),
-            placed(found, True),
+            placed(in_lexicon, True),
             trained & is_counted if corpus.prefixes else is_counted,
             starts,
             trained,
@@ -355,13 +355,13 @@ class Vocabulary:
         if opened is None:
             return np.array([lexicon.ids.get(word, -1) for word in words], np.int32), None
         fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
-        ways = np.array([_way(word, opened) for word in words], fields)
-        return ways["id"], Strings(ways["log_within"], ways["count"])
+        encodings = np.array([_encode_string(word, opened) for word in words], fields)
+        return encodings["id"], Strings(encodings["log_within"], encodings["count"])
 
 
 @functools.lru_cache(maxsize=2)
 def _open_words(lexicon, classes):
-    return OpenWords.within(lexicon, classes)
+    return OpenWords.restore(lexicon, classes)
 
 
 @functools.lru_cache(maxsize=4)
@@ -369,12 +369,12 @@ def _subwords(lexicon):
     return Subwords(lexicon.words, (lexicon.unknown, lexicon.boundary))
 
 
-def _way(word, opened):
+def _encode_string(word, opened):
     """Returns (id or -1, log p(string | class), count of the string, or -1 for a word)."""
-    way = opened.way(word)
-    if way is None:
+    entry = opened.encode(word)
+    if entry is None:
         return -1, 0.0, -1
-    return *way, opened.lexicon.left_out.get(word, 0) if way[0] >= opened.class_ids[0] else -1
+    return *entry, opened.lexicon.left_out.get(word, 0) if entry[0] >= opened.class_ids[0] else -1
 
 
 # ----- features and backgrounds for a lexicon of the user's own, without a source or a run
@@ -411,25 +411,25 @@ def with_priors(
         encoded = encode(lexicon, sentences)
         parts = np.split(encoded.words, encoded.starts[1:])
         corpus = Corpus("sentences", [[lexicon.words[word] for word in ids] for ids in parts])
-    return estimated(lexicon, features, background, {"train": corpus}, {})
+    return add_priors(lexicon, features, background, {"train": corpus}, {})
 
 
-def estimated(lexicon, features, background, corpora, entries, trained=None) -> Lexicon:
+def add_priors(lexicon, features, background, corpora, entries, trained=None) -> Lexicon:
     """Adds features and a background to a lexicon, estimated on corpora as a model sees them."""
     words = lexicon.words
     parts = [prior.features(words, corpora, entries) for prior in features]
     for prior, part in zip(features, parts, strict=True):
         check_features(prior, words, part)
-    of_words = [functools.reduce(operator.or_, word) for word in zip(*parts, strict=True)]
+    word_features = [functools.reduce(operator.or_, word) for word in zip(*parts, strict=True)]
     names = None
     if trained is not None:
         names = trained.feature_names
-        of_words[: len(trained)] = map(trained.features_of, range(len(trained)))
+        word_features[: len(trained)] = map(trained.features_of, range(len(trained)))
     log_background = None
     if background is not None:
         log_background = np.asarray(background.log_probs(words, corpora), np.float64)
         check_background(background, words, log_background)
-    return lexicons.with_features(lexicon, of_words, log_background, names)
+    return lexicons.with_features(lexicon, word_features, log_background, names)
 
 
 def with_background(
@@ -463,8 +463,8 @@ def with_background(
 def encode(lexicon: Lexicon, sentences: Iterable[Sequence[str]]) -> EncodedText:
     """Encodes sentences as word ids, with a boundary after each if the lexicon has one."""
     end = [] if lexicon.boundary is None else [lexicon.boundary]
-    of_sentences = [lexicon.encode([*sentence, *end]) for sentence in sentences]
-    lengths = np.array([len(ids) for ids in of_sentences], np.int64)
-    words = np.concatenate([np.zeros(0, np.int32), *of_sentences])
-    known = np.ones(len(words), bool)
-    return EncodedText(words, known, known, np.cumsum(lengths) - lengths)
+    id_lists = [lexicon.encode([*sentence, *end]) for sentence in sentences]
+    lengths = np.array([len(ids) for ids in id_lists], np.int64)
+    words = np.concatenate([np.zeros(0, np.int32), *id_lists])
+    is_known = np.ones(len(words), bool)
+    return EncodedText(words, is_known, is_known, np.cumsum(lengths) - lengths)

@@ -334,8 +334,10 @@ class Run:
         """Returns the parts of sentences that their notes are about: of a text read in pieces."""
         unknown = self.experiment.vocabulary.missing(sentences, self.lexicon)
         words = {*itertools.chain.from_iterable(sentences)}
-        marks = (*text_notes.ALONE & words, *text_notes.sentence_marks(words))
-        spaced = (tuple(word.split()) for word in text_notes.spaced(sentences, self.lexicon))
+        marks = (*text_notes.PUNCTUATION & words, *text_notes.sentence_marks(words))
+        spaced = (
+            tuple(word.split()) for word in text_notes.find_split_words(sentences, self.lexicon)
+        )
         return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *spaced])
 
     def share(self, sentences: Sequence[list[str]], of: str) -> str | None:
@@ -350,7 +352,7 @@ class Run:
         if note is None or self.lexicon.is_character_level or self.reading.language:
             return None
         counts = collections.Counter(word for sentence in sentences for word in sentence)
-        _, attached, alone = text_notes.counts_of(counts)
+        _, attached, alone = text_notes.count_marks(counts)
         return note if attached >= alone else None
 
     def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
