@@ -126,10 +126,10 @@ def test_a_run_with_classes_of_strings_is_no_background(tmp_path):
 @pytest.mark.slow
 def test_a_wrapper_tells_what_its_source_tells():
     letters = WithWordsOf(Characters("a.txt", "a.txt"), "run")
-    assert letters.of_characters and letters.as_written() == letters
+    assert letters.is_character_level and letters.as_written() == letters
     marked = Pairs(("a", "b"), ("a", "b"), unknowns=Copyable())
     wrapped = WithWordsOf(marked, "run")
-    assert wrapped.unknowns == Copyable() and not wrapped.of_characters
+    assert wrapped.unknowns == Copyable() and not wrapped.is_character_level
     assert wrapped.as_written() == WithWordsOf(marked.as_written(), "run")
 
 

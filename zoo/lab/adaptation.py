@@ -184,8 +184,8 @@ class WithWordsOf(Source):
     workdir: str
 
     # What the source tells of itself, and its methods.
-    of_characters, unknowns, generated, form = map(
-        _of_source, ("of_characters", "unknowns", "generated", "form")
+    is_character_level, unknowns, generated, form = map(
+        _of_source, ("is_character_level", "unknowns", "generated", "form")
     )
     splits, read, parts = map(_of_source, ("splits", "read", "parts"))
     with_test, within, texts = map(_of_source, ("with_test", "within", "texts"))

@@ -252,7 +252,7 @@ class Realisations(Prefixed):
       ('name[One], food[two]|One has two.', [21])
     """
 
-    of_characters = True
+    is_character_level = True
 
     meaning: str = "mr"
     sentence: str = "ref"

@@ -388,7 +388,7 @@ class AsPairs(Source):
     of: Source
 
     def __post_init__(self):
-        if self.of.of_characters:
+        if self.of.is_character_level:
             raise UserError(
                 "data.AsPairs makes pairs of sentences of words, and "
                 f"{type(self.of).__name__} reads characters: give data.Prefixed with the source in "

@@ -128,7 +128,7 @@ class Source:
     # How unknown words of pairs are marked for training, see `Pairs.unknowns`; None for not at all.
     unknowns: Any = None
     # Whether the tokens are characters, which are written without blanks between them.
-    of_characters: bool = False
+    is_character_level: bool = False
     # Whether zoo generates the text, so that no licence applies.
     generated: bool = False
 

@@ -189,7 +189,7 @@ class Characters(FileSource):
       'the cat sat\\n'
     """
 
-    of_characters = True
+    is_character_level = True
 
     def read(self, split):
         """Reads the lines of a split as lists of characters, each ending with its line break."""
