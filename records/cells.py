@@ -21,7 +21,7 @@ Cell = Callable[[Sequence[str]], str]  # makes the cell of a model from its runs
 
 
 @functools.cache
-def every_run() -> dict[str, tuple[pathlib.Path, records.Record]]:
+def read_records() -> dict[str, tuple[pathlib.Path, records.Record]]:
     """Reads all records: {run: (its file, its record)}."""
     return {
         record.run: (file, record)
@@ -37,10 +37,10 @@ def passports(run: str, learning: str = "") -> dict[str, dict]:
       run: its name in the records.
       learning: how it learned from the text that it was judged on, as `learns` tells it.
     """
-    found = every_run()[run][1].results.values()
+    results = read_records()[run][1].results.values()
     return {
         passport["split"]: passport
-        for passport in found
+        for passport in results
         if not passport["spread_unknown"] and learns(passport) == learning
     }
 
@@ -78,15 +78,15 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
       test: the split whose passports are asked.
       spread: whether the line explains the brackets, if there are several seeds.
     """
-    found = [passports(run)[test] for run in names]
-    files = ", ".join(sorted({f"records/{every_run()[run][0].name}" for run in names}))
-    seeds = sorted({passport["training"]["seed"] for passport in found})
-    revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in found})
+    tests = [passports(run)[test] for run in names]
+    files = ", ".join(sorted({f"records/{read_records()[run][0].name}" for run in names}))
+    seeds = sorted({passport["training"]["seed"] for passport in tests})
+    revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in tests})
     machines = {
         f"{passport['machine']['processor']}, {passport['machine']['cores']} cores"
-        for passport in found
+        for passport in tests
     }
-    dates = sorted({passport["date"][:10] for passport in found})
+    dates = sorted({passport["date"][:10] for passport in tests})
     brackets = " In brackets the least and the greatest of the seeds."
     return (
         f"From the passports in {files}: seed {', '.join(map(str, seeds))}; revision "
@@ -113,16 +113,16 @@ def provenance() -> dict:
     }
 
 
-def provenance_line(kept: dict) -> str:
+def provenance_line(contents: dict) -> str:
     """Returns a line on what `provenance` told of figures.
 
     Args:
-      kept: the content of their file.
+      contents: of their file.
     """
-    machine = kept["machine"]
+    machine = contents["machine"]
     return (
-        f"revision {kept['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
-        f"{kept['date']}."
+        f"revision {contents['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
+        f"{contents['date']}."
     )
 
 
@@ -210,13 +210,13 @@ def by_model(
     """
     rows = [[model, *(cell(runs) for _, cell in columns)] for model, runs in models.items()]
     header = [title, *(name for name, _ in columns)]
-    return markdown(header, [*above, *rows], runs_of(models), test)
+    return markdown(header, [*above, *rows], join_runs(models), test)
 
 
 def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
     """Reads the losses of a model's seeds on a split, with the scores that are kept."""
     passports_by_path = {}
-    for path, columns in read_results(f"{every_run()[run][0]}:{run}" for run in runs).items():
+    for path, columns in read_results(f"{read_records()[run][0]}:{run}" for run in runs).items():
         for passport in columns.values():
             if passport["split"] == split and not (learns(passport) or passport["spread_unknown"]):
                 passports_by_path[path] = passport
@@ -225,7 +225,7 @@ def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
     return figures
 
 
-def runs_of(models: Mapping[str, Sequence[str]]) -> list[str]:
+def join_runs(models: Mapping[str, Sequence[str]]) -> list[str]:
     """Returns the runs of all models."""
     return [run for runs in models.values() for run in runs]
 

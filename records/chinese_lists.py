@@ -40,23 +40,23 @@ def texts(folder: pathlib.Path):
     """Writes the texts that models are trained on, and of the lists that "half" is tuned on."""
     lines = files.read_text(files.find(REFERENCES)).splitlines(keepends=True)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (every, first) in {**TRAINED_ON, "other": TUNED_ON["half"]}.items():
-        (folder / f"{name}.txt").write_text("".join(lines[first::every]), encoding="utf-8")
+    for name, (step, first) in {**TRAINED_ON, "other": TUNED_ON["half"]}.items():
+        (folder / f"{name}.txt").write_text("".join(lines[first::step]), encoding="utf-8")
 
 
-def part(every: int, first: int, known: set[str]) -> translation_lists.Part:
+def part(step: int, first: int, training_words: set[str]) -> translation_lists.Part:
     """Returns every so many of the lists, from the first on.
 
     Args:
-      every: the distance of two.
+      step: the distance of two.
       first: the first.
-      known: the words of training.
+      training_words: all words of the text of training.
     """
-    some = (one for one in read_lists(LISTS)[1] if int(one.id) % every == first)
-    return translation_lists.part_of(some, REFERENCES, known, METRICS)
+    lists = (nbest for nbest in read_lists(LISTS)[1] if int(nbest.id) % step == first)
+    return translation_lists.read_part(lists, REFERENCES, training_words, METRICS)
 
 
-def judged(folder: pathlib.Path, name: str, runs: list[pathlib.Path]) -> dict:
+def judge(folder: pathlib.Path, name: str, runs: list[pathlib.Path]) -> dict:
     """Returns the figures of the test by the runs of one way to divide the lists.
 
     Args:
@@ -64,34 +64,34 @@ def judged(folder: pathlib.Path, name: str, runs: list[pathlib.Path]) -> dict:
       name: of the way.
       runs: of the models.
     """
-    known = {*files.read_text(str(folder / f"{name}.txt")).split()}
-    parts = {TUNED: part(*TUNED_ON[name], known), TEST: part(*TESTED, known)}
+    training_words = {*files.read_text(str(folder / f"{name}.txt")).split()}
+    parts = {TUNED: part(*TUNED_ON[name], training_words), TEST: part(*TESTED, training_words)}
     work = folder / name
     work.mkdir(exist_ok=True)
     columns = {
         run.partition(f"{name}_")[2]: column
-        for run, column in translation_lists.columns_of(work, runs, parts).items()
+        for run, column in translation_lists.score_runs(work, runs, parts).items()
     }
-    found = translation_lists.judged(work, parts, columns, BASELINE)
-    return {"tuned": len(parts[TUNED].lists.ids), **found[TEST]}
+    figures = translation_lists.judge(work, parts, columns, BASELINE)
+    return {"tuned": len(parts[TUNED].lists.ids), **figures[TEST]}
 
 
 def table() -> str:
     """Makes the table of the re-ranked lists."""
-    found, rows = json.loads(FILE.read_text()), []
-    for of_lists in found["ways"].values():
-        untuned, oracle = (of_lists[how]["BLEU"] for how in (UNTUNED, "oracle"))
+    contents, rows = json.loads(FILE.read_text()), []
+    for way in contents["ways"].values():
+        untuned, oracle = (way[selection]["BLEU"] for selection in (UNTUNED, "oracle"))
         if not rows:
             rows.append(["untuned", f"{untuned[0]:.2f}{significance.bounds(*untuned[1:])}", ""])
-        of = of_lists[METHODS[0]]
-        for model, runs in translation_lists.models_of([*of["figures"]]).items():
-            row = [f"tuned on {of_lists['tuned']}, {MODELS[model]}"]
+        mira = way[METHODS[0]]
+        for model, runs in translation_lists.group_seeds([*mira["figures"]]).items():
+            row = [f"tuned on {way['tuned']}, {MODELS[model]}"]
             for method in METHODS:
-                figures = of_lists[method]["figures"]
+                figures = way[method]["figures"]
                 row.append(mean([figures[run]["BLEU"][0] for run in runs], ".2f"))
-            for other in (NONE, BASELINE):
-                other = UNTUNED if model == NONE == other else other
-                gain = of["gains"].get(f"{model} | {other}")
+            for opponent in (NONE, BASELINE):
+                opponent = UNTUNED if model == NONE == opponent else opponent
+                gain = mira["gains"].get(f"{model} | {opponent}")
                 row.append(translation_lists.gain_cell(gain["all"]["BLEU"]) if gain else "")
             rows.append(row)
     rows.append(["oracle", f"{oracle[0]:.2f}", ""])
@@ -99,8 +99,8 @@ def table() -> str:
     rows = [row + [""] * (len(header) - len(row)) for row in rows]
     return (
         f'{grid(header, rows)}\nOf "no model": the gain over the untuned lists. From '
-        f"records/{FILE.name}, by python -m records.chinese_lists: {of_lists['lists']} lists; "
-        f"{provenance_line(found)}"
+        f"records/{FILE.name}, by python -m records.chinese_lists: {way['lists']} lists; "
+        f"{provenance_line(contents)}"
     )
 
 
@@ -110,22 +110,22 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     writing = commands.add_parser("texts", help="writes the texts to train on")
     keeping = commands.add_parser("keep", help="re-ranks, and keeps the figures")
-    for one in (writing, keeping):
-        one.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="of the texts")
+    for command in (writing, keeping):
+        command.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="of the texts")
     keeping.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
     arguments = parser.parse_args()
     if arguments.command == "texts":
         texts(arguments.folder)
         return
-    found = provenance()
+    contents = provenance()
     ways: dict[str, list[pathlib.Path]] = {name: [] for name in TRAINED_ON}
     for run in arguments.runs:
         way, _, model = run.name.removeprefix("chinese_").partition("_")
         if way not in ways or re.sub(r"_\d+$", "", model) not in MODELS:
             raise UserError(f"{run} is not named chinese_WAY_MODEL_SEED: name it as on its page.")
         ways[way].append(run)
-    found["ways"] = {way: judged(arguments.folder, way, runs) for way, runs in ways.items()}
-    translation_lists.write(FILE, found)
+    contents["ways"] = {way: judge(arguments.folder, way, runs) for way, runs in ways.items()}
+    translation_lists.write(FILE, contents)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from records.cells import (
     case,
     identity,
     interval,
+    join_runs,
     loss,
     losses,
     markdown,
@@ -19,7 +20,6 @@ from records.cells import (
     nats,
     parameters,
     passports,
-    runs_of,
     share,
 )
 
@@ -52,8 +52,8 @@ def _spread(run):
     (see docs/passports.md).
     """
     test = passports(run)["test"]
-    new, types = test["out_of_vocabulary"], test["out_of_vocabulary_types"]
-    return test["figures"]["log_perplexity"] + new / test["tokens"] * math.log(types + 1)
+    unknown, types = test["out_of_vocabulary"], test["out_of_vocabulary_types"]
+    return test["figures"]["log_perplexity"] + unknown / test["tokens"] * math.log(types + 1)
 
 
 def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
@@ -81,7 +81,7 @@ def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
         rows.append([label, f"{part(first).get('tokens', total):,}", *cells, *gaps])
     *names, last = models
     header = ["words of the test", "tokens", *models, *(f"{name} − {last}" for name in names)]
-    return markdown(header, rows, runs_of(models))
+    return markdown(header, rows, join_runs(models))
 
 
 def tuning(table: str, header: list[str]) -> str:
@@ -92,10 +92,10 @@ def tuning(table: str, header: list[str]) -> str:
       header: of the columns.
     """
     rows, runs = [], []
-    for setting, of_setting in rows_of.models(table).items():
-        cells = (f"{loss(run, 'validation'):.4f}" if run else "" for run in of_setting)
+    for setting, setting_runs in rows_of.models(table).items():
+        cells = (f"{loss(run, 'validation'):.4f}" if run else "" for run in setting_runs)
         rows.append([*setting.split("; "), *cells])
-        runs += filter(None, of_setting)
+        runs += filter(None, setting_runs)
     return markdown(header, rows, runs, "validation")
 
 
@@ -118,7 +118,7 @@ def parts() -> str:
                 row.append(nats("test", ".3f", part=part)(seeds))
                 row.append("" if seeds is last else f"{mean_loss - last_loss:.3f}")
             rows.append(row)
-        all_runs += runs_of(models)
+        all_runs += join_runs(models)
     header = ["training sentences", "model", "test", "above log-linear", "with one weight"]
     return markdown([*header, "above log-linear"], rows, all_runs)
 
@@ -128,13 +128,13 @@ def inputs() -> str:
     rows, runs = [], []
     for text, (sentences, count) in rows_of.FRENCH_TEXTS.items():
         for inputs, head in itertools.product(("words", "features"), ("softmax", "log_linear")):
-            found = rows_of.seeds(f"fr{text}_{inputs}_{head}", count)
+            seeds = rows_of.seeds(f"fr{text}_{inputs}_{head}", count)
             agreement = (
-                share(AGREEMENT, part=case(name))(found) for name in ("number, all", "gender, all")
+                share(AGREEMENT, part=case(name))(seeds) for name in ("number, all", "gender, all")
             )
-            row = [sentences, inputs, head.replace("_", "-"), nats("test")(found)]
+            row = [sentences, inputs, head.replace("_", "-"), nats("test")(seeds)]
             rows.append([*row, *agreement])
-            runs += found
+            runs += seeds
     header = ["training sentences", "inputs", "head", "test", "number agreement"]
     return markdown([*header, "gender agreement"], rows, runs)
 
@@ -151,4 +151,4 @@ def agreement() -> str:
             row.append(f"{100 * low:.0f}–{100 * high:.0f} %")
         rows.append([*row, f"{first[name]['pairs']:,}"])
     header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
-    return markdown([*header, "pairs"], rows, runs_of(rows_of.models("french")))
+    return markdown([*header, "pairs"], rows, join_runs(rows_of.models("french")))

@@ -33,16 +33,16 @@ def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:
     """
     if file.suffix != ".jsonl":
         raise UserError(f"{file} is not the name of a record: give one that ends with .jsonl.")
-    found, scores = [], {}
+    run_records, scores = [], {}
     for run in runs:
-        record, of_run = _of_folder(run)
-        found.append(record)
-        scores[record.run] = of_run
-    records.write(file, found, scores)
-    return [record.run for record in found]
+        record, run_scores = _read_run(run)
+        run_records.append(record)
+        scores[record.run] = run_scores
+    records.write(file, run_records, scores)
+    return [record.run for record in run_records]
 
 
-def _of_folder(run):
+def _read_run(run):
     """Reads (the record, {result: its kept scores}) of a run's folder."""
     paths = sorted((run / "results").glob("*.json"))
     if not paths:
@@ -59,11 +59,11 @@ def _of_folder(run):
                     item_scores.statistics(arrays), item_scores.log_perplexity
                 )
         results[path.stem] = passport
-    tested = {name: kept for name, kept in scores.items() if not name.startswith("validation.")}
+    tested = {name: score for name, score in scores.items() if not name.startswith("validation.")}
     experiment = strict_json.read(run / "experiment.json")
     metrics = run / METRICS
-    found = learning_curves.read_metrics(metrics, {"step": int}) if metrics.exists() else ()
-    return records.Record(run.name, experiment, results, found), tested or scores
+    curve = learning_curves.read_metrics(metrics, {"step": int}) if metrics.exists() else ()
+    return records.Record(run.name, experiment, results, curve), tested or scores
 
 
 def check(passport: dict, name: str | pathlib.Path):

@@ -36,7 +36,7 @@ from zoo.lab.rescoring import Bleu, Lists, tune
 STATISTICS = FOLDER / "captions_sentences.npz"
 WEIGHTS = FOLDER / "captions_lists.json"
 TUNED, TEST = "validation", "test1"
-OWN, LENGTH, OTHER = "LogProb", "Length", "other"
+SEARCH_SCORE, LENGTH, MODEL_SCORE = "LogProb", "Length", "other"
 
 
 def token_log_probs(
@@ -57,16 +57,16 @@ def token_log_probs(
     return scores.log_prob[scores.counted]
 
 
-def together(of_models: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+def ensemble(model_log_probs: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     """Computes log p of hypotheses under the mean of models, token by token, [hypotheses].
 
     Args:
-      of_models: of each model, log p of the tokens of each hypothesis.
+      model_log_probs: of each model, log p of the tokens of each hypothesis.
     """
     return np.array(
         [
             (np.logaddexp.reduce(tokens, axis=0) - np.log(len(tokens))).sum()
-            for tokens in zip(*of_models, strict=True)
+            for tokens in zip(*model_log_probs, strict=True)
         ]
     )
 
@@ -103,17 +103,17 @@ def score(lists: Sequence[pathlib.Path], runs: Sequence[pathlib.Path]):
         for file in lists:
             _, split, _ = file.name.split(".")
             sources, _ = pairs(run, split)
-            read = [[h.words for h in one.hypotheses] for one in read_lists(str(file))[1]]
-            if len(read) != len(sources):
+            hypotheses = [[h.words for h in nbest.hypotheses] for nbest in read_lists(str(file))[1]]
+            if len(hypotheses) != len(sources):
                 raise UserError(
-                    f"{file} has {len(read)} lists, not {len(sources)}, of {split}: give all."
+                    f"{file} has {len(hypotheses)} lists, not {len(sources)}, of {split}: give all."
                 )
-            flat = token_log_probs(run, sources, read)
+            flat = token_log_probs(run, sources, hypotheses)
             np.save(scores_file(file, path), flat.astype(np.float32))
             print(f"{path}: {file}, {len(flat):,} tokens", flush=True)
 
 
-def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) -> np.ndarray:
+def read_scores(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) -> np.ndarray:
     """Reads log p of the hypotheses of lists under runs together, [hypotheses]; 0 without runs.
 
     Args:
@@ -121,43 +121,43 @@ def scored(file: pathlib.Path, lists: Sequence[NBestList], runs: Sequence[str]) 
       lists: in the order of the file.
       runs: names of the runs, whose scores stand beside the file.
     """
-    ends = np.cumsum([len(h.words) + 1 for one in lists for h in one.hypotheses])
+    ends = np.cumsum([len(h.words) + 1 for nbest in lists for h in nbest.hypotheses])
     if not runs:
         return np.zeros(len(ends))
-    of_runs = []
+    run_log_probs = []
     for run in runs:
         flat = np.load(scores_file(file, pathlib.Path(run))).astype(np.float64)
         if len(flat) != ends[-1]:
             raise UserError(f"the scores of {file} by {run} are of other lists: score them again.")
-        of_runs.append(np.split(flat, ends[:-1]))
-    return together(of_runs)
+        run_log_probs.append(np.split(flat, ends[:-1]))
+    return ensemble(run_log_probs)
 
 
 # ---- the choices from lists
 
 
 def arrays_of(lists: Sequence[NBestList], references: Sequence[str]) -> Lists:
-    """Returns lists as arrays, with the features `OWN` and `LENGTH`.
+    """Returns lists as arrays, with the features `SEARCH_SCORE` and `LENGTH`.
 
     Args:
       lists: with these features.
       references: of each list.
     """
-    wanted: dict[str, tuple[str, ...]] = {
-        one.id: (text,) for one, text in zip(lists, references, strict=True)
+    references_by_id: dict[str, tuple[str, ...]] = {
+        nbest.id: (text,) for nbest, text in zip(lists, references, strict=True)
     }
-    return tune.arrays(lists, wanted, Bleu()).with_features((OWN, LENGTH))
+    return tune.arrays(lists, references_by_id, Bleu()).with_features((SEARCH_SCORE, LENGTH))
 
 
-def with_scores(lists: Lists, other: np.ndarray) -> Lists:
-    """Adds the feature `OTHER` to lists.
+def with_scores(lists: Lists, scores: np.ndarray) -> Lists:
+    """Adds the feature `MODEL_SCORE` to lists.
 
     Args:
       lists: with the first two features.
-      other: the third, [hypotheses].
+      scores: the third, [hypotheses].
     """
-    features = np.column_stack([lists.features, other])
-    return dataclasses.replace(lists, names=(*lists.names, OTHER), features=features)
+    features = np.column_stack([lists.features, scores])
+    return dataclasses.replace(lists, names=(*lists.names, MODEL_SCORE), features=features)
 
 
 def choices(tuned: Lists, test: Lists, power: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -170,18 +170,18 @@ def choices(tuned: Lists, test: Lists, power: float) -> tuple[dict[str, np.ndarr
     """
     metric = Bleu()
     weights = tune.tune(tuned, metric, "mira", seed=0)
-    own, length, other = test.features.T
+    search_score, length, model_score = test.features.T
     ways = {
         "untuned": test.untuned(),
-        "alone": test.best(other / length**power),
-        "even": test.best((own + other) / length**power),
+        "alone": test.best(model_score / length**power),
+        "even": test.best((search_score + model_score) / length**power),
         "tuned": test.chosen(weights),
         "oracle": tune.choose(test, metric),
     }
     return ways, weights
 
 
-def of_lists(
+def rescore_lists(
     folder: pathlib.Path,
     references: Mapping[str, Sequence[str]],
     systems: Mapping[str, Mapping[str, Sequence[str]]],
@@ -198,33 +198,31 @@ def of_lists(
     counts, weights = {}, {}
     for system, scorers in systems.items():
         files = [folder / f"{system}.{split}.nbest" for split in (TUNED, TEST)]
-        read = [[*read_lists(str(file))[1]] for file in files]
-        own = [
+        nbest_lists = [[*read_lists(str(file))[1]] for file in files]
+        array_lists = [
             arrays_of(lists, references[split])
-            for lists, split in zip(read, (TUNED, TEST), strict=True)
+            for lists, split in zip(nbest_lists, (TUNED, TEST), strict=True)
         ]
-        for by, runs in scorers.items():
+        for scorer, runs in scorers.items():
             tuned, test = (
-                with_scores(arrays, scored(file, lists, runs))
-                for arrays, file, lists in zip(own, files, read, strict=True)
+                with_scores(arrays, read_scores(file, lists, runs))
+                for arrays, file, lists in zip(array_lists, files, nbest_lists, strict=True)
             )
-            ways, found = choices(tuned, test, power)
+            ways, tuned_weights = choices(tuned, test, power)
             for way, rows in ways.items():
-                counts[f"{system}/{by}/{way}"] = test.statistics[rows]
-            weights[f"{system}/{by}"] = {
-                "weights": dict(zip(test.names, found.tolist(), strict=True)),
+                counts[f"{system}/{scorer}/{way}"] = test.statistics[rows]
+            weights[f"{system}/{scorer}"] = {
+                "weights": dict(zip(test.names, tuned_weights.tolist(), strict=True)),
                 "validation": {
                     "untuned": float(Bleu().figure(tuned.statistics[tuned.untuned()].sum(0))),
-                    "tuned": tune.judge(tuned, Bleu(), found),
+                    "tuned": tune.judge(tuned, Bleu(), tuned_weights),
                 },
                 "hypotheses": {TUNED: len(tuned.features), TEST: len(test.features)},
             }
     return counts, weights
 
 
-def of_translations(
-    run: pathlib.Path, references: Sequence[str]
-) -> Iterable[tuple[str, np.ndarray]]:
+def count_ngrams(run: pathlib.Path, references: Sequence[str]) -> Iterable[tuple[str, np.ndarray]]:
     """Yields (RUN/RESULT, counts of each sentence) of the translations of the test by a run.
 
     Args:
@@ -249,22 +247,22 @@ def keep(folder: pathlib.Path, runs: Sequence[pathlib.Path], power: float):
       runs: folders of runs that have translated the test; the first reads the text.
       power: of the length by which searches divided their scores.
     """
-    found = provenance()
+    contents = provenance()
     first = Run.load(runs[0])
-    read = {split: pairs(first, split) for split in (TUNED, TEST)}
-    references = {split: of_split[1] for split, of_split in read.items()}
-    counts, weights = of_lists(folder, references, rows_of.LISTS, power)
+    pairs_by_split = {split: pairs(first, split) for split in (TUNED, TEST)}
+    references = {split: split_pairs[1] for split, split_pairs in pairs_by_split.items()}
+    counts, weights = rescore_lists(folder, references, rows_of.LISTS, power)
     arrays = {f"lists/{name}": array for name, array in counts.items()}
     for run in runs:
-        arrays |= dict(of_translations(run, references[TEST]))
-    arrays["source_words"] = np.array([len(words) for words in read[TEST][0]])
+        arrays |= dict(count_ngrams(run, references[TEST]))
+    arrays["source_words"] = np.array([len(words) for words in pairs_by_split[TEST][0]])
     array_files.write(STATISTICS, {name: array.astype(np.int16) for name, array in arrays.items()})
-    found |= {
+    contents |= {
         "signature": Bleu().signature(),
         "length_normalisation": power,
         "weights": weights,
     }
-    WEIGHTS.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    WEIGHTS.write_text(json.dumps(contents) + "\n", encoding="utf-8")
 
 
 def main():

@@ -11,7 +11,6 @@ from records import rows as rows_of
 from records.cells import (
     FOLDER,
     by_model,
-    every_run,
     figures_of,
     grid,
     interval,
@@ -20,6 +19,7 @@ from records.cells import (
     nats,
     parameters,
     perplexity,
+    read_records,
 )
 from zoo.lab.comparison import paired
 from zoo.lab.evaluation import significance
@@ -35,7 +35,7 @@ def awd() -> str:
         rows.append([row, *(figure(runs) for figure in figures)])
     header = ["model", "validation", "test", "perplexity of the test"]
     header += ["95 % of the first seed, by sentences"]
-    seconds = [every_run()[run][1].validations[-1]["seconds"] for run in runs]
+    seconds = [read_records()[run][1].validations[-1]["seconds"] for run in runs]
     took = f" Training took {min(seconds):,.0f} to {max(seconds):,.0f} s."
     return markdown(header, rows, [*runs]) + took
 
@@ -48,7 +48,7 @@ def full_vocabulary() -> str:
         seconds = min(
             (after["seconds"] - before["seconds"]) / (after["step"] - before["step"])
             for run in runs
-            for before, after in itertools.pairwise(every_run()[run][1].validations)
+            for before, after in itertools.pairwise(read_records()[run][1].validations)
         )
         return f"{1000 * seconds:.0f}"
 
@@ -70,20 +70,20 @@ def variants(file: str, seeds: str) -> str:
       file: its result in this folder.
       seeds: which seeds its rows have, for the line below the table.
     """
-    kept = json.loads((FOLDER / file).read_text())
-    of_seeds: dict[str, list[dict]] = {}
-    for name, row in kept["variants"].items():
-        of_seeds.setdefault(name.partition(", seed")[0], []).append(row)
+    record = json.loads((FOLDER / file).read_text())
+    rows_by_recipe: dict[str, list[dict]] = {}
+    for name, row in record["variants"].items():
+        rows_by_recipe.setdefault(name.partition(", seed")[0], []).append(row)
     rows = []
-    for name, several in of_seeds.items():
-        losses = [[row[split] for row in several] for split in ("validation", "test")]
-        perplexities = [f"{perplexity_of(statistics.fmean(of)):.1f}" for of in losses]
-        rows.append([name, *(mean(of, ".3f") for of in losses), *perplexities])
+    for name, seed_rows in rows_by_recipe.items():
+        losses = [[row[split] for row in seed_rows] for split in ("validation", "test")]
+        perplexities = [f"{perplexity_of(statistics.fmean(by_seed)):.1f}" for by_seed in losses]
+        rows.append([name, *(mean(by_seed, ".3f") for by_seed in losses), *perplexities])
     rows.sort(key=lambda row: row[1])
     header = ["variant", "validation", "test", "perplexity, validation", "test"]
     return (
-        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {kept['revision'][:7]}; "
-        f"{kept['device']}, jax {kept['versions']['jax']}; {kept['date']}."
+        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {record['revision'][:7]}; "
+        f"{record['device']}, jax {record['versions']['jax']}; {record['date']}."
     )
 
 
@@ -94,33 +94,35 @@ def strong_heads() -> str:
     column shows by how much the others are worse. Some are also compared with a softmax that is not
     tied.
     """
-    folder, rows, devices, made = FOLDER / "ptb_strong", [], {}, set()
+    folder, rows, devices, origins = FOLDER / "ptb_strong", [], {}, set()
     tied, untied = (_seeds(folder / f"{name}.json", "test") for name in ("softmax", "untied"))
     for head, file in rows_of.PTB_STRONG.items():
-        kept = json.loads((folder / f"{file}.json").read_text())
+        record = json.loads((folder / f"{file}.json").read_text())
         losses = [_seeds(folder / f"{file}.json", split) for split in ("validation", "test")]
         above = "" if file == "softmax" else _above(tied, losses[1])
         above_untied = _above(untied, losses[1]) if file in rows_of.AGAINST_UNTIED else ""
-        rate = next(iter(kept["variants"].values()))["settings"]["training.optimizer.learning_rate"]
-        cells = [f"{head}, rate {rate:g}", f"{kept['parameters']:,}"]
-        cells += [mean([*of.losses], ".4f") for of in losses]
+        rate = next(iter(record["variants"].values()))["settings"][
+            "training.optimizer.learning_rate"
+        ]
+        cells = [f"{head}, rate {rate:g}", f"{record['parameters']:,}"]
+        cells += [mean([*runs.losses], ".4f") for runs in losses]
         cells += [f"{perplexity_of(losses[1].loss):.1f}", above, above_untied]
         rows.append((losses[0].loss, [*cells, _other_rates(folder / f"{file}_rates.json")]))
-        devices.setdefault(kept["device"], []).append(head.partition(", ")[0])
-        made.add((kept["revision"][:7], kept["date"]))
+        devices.setdefault(record["device"], []).append(head.partition(", ")[0])
+        origins.add((record["revision"][:7], record["date"]))
     header = ["head", "parameters", "validation", "test", "perplexity of the test"]
     header += ["test, above the tied softmax", "above the softmax that is not tied"]
     header.append("worse on validation in short runs")
-    most = max(devices, key=lambda device: len(devices[device]))
-    where = most + "".join(
-        f"; {', '.join(heads)}: {device}" for device, heads in devices.items() if device != most
+    common = max(devices, key=lambda device: len(devices[device]))
+    note = common + "".join(
+        f"; {', '.join(heads)}: {device}" for device, heads in devices.items() if device != common
     )
     table = grid(header, [cells for _, cells in sorted(rows)])
     return (
         f"{table}\nFrom records/ptb_strong: three seeds, in "
         "brackets the least and the greatest; intervals by sentences, p by seeds; revision "
-        f"{', '.join(sorted({revision for revision, _ in made}))}; {where}; "
-        f"{', '.join(sorted({date for _, date in made}))}."
+        f"{', '.join(sorted({revision for revision, _ in origins}))}; {note}; "
+        f"{', '.join(sorted({date for _, date in origins}))}."
     )
 
 
@@ -128,10 +130,10 @@ def front_page() -> str:
     """Makes the table of README: the same heads by perplexity, with time and memory of a step."""
     steps, rows = json.loads((FOLDER / "ptb_steps.json").read_text()), []
     for head, file in rows_of.PTB_STRONG.items():
-        kept = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
+        record = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
         test, step = _seeds(FOLDER / "ptb_strong" / f"{file}.json", "test"), steps["heads"][file]
         cells = [f"{perplexity_of(test.loss):.1f}", f"{1e3 * step['seconds']:.0f} ms"]
-        cells += [f"{1e-6 * step['bytes']:.0f} MB", f"{1e-6 * kept['parameters']:.1f} M"]
+        cells += [f"{1e-6 * step['bytes']:.0f} MB", f"{1e-6 * record['parameters']:.1f} M"]
         rows.append((test.loss, [head, *cells]))
     header = ["head", "perplexity", "time of a step", "memory of a step", "parameters"]
     return (
@@ -168,15 +170,15 @@ def forty_epochs() -> str:
     file = FOLDER / "ptb_strong" / "mixture_40.json"
     mixture = [_seeds(file, split) for split in splits]
     losses = {
-        "softmax, windows of random length": [[*of.losses] for of in softmax],
+        "softmax, windows of random length": [[*split_runs.losses] for split_runs in softmax],
         "softmax, of equal length": [[equal["variants"]["all"][split]] for split in splits],
-        "mixture of 3 softmaxes, of equal length": [[*of.losses] for of in mixture],
+        "mixture of 3 softmaxes, of equal length": [[*split_runs.losses] for split_runs in mixture],
     }
     rows = []
-    for head, (of_validation, of_test) in losses.items():
-        perplexity = f"{perplexity_of(statistics.fmean(of_test)):.1f}"
-        rows.append([head, mean(of_validation, ".4f"), mean(of_test, ".4f"), perplexity])
-    revisions = sorted({one["revision"][:7] for one in (equal, json.loads(file.read_text()))})
+    for head, (validation_losses, test_losses) in losses.items():
+        perplexity = f"{perplexity_of(statistics.fmean(test_losses)):.1f}"
+        rows.append([head, mean(validation_losses, ".4f"), mean(test_losses, ".4f"), perplexity])
+    revisions = sorted({record["revision"][:7] for record in (equal, json.loads(file.read_text()))})
     return (
         grid(["head", "validation", "test", "perplexity of the test"], rows)
         + "\nThe mixture is above the softmax with windows of random length by "
@@ -196,31 +198,31 @@ def _above(softmax, runs):
     p = paired.format_p(significance.seeds_test([*softmax.losses], [*runs.losses]))
     if not softmax.statistics:
         return f"{runs.loss - softmax.loss:.3f}, {p}"
-    found = paired.compare_losses(softmax, runs)
-    low, high = found.interval
-    return f"{found.nats:.3f} [{low:.3f}, {high:.3f}], {p}"
+    difference = paired.compare_losses(softmax, runs)
+    low, high = difference.interval
+    return f"{difference.nats:.3f} [{low:.3f}, {high:.3f}], {p}"
 
 
 def _seeds(file, split):
     """Reads the seeds of a recipe that benchmarks.ingredients trained."""
-    kept = json.loads(file.read_text())
+    record = json.loads(file.read_text())
     arrays = np.load(file.with_suffix(".npz"))
-    losses = tuple(row[split] for row in kept["variants"].values())
-    of_sentences = [
+    losses = tuple(row[split] for row in record["variants"].values())
+    sentence_statistics = [
         np.stack([nats, arrays[f"{split}/tokens"]], 1).astype(np.float64)
         for nats in arrays[f"{split}/nats"]
     ]
-    return paired.GroupLosses(file.stem, losses, tuple(of_sentences))
+    return paired.GroupLosses(file.stem, losses, tuple(sentence_statistics))
 
 
 def _other_rates(file):
     """Returns by how much the other rates are worse, "0.1 at 7.5, ..."; "" without short runs."""
     if not file.exists():
         return ""
-    kept = json.loads(file.read_text())["variants"]
-    best = min(row["validation"] for row in kept.values())
+    rows_by_name = json.loads(file.read_text())["variants"]
+    best = min(row["validation"] for row in rows_by_name.values())
     return ", ".join(
         f"{row['validation'] - best:.3f} at {name.removeprefix('rate ')}"
-        for name, row in kept.items()
+        for name, row in rows_by_name.items()
         if row["validation"] > best
     )

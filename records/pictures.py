@@ -52,8 +52,8 @@ def dark(picture: str) -> str:
         )[:2]
     )
     colours = {**dict(zip(light, night, strict=True)), **_DARK}
-    changed = re.sub(r"#[0-9a-f]{6}", lambda found: colours.get(found[0], found[0]), picture)
-    return changed.replace("</style>", f"text{{fill: {_DARK['#000000']}}}</style>", 1)
+    dark_picture = re.sub(r"#[0-9a-f]{6}", lambda match: colours.get(match[0], match[0]), picture)
+    return dark_picture.replace("</style>", f"text{{fill: {_DARK['#000000']}}}</style>", 1)
 
 
 def report(chromium: str):
@@ -95,8 +95,8 @@ def draw(folder: pathlib.Path = FOLDER):
     ]
     labels = [word for label in RECIPES for word in ("--label", label)]
     command_table.main(["compare", *runs, "--plot", str(file), "--by", "distance", *labels])
-    of_night = dark(file.read_text(encoding="utf-8"))
-    file.with_stem("agreement_dark").write_text(of_night, encoding="utf-8")
+    picture = dark(file.read_text(encoding="utf-8"))
+    file.with_stem("agreement_dark").write_text(picture, encoding="utf-8")
 
 
 def main():

@@ -11,10 +11,10 @@ from zoo.lab.comparison import paired
 from zoo.lab.evaluation import significance
 
 POWER = 0.8  # the probability that the test finds the difference
-MOST = 10_000  # runs a side
+MAX_RUNS = 10_000  # runs a side
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """A recipe and its opponent, whose seeds do not decide which is better."""
 
     text: str
@@ -23,10 +23,10 @@ class Compared(NamedTuple):
 
 
 FORMS = (
-    Compared("GeoQuery", "geoquery_constrained", "geoquery"),
-    Compared("GeoQuery", "geoquery_attention_constrained", "geoquery_attention"),
-    Compared("Overnight", "overnight_constrained", "overnight"),
-    Compared("Overnight", "overnight_attention_constrained", "overnight_attention"),
+    Comparison("GeoQuery", "geoquery_constrained", "geoquery"),
+    Comparison("GeoQuery", "geoquery_attention_constrained", "geoquery_attention"),
+    Comparison("Overnight", "overnight_constrained", "overnight"),
+    Comparison("Overnight", "overnight_attention_constrained", "overnight_attention"),
 )
 
 
@@ -43,18 +43,18 @@ def power(difference: float, deviations: tuple[float, float], runs: int) -> floa
     """
     from scipy import stats
 
-    one, other = (deviation**2 for deviation in deviations)
-    freedom = (runs - 1) * (one + other) ** 2 / (one**2 + other**2)
-    noncentral = difference / math.sqrt((one + other) / runs)
+    first, second = (deviation**2 for deviation in deviations)
+    freedom = (runs - 1) * (first + second) ** 2 / (first**2 + second**2)
+    noncentral = difference / math.sqrt((first + second) / runs)
     limit = stats.t.isf(significance.LEVEL / 2, freedom)
-    of_t = stats.nct(freedom, noncentral)
-    return float(of_t.sf(limit) + of_t.cdf(-limit))
+    distribution = stats.nct(freedom, noncentral)
+    return float(distribution.sf(limit) + distribution.cdf(-limit))
 
 
 def runs_needed(difference: float, deviations: tuple[float, float]) -> int | None:
-    """Finds the least number of runs a side with which the test has `POWER`; None above `MOST`."""
-    found = (n for n in range(2, MOST) if power(difference, deviations, n) >= POWER)
-    return next(found, None)
+    """Finds the fewest runs a side with which the test has `POWER`; None above `MAX_RUNS`."""
+    run_counts = (n for n in range(2, MAX_RUNS) if power(difference, deviations, n) >= POWER)
+    return next(run_counts, None)
 
 
 def cautious(deviations: tuple[float, float], runs: int) -> tuple[float, float]:
@@ -76,27 +76,27 @@ def sentences_needed(difference: float, interval: tuple[float, float], sentences
     """
     normal = statistics.NormalDist()
     error = (interval[1] - interval[0]) / (2 * normal.inv_cdf(1 - significance.LEVEL / 2))
-    wanted = normal.inv_cdf(1 - significance.LEVEL / 2) + normal.inv_cdf(POWER)
-    return math.ceil(sentences * (wanted * error / difference) ** 2)
+    required_z = normal.inv_cdf(1 - significance.LEVEL / 2) + normal.inv_cdf(POWER)
+    return math.ceil(sentences * (required_z * error / difference) ** 2)
 
 
 def table() -> str:
     """Makes the table of differences that seeds or sentences do not tell from 0."""
     rows, runs = [], []
     for text, recipe, opponent in FORMS:
-        one, other = (_shares(rows_of.FORMS[config]) for config in (recipe, opponent))
-        rows.append([text, f"`{recipe}`", *_of_seeds(one, other, ".1f", " points")])
+        shares, opponent_shares = (_shares(rows_of.FORMS[config]) for config in (recipe, opponent))
+        rows.append([text, f"`{recipe}`", *_seed_cells(shares, opponent_shares, ".1f", " points")])
         runs += [*rows_of.FORMS[recipe], *rows_of.FORMS[opponent]]
-    adapted, scratch = (figures_of(of_runs, "test") for of_runs in rows_of.ADAPTATION["5,000"])
-    found = paired.compare_losses(scratch, adapted)
-    assert found is not None
+    adapted, scratch = (figures_of(seeds, "test") for seeds in rows_of.ADAPTATION["5,000"])
+    gain = paired.compare_losses(scratch, adapted)
+    assert gain is not None
     captions = ["5,000 captions", "from scratch"]
-    rows.append([*captions, *_of_seeds([*adapted.losses], [*scratch.losses], ".3f", " nats")])
-    needed = sentences_needed(found.nats, found.interval, found.sentences)
-    difference = "{:.3f} [{:.3f}, {:.3f}] nats".format(found.nats, *found.interval)
-    by_sentences = [f"{found.sentences:,} sentences", p_cell(found.p), "", f"{needed:,}", ""]
+    rows.append([*captions, *_seed_cells([*adapted.losses], [*scratch.losses], ".3f", " nats")])
+    needed = sentences_needed(gain.nats, gain.interval, gain.sentences)
+    difference = "{:.3f} [{:.3f}, {:.3f}] nats".format(gain.nats, *gain.interval)
+    by_sentences = [f"{gain.sentences:,} sentences", p_cell(gain.p), "", f"{needed:,}", ""]
     rows.append([*captions, difference, *by_sentences])
-    runs += [run for of_runs in rows_of.ADAPTATION["5,000"] for run in of_runs]
+    runs += [run for seeds in rows_of.ADAPTATION["5,000"] for run in seeds]
     header = ["text", "recipe", "better than its opponent by", "of", "p", "power"]
     header += ["needed for a power of 0.8", "with bounds of the deviations"]
     return f"{grid(header, rows)}\n{origin(runs, 'test', spread=False)}"
@@ -108,14 +108,14 @@ def further() -> str:
     for text, recipe, opponent in FORMS:
         if recipe not in rows_of.FORMS_FURTHER:
             continue
-        first, new = (
-            (of_config[opponent], of_config[recipe])
-            for of_config in (rows_of.FORMS, rows_of.FORMS_FURTHER)
+        first, later = (
+            (runs_by_config[opponent], runs_by_config[recipe])
+            for runs_by_config in (rows_of.FORMS, rows_of.FORMS_FURTHER)
         )
-        together = tuple((*one, *other) for one, other in zip(first, new, strict=True))
+        together = tuple((*early, *late) for early, late in zip(first, later, strict=True))
         last = len(together[0]) - 1
-        for seeds, groups in {"0 to 2": first, f"3 to {last}": new, "all": together}.items():
-            without, trained = (_shares(of_config) for of_config in groups)
+        for seeds, groups in {"0 to 2": first, f"3 to {last}": later, "all": together}.items():
+            without, trained = (_shares(group) for group in groups)
             gain = statistics.fmean(trained) - statistics.fmean(without)
             intervals = (_interval_of_seeds(trained, without), _interval_of_questions(*groups))
             cells = [mean(shares, ".1f") + " %" for shares in (without, trained)]
@@ -125,7 +125,7 @@ def further() -> str:
             ]
             p = p_cell(significance.seeds_test(trained, without))
             rows.append([f"{text}, `{recipe}`", seeds, *cells, p])
-        runs += [run for of_config in together for run in of_config]
+        runs += [run for group in together for run in group]
     header = ["recipe", "seeds", "its opponent", "recipe", "difference"]
     header += ["95 %, by seeds", "95 %, by questions", "p by seeds"]
     return markdown(header, rows, runs, "answers:test")
@@ -140,28 +140,30 @@ def _shares(runs):
     return (100 * _right(runs).mean(1)).tolist()
 
 
-def _interval_of_seeds(one, other):
+def _interval_of_seeds(model, opponent):
     """Returns the interval of the difference of means, by Welch's test."""
     from scipy import stats
 
-    return stats.ttest_ind(one, other, equal_var=False).confidence_interval(1 - significance.LEVEL)
+    return stats.ttest_ind(model, opponent, equal_var=False).confidence_interval(
+        1 - significance.LEVEL
+    )
 
 
-def _interval_of_questions(other, one):
+def _interval_of_questions(opponent_runs, runs):
     """Returns the interval of the difference between means of runs, by bootstrap of questions."""
-    gains = 100 * (_right(one).mean(0) - _right(other).mean(0))
+    gains = 100 * (_right(runs).mean(0) - _right(opponent_runs).mean(0))
     return significance.bootstrap_interval(gains[:, None], lambda sums: sums[..., 0] / len(gains))
 
 
-def _of_seeds(one, other, form, unit):
+def _seed_cells(figures, opponent_figures, form, unit):
     """Returns the cells of a difference between two groups of runs, as many in each."""
-    difference = statistics.fmean(one) - statistics.fmean(other)
-    deviations = (statistics.stdev(one), statistics.stdev(other))
-    runs = len(one)
+    difference = statistics.fmean(figures) - statistics.fmean(opponent_figures)
+    deviations = (statistics.stdev(figures), statistics.stdev(opponent_figures))
+    runs = len(figures)
     cells = [f"{difference:{form}}{unit}", f"{runs} runs each"]
     cells += [
-        p_cell(significance.seeds_test(one, other)),
+        p_cell(significance.seeds_test(figures, opponent_figures)),
         f"{power(difference, deviations, runs):.2f}",
     ]
     needed = (runs_needed(difference, by) for by in (deviations, cautious(deviations, runs)))
-    return [*cells, *(f"more than {MOST:,}" if n is None else f"{n:,}" for n in needed)]
+    return [*cells, *(f"more than {MAX_RUNS:,}" if n is None else f"{n:,}" for n in needed)]

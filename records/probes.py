@@ -45,5 +45,5 @@ def main(
             output_files.show(folder, describe(figures))
             passport.write(run, figures, scores)
             answers.setdefault(split, {})[folder] = figures, scores
-    for split, of_runs in answers.items():
-        output_files.show(*paired.answer_lines(split, of_runs))
+    for split, answers_by_run in answers.items():
+        output_files.show(*paired.answer_lines(split, answers_by_run))

@@ -10,13 +10,13 @@ from records import rows as rows_of
 from records.cells import (
     by_model,
     case,
-    every_run,
+    join_runs,
     losses,
     markdown,
     mean,
     nats,
     passports,
-    runs_of,
+    read_records,
     share,
     values,
 )
@@ -33,7 +33,7 @@ def rare_words() -> str:
         for runs in models.values():
             figures = values(runs, split, case(name))
             log_probs = (
-                statistics.fmean(of_run[side] for of_run in figures)
+                statistics.fmean(run_figures[side] for run_figures in figures)
                 for side in ("log_prob", "log_prob_of_other")
             )
             row.append(" and ".join(f"{log_prob:.2f}" for log_prob in log_probs))
@@ -42,7 +42,7 @@ def rare_words() -> str:
     header = ["the word, its occurrences in training", "words"]
     for model in models:
         header += [f"{model}: log p of it and of the other", "preferred"]
-    return markdown(header, rows, runs_of(models), split)
+    return markdown(header, rows, join_runs(models), split)
 
 
 def countries() -> str:
@@ -63,21 +63,21 @@ def forms() -> str:
     """Makes the table of forms that answer questions: GeoQuery and Overnight."""
     rows = []
     for config, runs in rows_of.FORMS.items():
-        kept = [every_run()[run][1].results.values() for run in runs]
+        run_passports = [read_records()[run][1].results.values() for run in runs]
         for constrained in (False, True):
-            found = [_answers(passports, constrained) for passports in kept]
-            if not all(found):
+            answers = [_answers(passports, constrained) for passports in run_passports]
+            if not all(answers):
                 continue
             cells = []
             for split in ("answers:validation", "answers:test"):
-                figures = [of_run[split]["figures"] for of_run in found]
+                figures = [run_answers[split]["figures"] for run_answers in answers]
                 for count in ("right", "well_formed"):
-                    shares = [100 * of_run[count] / of_run["answers"] for of_run in figures]
+                    shares = [100 * counts[count] / counts["answers"] for counts in figures]
                     cells.append(mean(shares, ".1f") + " %")
             added = constrained and not config.endswith("constrained")
             rows.append([f"`{config}`{', `--constrain`' * added}", *cells])
     header = ["config", "validation: right", "of the grammar", "test: right", "of the grammar"]
-    return markdown(header, rows, runs_of(rows_of.FORMS))
+    return markdown(header, rows, join_runs(rows_of.FORMS))
 
 
 def right(runs: Sequence[str], split: str, constrained: bool) -> np.ndarray:
@@ -88,16 +88,16 @@ def right(runs: Sequence[str], split: str, constrained: bool) -> np.ndarray:
       split: such as "answers:test".
       constrained: whether the answers were decoded under the grammar.
     """
-    found = []
+    answers = []
     for run in runs:
         for place, passport in results.read_passports(
-            f"{every_run()[run][0]}:{run}", {"exact match"}
+            f"{read_records()[run][0]}:{run}", {"exact match"}
         ):
             if passport["split"] == split and bool(passport["constraint"]) is constrained:
                 arrays = place.read_scores(passport)
                 assert arrays is not None
-                found.append(arrays["right"])
-    return np.array(found)
+                answers.append(arrays["right"])
+    return np.array(answers)
 
 
 def _answers(passports, constrained):

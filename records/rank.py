@@ -59,18 +59,18 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
 
     carry, pieces = model.initial_carry(batch_rows.batch), []
     for batch in batch_rows:
-        of_batch, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
-        there = batch.positions >= 0
-        pieces.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))
-    every = jax.tree.map(lambda *parts: np.concatenate(parts), *pieces)
-    total = len(jax.tree.leaves(every)[0])
-    chosen = np.linspace(0, total - 1, min(contexts, total)).astype(int)
+        batch_states, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
+        mask = batch.positions >= 0
+        pieces.append(jax.tree.map(lambda x, mask=mask: np.asarray(x)[mask], batch_states))
+    outputs = jax.tree.map(lambda *parts: np.concatenate(parts), *pieces)
+    total = len(jax.tree.leaves(outputs)[0])
+    positions = np.linspace(0, total - 1, min(contexts, total)).astype(int)
     return np.concatenate(
         [
             np.asarray(
-                log_probs(run.params, run.tables["head"], jax.tree.map(lambda x: x[part], every))  # noqa: B023
+                log_probs(run.params, run.tables["head"], jax.tree.map(lambda x: x[part], outputs))  # noqa: B023
             )
-            for part in np.array_split(chosen, max(1, len(chosen) // 64))
+            for part in np.array_split(positions, max(1, len(positions) // 64))
         ]
     )
 
@@ -86,12 +86,10 @@ def draw(values: dict[str, np.ndarray], file: str | pathlib.Path, contexts: int)
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        for number, (name, of_run) in zip(
+        for number, (name, curve) in zip(
             seeds.number_recipes([*values]), values.items(), strict=True
         ):
-            axes.plot(
-                range(1, len(of_run) + 1), of_run, color=plot_style.colour(number), label=name
-            )
+            axes.plot(range(1, len(curve) + 1), curve, color=plot_style.colour(number), label=name)
         # Smaller values are rounding of float32.
         axes.set(yscale="log", ylim=(1e-8, 1.5))
         axes.yaxis.set_major_formatter(plot_style.PLAIN)
@@ -120,8 +118,8 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             f"{name}: rank {singular.rank} of at most {singular.bound} ({contexts} contexts of "
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
-        if seen := run.seen_texts:
-            shared = leakage.overlap_by_role(corpus.sentences, seen)
+        if seen_texts := run.seen_texts:
+            shared = leakage.overlap_by_role(corpus.sentences, seen_texts)
             for line in passport.warnings({"split": split, "overlap": shared}):
                 log(line)
     draw(curves, file, len(matrix))

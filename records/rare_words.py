@@ -39,47 +39,47 @@ def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
     A number is written in digits. A name has letters only, a capital first and small ones after it,
     and its spelling in lower case is not in the lexicon.
     """
-    of_kind: dict = {"number": [], "name": []}
+    by_kind: dict = {"number": [], "name": []}
     for word_id, word in enumerate(lexicon.words):
         if DIGITS.fullmatch(word):
-            of_kind["number"].append(word_id)
+            by_kind["number"].append(word_id)
         elif _NAME.fullmatch(word) and word.istitle() and word.lower() not in lexicon.ids:
-            of_kind["name"].append(word_id)
-    return of_kind
+            by_kind["name"].append(word_id)
+    return by_kind
 
 
 def examples(
-    corpus: Corpus, lexicon: Lexicon, most: int = 500, seed: int = 0
+    corpus: Corpus, lexicon: Lexicon, limit: int = 500, seed: int = 0
 ) -> list[tuple[str, str, list[str], str, str]]:
-    """Returns (kind, band, words before, word, other) of rare words of a text.
+    """Returns (kind, band, words before, word, twin) of rare words of a text.
 
-    `other` is drawn from the words of the other kind whose number of occurrences in training is
+    `twin` is drawn from the words of the other kind whose number of occurrences in training is
     nearest to the word's. The first word of a sentence, which always has a capital, is left out.
     """
-    of_kind = kinds(lexicon)
-    kind_of = {lexicon.words[word_id]: kind for kind in of_kind for word_id in of_kind[kind]}
-    others = {"number": np.array(of_kind["name"]), "name": np.array(of_kind["number"])}
-    occurrences: dict = {(kind, band): [] for kind in of_kind for band in BANDS}
+    by_kind = kinds(lexicon)
+    kind_by_word = {lexicon.words[word_id]: kind for kind in by_kind for word_id in by_kind[kind]}
+    twin_ids = {"number": np.array(by_kind["name"]), "name": np.array(by_kind["number"])}
+    occurrences: dict = {(kind, band): [] for kind in by_kind for band in BANDS}
     for sentence in corpus.sentences:
         for position, word in enumerate(sentence):
-            kind = kind_of.get(word)
+            kind = kind_by_word.get(word)
             if position == 0 or kind is None:
                 continue
             count = lexicon.counts[lexicon.ids[word]]
-            for band, (least, greatest) in BANDS.items():
-                if least <= count <= greatest:
+            for band, (lowest, highest) in BANDS.items():
+                if lowest <= count <= highest:
                     occurrences[kind, band].append((sentence[:position], word, count))
     generator = np.random.default_rng(seed)
     chosen = []
-    for (kind, band), of_band in occurrences.items():
-        if not len(others[kind]):
+    for (kind, band), band_occurrences in occurrences.items():
+        if not len(twin_ids[kind]):
             continue
-        drawn = sorted(generator.permutation(len(of_band))[:most])
-        for before, word, count in (of_band[number] for number in drawn):
-            distances = np.abs(lexicon.counts[others[kind]] - count)
-            nearest = others[kind][distances == distances.min()]
-            other = lexicon.words[nearest[generator.integers(len(nearest))]]
-            chosen.append((kind, band, before, word, other))
+        indices = sorted(generator.permutation(len(band_occurrences))[:limit])
+        for before, word, count in (band_occurrences[number] for number in indices):
+            distances = np.abs(lexicon.counts[twin_ids[kind]] - count)
+            nearest = twin_ids[kind][distances == distances.min()]
+            twin = lexicon.words[nearest[generator.integers(len(nearest))]]
+            chosen.append((kind, band, before, word, twin))
     return chosen
 
 
@@ -99,8 +99,8 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
         )
     sentences = [
         sentence
-        for _, _, before, word, other in chosen
-        for sentence in (before, [*before, word], [*before, other])
+        for _, _, before, word, twin in chosen
+        for sentence in (before, [*before, word], [*before, twin])
     ]
     scored = sentence_scores.score(run, sentences, f"the split {split}")
     scores = scored.word_log_prob.reshape(-1, 3)
@@ -112,17 +112,17 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
     return {**record, "figures": figures}, together.answers()
 
 
-def _cases(chosen, words, others):
+def _cases(chosen, words, twins):
     cases = {}
     for kind in ("number", "name"):
         for band in BANDS:
-            here = np.array([example[:2] == (kind, band) for example in chosen], bool)
-            if here.any():
-                right, count = int((words[here] > others[here]).sum()), int(here.sum())
+            in_case = np.array([example[:2] == (kind, band) for example in chosen], bool)
+            if in_case.any():
+                right, count = int((words[in_case] > twins[in_case]).sum()), int(in_case.sum())
                 cases[f"{kind}, {band}"] = {
                     "words": count,
-                    "log_prob": float(words[here].mean()),
-                    "log_prob_of_other": float(others[here].mean()),
+                    "log_prob": float(words[in_case].mean()),
+                    "log_prob_of_other": float(twins[in_case].mean()),
                     "accuracy": right / count,
                     "interval": significance.binomial_interval(right, count),
                 }

@@ -11,7 +11,7 @@ def read_table(name: str) -> list[dict[str, str]]:
         return [*csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 
-def runs_of(text: str) -> tuple[str, ...]:
+def expand_runs(text: str) -> tuple[str, ...]:
     """Reads names of runs, of which NAME_0-2 is three seeds and "-" stands for no run, ""."""
     runs: list[str] = []
     for word in text.split():
@@ -28,7 +28,7 @@ def runs_of(text: str) -> tuple[str, ...]:
 def models(table: str) -> dict[str, tuple[str, ...]]:
     """Returns {row: runs} of a table of rows.tsv."""
     rows = read_table("rows.tsv")
-    return {row["row"]: runs_of(row["runs"]) for row in rows if row["table"] == table}
+    return {row["row"]: expand_runs(row["runs"]) for row in rows if row["table"] == table}
 
 
 def seeds(name: str, count: int = 3) -> tuple[str, ...]:

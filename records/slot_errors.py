@@ -36,13 +36,13 @@ def errors(meaning: str, text: str, names: set[str]) -> tuple[list[str], list[st
     A text contains a name if the name occurs in it between characters that are not letters, and not
     within a longer name.
     """
-    wanted, named, rest = names_of(meaning), set(), text
-    for name in sorted({*names, *wanted}, key=lambda name: (-len(name), name)):
-        rest, count = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", "#", rest)
+    expected_names, text_names, masked_text = names_of(meaning), set(), text
+    for name in sorted({*names, *expected_names}, key=lambda name: (-len(name), name)):
+        masked_text, count = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", "#", masked_text)
         if count:
-            named.add(name)
-    missing = [name for name in wanted if name not in named]
-    return missing, sorted(named.difference(wanted))
+            text_names.add(name)
+    missing = [name for name in expected_names if name not in text_names]
+    return missing, sorted(text_names.difference(expected_names))
 
 
 def conditions(corpus: Corpus) -> Corpus:
@@ -93,7 +93,7 @@ def judge(
             missing_by_slot[slot] += sum(value in missing_names for value in values)
     slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
     wrong = sum(map(len, wrong_of))
-    right = np.array([not any(both) for both in zip(missing_of, wrong_of, strict=True)])
+    right = np.array([not any(mistakes) for mistakes in zip(missing_of, wrong_of, strict=True)])
     figures = {
         "accuracy": float(right.mean()),
         "interval": significance.binomial_interval(int(right.sum()), len(texts)),
@@ -130,14 +130,14 @@ def _pairs(corpus):
 def describe(record: dict) -> str:
     """Formats a passport of `judge` as text: its figures and examples."""
     figures = record["figures"]
-    of_slots = [
+    missing_counts = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"
         for slot, count in figures["slots_by_slot"].items()
     ]
     lines = [
         f"{record['split']}, temperature {figures['temperature']:g}: slot error rate "
         f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
-        f"conditions: {figures['missing']:,} left out ({', '.join(of_slots)}), "
+        f"conditions: {figures['missing']:,} left out ({', '.join(missing_counts)}), "
         f"{figures['wrong']:,} without evidence; "
         f"{figures['right']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],

@@ -28,16 +28,16 @@ from records import rows as rows_of
 from records.cells import (
     FOLDER,
     by_model,
-    every_run,
     grid,
     interval,
+    join_runs,
     loss,
     markdown,
     nats,
     parameters,
     perplexity,
     provenance_line,
-    runs_of,
+    read_records,
     share,
 )
 from zoo.errors import UserError
@@ -65,8 +65,8 @@ def language() -> float:
 
 def micro() -> str:
     """Makes the table of the micro language: softmax and log-linear head, three seeds each."""
-    own = language()
-    above = [["the language itself", f"{own:.4f}", f"{perplexity_of(own):.2f}", "", ""]]
+    entropy = language()
+    above = [["the language itself", f"{entropy:.4f}", f"{perplexity_of(entropy):.2f}", "", ""]]
     columns = [
         ("nats per token", nats("test")),
         ("perplexity", perplexity("test", ".2f")),
@@ -76,7 +76,7 @@ def micro() -> str:
     return by_model("model", rows_of.models("micro"), columns, above=above)
 
 
-def of_ways(table: str, first: str, test: str = "test") -> str:
+def by_way(table: str, first: str, test: str = "test") -> str:
     """Makes a table of runs by their difference: nats per token, the seeds of each together.
 
     Args:
@@ -85,8 +85,8 @@ def of_ways(table: str, first: str, test: str = "test") -> str:
       test: the split that is judged beside validation.
     """
     ways = rows_of.models(table)
-    several = any(len(runs) > 1 for runs in ways.values())
-    title = "95 %" + " of the first seed" * several + ", by sentences"
+    has_seeds = any(len(runs) > 1 for runs in ways.values())
+    title = "95 %" + " of the first seed" * has_seeds + ", by sentences"
     columns = [("validation", nats("validation")), (test, nats(test)), (title, interval(test))]
     return by_model(first, ways, columns, test)
 
@@ -103,14 +103,14 @@ def at_rates(table: str) -> str:
     rows, all_runs = [], []
     for head, (name,) in rows_of.models(table).items():
         runs: dict[str, list[str]] = {}
-        for run in sorted(every_run()):
+        for run in sorted(read_records()):
             if match := re.fullmatch(rf"{name}_([\d.]+)_\d", run):
                 runs.setdefault(match[1], []).append(run)
         rates = sorted(runs, key=float)
         first = {rate: loss(runs[rate][0], "validation") for rate in rates}
         best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
         worse = {rate: first[rate] - first[best] for rate in rates if rate != best}
-        others = (
+        rate_notes = (
             f"{nats:.3f} at {rate}" if nats < DIVERGED else f"diverged at {rate}"
             for rate, nats in worse.items()
         )
@@ -119,11 +119,11 @@ def at_rates(table: str) -> str:
                 f"{head}, rate {best}",
                 *(cell(runs[best]) for cell in (nats("validation"), nats("test"))),
                 perplexity("test")(runs[best]),
-                ", ".join(others),
+                ", ".join(rate_notes),
                 parameters("test")(runs[best]),
             ]
         )
-        all_runs += runs_of(runs)
+        all_runs += join_runs(runs)
     header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
     return markdown([*header, "parameters"], rows, all_runs)
 
@@ -185,29 +185,31 @@ def speech() -> str:
 
 def speech_lists() -> str:
     """Makes the table of word error rates of the recogniser's lists, re-ranked by each run."""
-    kept = json.loads((FOLDER / "speech_lists.json").read_text())
+    contents = json.loads((FOLDER / "speech_lists.json").read_text())
     metric = WordErrorRate()
-    of = {
+    counts = {
         name: np.array(
-            [[count, 0, 0, words] for count, words in zip(errors, kept["words"], strict=True)]
+            [[count, 0, 0, words] for count, words in zip(errors, contents["words"], strict=True)]
         )
-        for name, errors in {**kept["chosen"], "untuned": kept["untuned"]}.items()
+        for name, errors in {**contents["chosen"], "untuned": contents["untuned"]}.items()
     }
 
     def rate(name):
-        low, high = significance.bootstrap_interval(of[name], metric.figure)
-        return f"{metric.figure(of[name].sum(0)):.2f} [{low:.2f}, {high:.2f}]"
+        low, high = significance.bootstrap_interval(counts[name], metric.figure)
+        return f"{metric.figure(counts[name].sum(0)):.2f} [{low:.2f}, {high:.2f}]"
 
     rows = []
     for model, runs in {"none": ["none"], **rows_of.models("speech")}.items():
-        tests = (significance.paired_test(of["untuned"], of[run], metric.figure) for run in runs)
+        tests = (
+            significance.paired_test(counts["untuned"], counts[run], metric.figure) for run in runs
+        )
         cells = [f"{rate(run)}, p = {p:.3f}" for run, p in zip(runs, tests, strict=True)]
         rows.append([model, *cells, *[""] * (3 - len(cells))])
-    oracle = 100 * sum(kept["oracle"]) / sum(kept["words"])
+    oracle = 100 * sum(contents["oracle"]) / sum(contents["words"])
     return (
         f"{grid(['model', 'seed 0', 'seed 1', 'seed 2'], rows)}\nUntuned {rate('untuned')}; the "
         f"oracle has {oracle:.2f}. From records/speech_lists.json, by python -m "
-        f"records.word_errors: {len(kept['words'])} utterances; {provenance_line(kept)}"
+        f"records.word_errors: {len(contents['words'])} utterances; {provenance_line(contents)}"
     )
 
 
@@ -215,11 +217,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "claims": claims.losses,
     "accuracies": claims.accuracies,
     "micro": micro,
-    "micro_training": functools.partial(of_ways, "micro_training", "trained by"),
+    "micro_training": functools.partial(by_way, "micro_training", "trained by"),
     "captions": translations.scores,
     "captions_lengths": translations.by_length,
     "captions_lists": translations.lists,
-    "czech": functools.partial(of_ways, "czech", "trigrams"),
+    "czech": functools.partial(by_way, "czech", "trigrams"),
     "lm1b": functools.partial(at_rates, "lm1b"),
     "lm1b_full": penn_treebank.full_vocabulary,
     "czech_domains": domains,
@@ -255,7 +257,7 @@ TABLES: dict[str, Callable[[], str]] = {
         ],
     ),
     "french_inputs": french.inputs,
-    "french_without": functools.partial(of_ways, "french_without", "knowledge of words"),
+    "french_without": functools.partial(by_way, "french_without", "knowledge of words"),
     "french_parts": french.parts,
     "french_agreement": french.agreement,
     "rare_words": questions.rare_words,
@@ -267,7 +269,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "adaptation": adaptation,
     "speech": speech,
     "speech_lists": speech_lists,
-    "caption_models": functools.partial(of_ways, "caption_models", "trigrams", "test1"),
+    "caption_models": functools.partial(by_way, "caption_models", "trigrams", "test1"),
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
     "translation_sizes": translation_lists.sizes,
@@ -300,14 +302,14 @@ def main():
     parser.add_argument("--check", action="store_true", help="writes nothing; fails if they differ")
     arguments = parser.parse_args()
     pages = [path.read_text(encoding="utf-8") for path in PAGES]
-    made = with_tables(pages)
-    other = [path for path, *of in zip(PAGES, pages, made, strict=True) if of[0] != of[1]]
-    if not other:
+    texts = with_tables(pages)
+    stale = [path for path, *pair in zip(PAGES, pages, texts, strict=True) if pair[0] != pair[1]]
+    if not stale:
         print(f"{len(TABLES)} tables of {len(PAGES)} pages agree with the records.")
         return
     if arguments.check:
-        raise UserError(f"{other[0].name} has other tables than records make: run make tables.")
-    for path, text in zip(PAGES, made, strict=True):
+        raise UserError(f"{stale[0].name} has other tables than records make: run make tables.")
+    for path, text in zip(PAGES, texts, strict=True):
         path.write_text(text, encoding="utf-8")
 
 

@@ -23,16 +23,16 @@ TAGGED, GUESSED, UNTAGGED, UNKNOWN = "tagged there", "guessed", "without tags", 
 def shares(
     sentences: Sequence[Sequence[str]],
     lexicon: Mapping[str, int],
-    tagged: Mapping[str, tuple[str, ...]],
-    guessed: bool,
+    tags_by_word: Mapping[str, tuple[str, ...]],
+    has_guesser: bool,
 ) -> dict[str, tuple[float, float]]:
     """Computes the shares of words and of types by the origin of their tags."""
     counts = collections.Counter(word for sentence in sentences for word in sentence)
     words: collections.Counter = collections.Counter()
     types: collections.Counter = collections.Counter()
     for word, count in counts.items():
-        rest = GUESSED if guessed else UNTAGGED
-        origin = UNKNOWN if word not in lexicon else TAGGED if word in tagged else rest
+        fallback = GUESSED if has_guesser else UNTAGGED
+        origin = UNKNOWN if word not in lexicon else TAGGED if word in tags_by_word else fallback
         words[origin] += count
         types[origin] += 1
     return {
@@ -60,11 +60,11 @@ def report(folder: str | pathlib.Path, text: str, log: Callable = output_files.s
         corpora = {split: vocabulary.read(source, split) for split in chosen}
         case = str.lower if vocabulary.lower_case else str
         entries = {case(word): tags for word, tags in source.lexicon_entries().items()}
-        tagged = prior.tags_of_words(corpora, entries)
+        tags_by_word = prior.tags_of_words(corpora, entries)
         log(f"  tags from {', '.join(prior.treebanks or chosen)}:")
-        found = shares(sentences, lexicon.ids, tagged, prior.guesser is not None)
-        for origin, (of_words, of_types) in found.items():
-            log(f"    {origin}: {of_words:.1%} of words, {of_types:.1%} of types")
+        shares_by_origin = shares(sentences, lexicon.ids, tags_by_word, prior.guesser is not None)
+        for origin, (word_share, type_share) in shares_by_origin.items():
+            log(f"    {origin}: {word_share:.1%} of words, {type_share:.1%} of types")
 
 
 def main():

@@ -41,7 +41,7 @@ TEXTS = "multi30k/{}.lc.norm.tok.cs"
 TRAINING, TUNED = "train", "val"
 TESTS = ("test_2016_flickr", "test_2018_flickr")
 METHODS = ("mira", "mert")
-FEW = 50  # hypotheses of a list that are also judged without the others
+SHORT_LIST = 50  # hypotheses of a list that are also judged without the others
 METRICS: tuple[Metric, ...] = (Bleu(), ChrF())
 TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attention, subwords"}
 YEARS = dict(zip(TESTS, ("test 2016", "2018"), strict=True))
@@ -69,7 +69,7 @@ class Part:
       statistics: of each metric, [hypotheses, S].
       texts: the hypotheses.
       unseen: whether a list's reference has a word that training never saw, bool [lists].
-      new: the share of words that training never saw in the references, the first and all
+      new_shares: the share of words that training never saw in the references, the first and all
         hypotheses.
     """
 
@@ -77,15 +77,15 @@ class Part:
     statistics: Statistics
     texts: list[str]
     unseen: np.ndarray
-    new: list[float]
+    new_shares: list[float]
 
-    def first(self, most: int) -> tuple["Part", np.ndarray]:
+    def truncate(self, limit: int) -> tuple["Part", np.ndarray]:
         """Returns the lists with at most so many hypotheses, and the rows that these have here."""
         lists = self.lists
-        places = np.arange(len(self.texts)) - lists.starts[lists.owners]
-        rows = np.flatnonzero(places < most)
-        starts = np.concatenate([[0], np.cumsum(np.minimum(lists.sizes, most))])
-        statistics = self.of_rows(rows)
+        positions = np.arange(len(self.texts)) - lists.starts[lists.owners]
+        rows = np.flatnonzero(positions < limit)
+        starts = np.concatenate([[0], np.cumsum(np.minimum(lists.sizes, limit))])
+        statistics = self.select(rows)
         shorter = dataclasses.replace(
             lists,
             starts=starts,
@@ -96,26 +96,26 @@ class Part:
         texts = [self.texts[row] for row in rows]
         return dataclasses.replace(self, lists=shorter, statistics=statistics, texts=texts), rows
 
-    def of_rows(self, rows: np.ndarray) -> Statistics:
+    def select(self, rows: np.ndarray) -> Statistics:
         """Returns the statistics of some hypotheses."""
         return {name: statistics[rows] for name, statistics in self.statistics.items()}
 
 
-def has_new(texts: list[str], known: set[str]) -> np.ndarray:
+def has_new(texts: list[str], training_words: set[str]) -> np.ndarray:
     """Tells of each text whether it has a word that is not known, bool [texts]."""
-    return np.array([not known.issuperset(text.split()) for text in texts])
+    return np.array([not training_words.issuperset(text.split()) for text in texts])
 
 
-def new_share(texts: list[str], known: set[str]) -> float:
+def new_share(texts: list[str], training_words: set[str]) -> float:
     """Computes the share of unknown words among the words of texts, leaving out <unk>."""
     words = [word for text in texts for word in text.split() if word != "<unk>"]
-    return sum(word not in known for word in words) / len(words)
+    return sum(word not in training_words for word in words) / len(words)
 
 
-def part_of(
+def read_part(
     lists: Iterable[NBestList],
     references: str,
-    known: set[str],
+    training_words: set[str],
     metrics: tuple[Metric, ...] = METRICS,
 ) -> Part:
     """Reads the references of lists.
@@ -123,27 +123,27 @@ def part_of(
     Args:
       lists: numbered from 0, by the lines of their text.
       references: the file with a line for each of the text.
-      known: the words of training.
+      training_words: all words of the text of training.
       metrics: with the tokenizers of the language.
     """
     lists = [*Columns(word_count=True).add(lists)]
     lines = files.read_text(files.find(references)).split("\n")
-    wanted = {one.id: lines[int(one.id)] for one in lists}
-    right: dict[str, tuple[str, ...]] = {id: (text,) for id, text in wanted.items()}
-    arrays = {metric.name: tune.arrays(lists, right, metric) for metric in metrics}
-    texts = [hypothesis.text for one in lists for hypothesis in one.hypotheses]
-    first = [one.hypotheses[0].text for one in lists]
-    of_lists = [wanted[one.id] for one in lists]
+    lines_by_id = {nbest.id: lines[int(nbest.id)] for nbest in lists}
+    references_by_id: dict[str, tuple[str, ...]] = {id: (text,) for id, text in lines_by_id.items()}
+    arrays = {metric.name: tune.arrays(lists, references_by_id, metric) for metric in metrics}
+    texts = [hypothesis.text for nbest in lists for hypothesis in nbest.hypotheses]
+    first = [nbest.hypotheses[0].text for nbest in lists]
+    list_references = [lines_by_id[nbest.id] for nbest in lists]
     return Part(
         arrays[Bleu.name],
-        {name: one.statistics for name, one in arrays.items()},
+        {name: metric_lists.statistics for name, metric_lists in arrays.items()},
         texts,
-        has_new(of_lists, known),
-        [new_share(some, known) for some in (of_lists, first, texts)],
+        has_new(list_references, training_words),
+        [new_share(sentences, training_words) for sentences in (list_references, first, texts)],
     )
 
 
-def kept(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def cached(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Returns the arrays of a file, which is made first unless it exists."""
     if not file.exists():
         array_files.write(file, make())
@@ -165,22 +165,22 @@ def grams(texts: list[str], history: int | None) -> Grams:
       texts: the sentences, words between blanks.
       history: the number of words before that a word depends on; None for all.
     """
-    found: dict[tuple[str, ...], int] = {}
+    numbers_by_gram: dict[tuple[str, ...], int] = {}
     numbers, starts = array.array("q"), array.array("q")
     for text in texts:
         words = (*text.split(), "")
         starts.append(len(numbers))
         for end in range(1, len(words) + 1):
             first = 0 if history is None else max(0, end - 1 - history)
-            numbers.append(found.setdefault(words[first:end], len(found)))
-    return Grams([*found], np.array(numbers), np.array(starts))
+            numbers.append(numbers_by_gram.setdefault(words[first:end], len(numbers_by_gram)))
+    return Grams([*numbers_by_gram], np.array(numbers), np.array(starts))
 
 
 def scores(
     run: pathlib.Path,
     folder: pathlib.Path,
     parts: dict[str, Part],
-    of_history: Callable[[int | None], Grams],
+    find_grams: Callable[[int | None], Grams],
 ) -> dict[str, np.ndarray]:
     """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}, nats.
 
@@ -190,72 +190,74 @@ def scores(
       run: of the language model.
       folder: to write the words of the lists to.
       parts: the lists.
-      of_history: the n-grams of their hypotheses, by the number of words before.
+      find_grams: returns the n-grams of their hypotheses, by the number of words before.
     """
     core = Run.load(run).experiment.language_model.core
-    found = of_history(core.order - 1 if isinstance(core, NGram) else None)
+    ngrams = find_grams(core.order - 1 if isinstance(core, NGram) else None)
     words = folder / "words.txt"
-    every = sorted({gram[-1] for gram in found.distinct} - {""})
-    words.write_text("".join(f"{word}\n" for word in every), encoding="utf-8")
-    added = argparse.Namespace(add_words=str(words), spread_unknown=True, spread_letters=None)
-    model = options.run_with_words(str(run), added)
-    ends = np.array([not gram[-1] for gram in found.distinct])
-    before = [gram[:-1] for gram in found.distinct]
-    log_prob = np.empty(len(ends))
-    inside = [[gram[-1]] for gram, end in zip(found.distinct, ends, strict=True) if not end]
-    after = [one for one, end in zip(before, ends, strict=True) if not end]
-    log_prob[~ends] = sentence_scores.score(model, inside, "words", after).word_log_prob
-    whole = [one for one, end in zip(before, ends, strict=True) if end]
-    log_prob[ends] = sentence_scores.score(model, whole, "ends").boundary_log_prob
-    sums = np.add.reduceat(log_prob[found.numbers], found.starts)
-    places = np.cumsum([len(part.texts) for part in parts.values()])[:-1]
-    return dict(zip(parts, np.split(sums, places), strict=True))
+    distinct_words = sorted({gram[-1] for gram in ngrams.distinct} - {""})
+    words.write_text("".join(f"{word}\n" for word in distinct_words), encoding="utf-8")
+    flags = argparse.Namespace(add_words=str(words), spread_unknown=True, spread_letters=None)
+    model = options.run_with_words(str(run), flags)
+    is_end = np.array([not gram[-1] for gram in ngrams.distinct])
+    histories = [gram[:-1] for gram in ngrams.distinct]
+    log_prob = np.empty(len(is_end))
+    last_words = [[gram[-1]] for gram, end in zip(ngrams.distinct, is_end, strict=True) if not end]
+    word_histories = [history for history, end in zip(histories, is_end, strict=True) if not end]
+    log_prob[~is_end] = sentence_scores.score(
+        model, last_words, "words", word_histories
+    ).word_log_prob
+    end_histories = [history for history, end in zip(histories, is_end, strict=True) if end]
+    log_prob[is_end] = sentence_scores.score(model, end_histories, "ends").boundary_log_prob
+    sums = np.add.reduceat(log_prob[ngrams.numbers], ngrams.starts)
+    boundaries = np.cumsum([len(part.texts) for part in parts.values()])[:-1]
+    return dict(zip(parts, np.split(sums, boundaries), strict=True))
 
 
-def chosen(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
+def choose_rows(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
     """Tunes the weights on validation; returns the rows that they choose, {part: int [lists]}."""
     lists = {
         name: part.lists if columns is None else with_scores(part.lists, columns[name])
         for name, part in parts.items()
     }
     weights = tune.tune(lists[TUNED], Bleu(), method, 0)
-    return {name: one.chosen(weights) for name, one in lists.items()}
+    return {name: part_lists.chosen(weights) for name, part_lists in lists.items()}
 
 
-def difference(metric: Metric, one: np.ndarray, other: np.ndarray) -> list[float]:
+def difference(metric: Metric, model: np.ndarray, opponent: np.ndarray) -> list[float]:
     """Returns by how much a figure is above another's, the 95 % interval, and p of the difference.
 
     Args:
       metric: of the figures.
-      one: statistics [lists, S], the mean over the seeds of a model.
-      other: statistics of the model to compare with.
+      model: statistics [lists, S], the mean over the seeds of a model.
+      opponent: statistics of the model to compare with.
     """
-    size = one.shape[1]
+    size = model.shape[1]
 
     def gain(sums):
         return metric.figure(sums[..., :size]) - metric.figure(sums[..., size:])
 
-    both = np.hstack([one, other])
-    p = significance.paired_test(one, other, metric.figure)
-    return [float(gain(both.sum(0))), *significance.bootstrap_interval(both, gain), p]
+    pair = np.hstack([model, opponent])
+    p = significance.paired_test(model, opponent, metric.figure)
+    return [float(gain(pair.sum(0))), *significance.bootstrap_interval(pair, gain), p]
 
 
-def columns_of(
+def score_runs(
     folder: pathlib.Path, runs: list[pathlib.Path], parts: dict[str, Part]
 ) -> dict[str, dict[str, np.ndarray]]:
     """Returns {run: {part: log p of its hypotheses}}, and keeps them in a folder."""
     texts = [text for part in parts.values() for text in part.texts]
-    of_history = functools.cache(functools.partial(grams, texts))
+    find_grams = functools.cache(functools.partial(grams, texts))
     return {
-        run.name: kept(
+        run.name: cached(
             folder / f"{run.name}.npz",
-            functools.partial(scores, run, folder, parts, of_history),
+            functools.partial(scores, run, folder, parts, find_grams),
         )
         for run in runs
     }
 
 
-def models_of(runs: list[str]) -> dict[str, list[str]]:
+def group_seeds(runs: list[str]) -> dict[str, list[str]]:
     """Groups runs by their names without the number of the seed, {model: runs}."""
     models: dict[str, list[str]] = {}
     for run in runs:
@@ -263,33 +265,33 @@ def models_of(runs: list[str]) -> dict[str, list[str]]:
     return models
 
 
-def of_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, dict]:
-    """Returns all figures of a translator's lists, and of the first `FEW` of each, re-ranked by
-    each run."""
-    known = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
+def judge_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, dict]:
+    """Returns all figures of a translator's lists, re-ranked by each run, and of their first
+    `SHORT_LIST` hypotheses."""
+    training_words = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
     parts = {
-        name: part_of(read_lists(f"{folder}/{name}.nbest")[1], TEXTS.format(name), known)
+        name: read_part(read_lists(f"{folder}/{name}.nbest")[1], TEXTS.format(name), training_words)
         for name in (TUNED, *TESTS)
         if (folder / f"{name}.nbest").exists()
     }
-    columns = columns_of(folder, runs, parts)
-    few = {name: part.first(FEW) for name, part in parts.items()}
+    columns = score_runs(folder, runs, parts)
+    short_parts = {name: part.truncate(SHORT_LIST) for name, part in parts.items()}
     (folder / "few").mkdir(exist_ok=True)
     return {
-        "all": judged(folder, parts, columns, BASELINE),
-        "few": judged(
+        "all": judge(folder, parts, columns, BASELINE),
+        "few": judge(
             folder / "few",
-            {name: part for name, (part, _) in few.items()},
+            {name: part for name, (part, _) in short_parts.items()},
             {
-                run: {name: column[few[name][1]] for name, column in of_run.items()}
-                for run, of_run in columns.items()
+                run: {name: column[short_parts[name][1]] for name, column in run_columns.items()}
+                for run, run_columns in columns.items()
             },
             BASELINE,
         ),
     }
 
 
-def judged(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline: str) -> dict:
+def judge(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline: str) -> dict:
     """Returns the figures of each part of lists, re-ranked by the columns of each run.
 
     Args:
@@ -300,31 +302,31 @@ def judged(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline
     """
     rows = {
         method: {
-            run: kept(
+            run: cached(
                 folder / f"{run}.{method}.npz",
-                functools.partial(chosen, parts, columns.get(run), method),
+                functools.partial(choose_rows, parts, columns.get(run), method),
             )
             for run in (NONE, *columns)
         }
         for method in METHODS
     }
-    found = {}
+    by_part = {}
     for name, part in parts.items():
         fixed = {UNTUNED: part.lists.untuned(), "oracle": tune.choose(part.lists, Bleu())}
-        found[name] = {
+        by_part[name] = {
             "lists": len(part.lists.ids),
             "hypotheses": len(part.texts),
             "unseen": int(part.unseen.sum()),
-            "new": part.new,
-            **{how: figures(part.of_rows(some)) for how, some in fixed.items()},
+            "new": part.new_shares,
+            **{way: figures(part.select(choice)) for way, choice in fixed.items()},
         }
         for method in METHODS:
-            of = {run: part.of_rows(some[name]) for run, some in rows[method].items()}
-            found[name][method] = {
-                "figures": {run: figures(statistics) for run, statistics in of.items()},
-                "gains": gains({UNTUNED: part.of_rows(fixed[UNTUNED]), **of}, part, baseline),
+            by_run = {run: part.select(choices[name]) for run, choices in rows[method].items()}
+            by_part[name][method] = {
+                "figures": {run: figures(statistics) for run, statistics in by_run.items()},
+                "gains": gains({UNTUNED: part.select(fixed[UNTUNED]), **by_run}, part, baseline),
             }
-    return found
+    return by_part
 
 
 def figures(statistics: Statistics) -> dict[str, list[float]]:
@@ -348,19 +350,19 @@ def gains(statistics: dict[str, Statistics], part: Part, baseline: str) -> dict:
       baseline: the name of a model.
     """
     groups = {"all": part.unseen | True, "unseen": part.unseen, "seen": ~part.unseen}
-    models = models_of([*statistics])
-    others = {NONE: [UNTUNED], baseline: [UNTUNED, NONE]}
-    found: dict = {}
+    models = group_seeds([*statistics])
+    opponents = {NONE: [UNTUNED], baseline: [UNTUNED, NONE]}
+    gains_by_pair: dict = {}
     for model, runs in models.items():
-        for other in others.get(model, [UNTUNED, NONE, baseline]):
-            if model != UNTUNED and other in models:
-                found[f"{model} | {other}"] = {
+        for opponent in opponents.get(model, [UNTUNED, NONE, baseline]):
+            if model != UNTUNED and opponent in models:
+                gains_by_pair[f"{model} | {opponent}"] = {
                     group: {
                         metric.name: difference(
                             metric,
                             *(
-                                np.mean([statistics[run][metric.name][inside] for run in some], 0)
-                                for some in (runs, models[other])
+                                np.mean([statistics[run][metric.name][inside] for run in seeds], 0)
+                                for seeds in (runs, models[opponent])
                             ),
                         )
                         for metric in METRICS
@@ -368,23 +370,23 @@ def gains(statistics: dict[str, Statistics], part: Part, baseline: str) -> dict:
                     for group, inside in groups.items()
                     if inside.any()
                 }
-    return found
+    return gains_by_pair
 
 
-def write(file: pathlib.Path, found: dict):
+def write(file: pathlib.Path, contents: dict):
     """Writes figures, with numbers to four places, so that the file stays small."""
-    text = json.dumps(found)
-    text = re.sub(r"-?\d+\.\d{5,}(e-\d+)?", lambda one: f"{float(one[0]):.4f}", text)
+    text = json.dumps(contents)
+    text = re.sub(r"-?\d+\.\d{5,}(e-\d+)?", lambda match: f"{float(match[0]):.4f}", text)
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def _rows(found: dict, which="all"):
+def _rows(contents: dict, subset="all"):
     """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
-    for translator, of_lists in found["translators"].items():
-        parts = of_lists[which]
+    for translator, translator_figures in contents["translators"].items():
+        parts = translator_figures[subset]
         tests = {test: parts[test] for test in TESTS if test in parts}
         runs = [*next(iter(tests.values()))[METHODS[0]]["figures"]]
-        yield TRANSLATORS[translator], models_of(runs), tests
+        yield TRANSLATORS[translator], group_seeds(runs), tests
 
 
 def gain_cell(numbers: list[float]) -> str:
@@ -393,17 +395,17 @@ def gain_cell(numbers: list[float]) -> str:
     return f"{gain:+.2f} [{low:+.2f}, {high:+.2f}], p = {p:.3f}"
 
 
-def _table(header: list[str], rows: list[list[str]], found: dict) -> str:
+def _table(header: list[str], rows: list[list[str]], contents: dict) -> str:
     return (
         f"{grid(header, rows)}\nFrom records/{FILE.name}, by python -m records.translation_lists: "
-        f"{provenance_line(found)}"
+        f"{provenance_line(contents)}"
     )
 
 
 def table() -> str:
     """Makes the table of the re-ranked lists: BLEU of each model, and its gain over no model."""
-    found, rows = json.loads(FILE.read_text()), []
-    for lists, models, tests in _rows(found):
+    contents, rows = json.loads(FILE.read_text()), []
+    for lists, models, tests in _rows(contents):
         cells = [
             f"{test['untuned']['BLEU'][0]:.2f}{significance.bounds(*test['untuned']['BLEU'][1:])}"
             for test in tests.values()
@@ -416,8 +418,8 @@ def table() -> str:
                     mean([test[method]["figures"][run]["BLEU"][0] for run in runs], ".2f")
                     for method in METHODS
                 ]
-                other = UNTUNED if model == NONE else NONE
-                gain = test[METHODS[0]]["gains"][f"{model} | {other}"]
+                opponent = UNTUNED if model == NONE else NONE
+                gain = test[METHODS[0]]["gains"][f"{model} | {opponent}"]
                 row.append(gain_cell(gain["all"]["BLEU"]))
             rows.append(row)
         best = [f"{test['oracle']['BLEU'][0]:.2f}" for test in tests.values()]
@@ -425,61 +427,61 @@ def table() -> str:
     header = ["lists, re-ranked by"]
     for test in TESTS[: (len(rows[0]) - 1) // 3]:
         header += [f"{YEARS[test]}, MIRA", "MERT", "gain by MIRA, 95 %"]
-    return _table(header, rows, found)
+    return _table(header, rows, contents)
 
 
 def new_words() -> str:
     """Makes the table of gains, also where references have words that training never saw."""
-    found, rows = json.loads(FILE.read_text()), []
+    contents, rows = json.loads(FILE.read_text()), []
     counts = {}
-    for lists, models, tests in _rows(found):
+    for lists, models, tests in _rows(contents):
         for model in models:
-            other = {NONE: UNTUNED, BASELINE: NONE}.get(model, BASELINE)
-            row = [f"{lists}, {MODELS[model]} over {MODELS[other]}"]
+            opponent = {NONE: UNTUNED, BASELINE: NONE}.get(model, BASELINE)
+            row = [f"{lists}, {MODELS[model]} over {MODELS[opponent]}"]
             for name, test in tests.items():
-                gain = test[METHODS[0]]["gains"][f"{model} | {other}"]
+                gain = test[METHODS[0]]["gains"][f"{model} | {opponent}"]
                 row += [gain_cell(gain[group]["BLEU"]) for group in ("all", "unseen", "seen")]
                 row.append(gain_cell(gain["all"]["chrF2"]))
                 counts[name] = test["unseen"], test["lists"] - test["unseen"]
             rows.append(row)
     header = ["lists, gain of"]
-    for name, (unseen, seen) in counts.items():
-        header += [f"{YEARS[name]}, BLEU", f"{unseen} with new words", f"{seen} others", "chrF2"]
-    return _table(header, rows, found)
+    for name, (unseen, covered) in counts.items():
+        header += [f"{YEARS[name]}, BLEU", f"{unseen} with new words", f"{covered} others", "chrF2"]
+    return _table(header, rows, contents)
 
 
 def sizes() -> str:
     """Makes the table of the oracles of longer lists, and of the gains in them by MIRA."""
-    found, rows = json.loads(FILE.read_text()), []
-    compared = {NONE: UNTUNED, BASELINE: NONE, "czech_cwe_cwe_3_captions": BASELINE}
-    for which in ("few", "all"):
-        for lists, _, tests in _rows(found, which):
+    contents, rows = json.loads(FILE.read_text()), []
+    pairs = {NONE: UNTUNED, BASELINE: NONE, "czech_cwe_cwe_3_captions": BASELINE}
+    for subset in ("few", "all"):
+        for lists, _, tests in _rows(contents, subset):
             row = [lists]
             for test in tests.values():
                 row.append(f"{test['hypotheses'] / test['lists']:.0f}")
                 row.append(f"{test['oracle']['BLEU'][0]:.2f}")
-                for model, other in compared.items():
-                    gain = test[METHODS[0]]["gains"][f"{model} | {other}"]["all"]["BLEU"]
+                for model, opponent in pairs.items():
+                    gain = test[METHODS[0]]["gains"][f"{model} | {opponent}"]["all"]["BLEU"]
                     row.append(gain_cell(gain))
             rows.append(row)
     header = ["lists"]
     for test in tests:
         header += [f"{YEARS[test]}, hypotheses a list", "oracle"]
-        header += [f"{MODELS[model]} over {MODELS[other]}" for model, other in compared.items()]
-    return _table(header, rows, found)
+        header += [f"{MODELS[model]} over {MODELS[opponent]}" for model, opponent in pairs.items()]
+    return _table(header, rows, contents)
 
 
 def shares() -> str:
     """Makes the table of words that training never saw, as the paper's table 4."""
-    found, rows = json.loads(FILE.read_text()), []
-    for lists, _, tests in _rows(found):
+    contents, rows = json.loads(FILE.read_text()), []
+    for lists, _, tests in _rows(contents):
         for name, test in tests.items():
             words = [f"{100 * share:.2f}" for share in test["new"]]
-            best = [f"{test[how]['chrF2'][0]:.2f}" for how in (UNTUNED, "oracle")]
+            best = [f"{test[selection]['chrF2'][0]:.2f}" for selection in (UNTUNED, "oracle")]
             count = f"{test['hypotheses'] / test['lists']:.1f}"
             rows.append([f"{lists}, {YEARS[name]}", count, *words, *best])
     header = ["lists", "hypotheses a list", "new words of the references, %", "of the first"]
-    return _table([*header, "of all", "chrF2 untuned", "chrF2 of the oracle"], rows, found)
+    return _table([*header, "of all", "chrF2 untuned", "chrF2 of the oracle"], rows, contents)
 
 
 def main():
@@ -488,11 +490,11 @@ def main():
     parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="DIR")
     parser.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
     arguments = parser.parse_args()
-    found = provenance()
-    found["translators"] = {
-        folder.name: of_translator(folder, arguments.run) for folder in arguments.folders
+    contents = provenance()
+    contents["translators"] = {
+        folder.name: judge_translator(folder, arguments.run) for folder in arguments.folders
     }
-    write(FILE, found)
+    write(FILE, contents)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 
 from records import list_scores
 from records import rows as rows_of
-from records.cells import every_run, grid, loss, markdown, mean, origin, p_cell, provenance_line
+from records.cells import grid, loss, markdown, mean, origin, p_cell, provenance_line, read_records
 from zoo.lab.comparison.paired import format_p
 from zoo.lab.evaluation import item_scores, records, significance
 from zoo.lab.evaluation.perplexity import perplexity_of
@@ -35,8 +35,8 @@ SCORERS = {
 @functools.cache
 def counts() -> dict[str, np.ndarray]:
     """Reads the counts of each sentence, [sentences, 10], by name; see `list_scores`."""
-    with np.load(list_scores.STATISTICS) as kept:
-        return {name: kept[name].astype(np.float64) for name in kept}
+    with np.load(list_scores.STATISTICS) as archive:
+        return {name: archive[name].astype(np.float64) for name in archive}
 
 
 @functools.cache
@@ -53,13 +53,13 @@ def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, dict]:
       split: its name.
       beam: of the search, which normalises by length as the searches of the lists do.
     """
-    for name, passport in every_run()[runs[0]][1].results.items():
+    for name, passport in read_records()[runs[0]][1].results.items():
         if not name.startswith(f"translation-{split}."):
             continue
         search = passport["decoding"]["search"]
         power = search["length_normalisation"]
-        by = len(passport["decoding"]["runs"])
-        if (by, search["beam"], power) == (len(runs), beam, weights()["length_normalisation"]):
+        size = len(passport["decoding"]["runs"])
+        if (size, search["beam"], power) == (len(runs), beam, weights()["length_normalisation"]):
             return f"{runs[0]}/{name}", passport
     raise ValueError(f"no translation of {split} by {runs} with a beam of {beam}")
 
@@ -71,12 +71,12 @@ def log_probs(run: str, split: str = TEST) -> tuple[np.ndarray, np.ndarray]:
       run: its name in the records.
       split: its name.
     """
-    file, record = every_run()[run]
-    (name,) = (name for name, of in record.results.items() if of["split"] == split)
-    given = records.scores_file(file), record.results[name], f"{run}/{name}/"
-    kept = item_scores.read_archive(*given)
-    assert kept is not None
-    return kept["log_prob"].astype(np.float64), kept["lengths"].astype(np.int64)
+    file, record = read_records()[run]
+    (name,) = (name for name, passport in record.results.items() if passport["split"] == split)
+    location = records.scores_file(file), record.results[name], f"{run}/{name}/"
+    arrays = item_scores.read_archive(*location)
+    assert arrays is not None
+    return arrays["log_prob"].astype(np.float64), arrays["lengths"].astype(np.int64)
 
 
 def log_perplexity(runs: Sequence[str], split: str) -> float:
@@ -100,9 +100,9 @@ def _between(ends, form=".2f"):
     return "[{}, {}]".format(*(format(end, form) for end in ends))
 
 
-def _bleu(of_seeds):
+def _bleu(counts_by_seed):
     """Formats BLEU: the mean of seeds with least and greatest."""
-    return mean([float(BLEU(one.sum(0))) for one in of_seeds], ".2f")
+    return mean([float(BLEU(sentence_counts.sum(0))) for sentence_counts in counts_by_seed], ".2f")
 
 
 def scores() -> str:
@@ -110,12 +110,12 @@ def scores() -> str:
     rows: list[list[str]] = []
     above = None
     for (model, ensembles), paper in zip(rows_of.CAPTIONS.items(), PAPER, strict=True):
-        found = {
+        counts_by_beam = {
             beam: [counts()[translation(runs, TEST, beam)[0]] for runs in ensembles]
             for beam in BEAMS
         }
-        widest = np.mean(found[WIDEST], axis=0)
-        judged = [translation(runs, TEST, WIDEST)[1]["figures"] for runs in ensembles]
+        widest = np.mean(counts_by_beam[WIDEST], axis=0)
+        figures = [translation(runs, TEST, WIDEST)[1]["figures"] for runs in ensembles]
         perplexities = (
             [perplexity_of(log_perplexity(runs, split)) for runs in ensembles]
             for split in (TEST, OTHER_TEST)
@@ -123,11 +123,11 @@ def scores() -> str:
         rows.append(
             [
                 model,
-                *(mean(of_split, ".2f") for of_split in perplexities),
-                *(_bleu(found[beam]) for beam in BEAMS),
+                *(mean(split_perplexities, ".2f") for split_perplexities in perplexities),
+                *(_bleu(counts_by_beam[beam]) for beam in BEAMS),
                 _between(significance.bootstrap_interval(widest, BLEU)),
                 "" if above is None else _p(above, widest),
-                mean([one["chrF2"]["score"] for one in judged], ".1f"),
+                mean([ensemble_figures["chrF2"]["score"] for ensemble_figures in figures], ".1f"),
                 paper,
             ]
         )
@@ -135,8 +135,8 @@ def scores() -> str:
     header = ["models", "perplexity", "of test 2018", *(f"BLEU, beam {beam}" for beam in BEAMS)]
     header += ["95 %, beam 12", "p against the row above", "chrF2", "BLEU of the paper"]
     by_seeds = [
-        [float(BLEU(counts()[translation((run,), TEST, WIDEST)[0]].sum(0))) for run in of]
-        for of in (rows_of.STRAIGHT, rows_of.REVERSED[:3])
+        [float(BLEU(counts()[translation((run,), TEST, WIDEST)[0]].sum(0))) for run in runs]
+        for runs in (rows_of.STRAIGHT, rows_of.REVERSED[:3])
     ]
     between = format_p(significance.seeds_test(*by_seeds))
     return (
@@ -150,51 +150,51 @@ def by_length() -> str:
     words = counts()["source_words"]
     losses, bleu = {}, {}
     for order, runs in {"straight": rows_of.STRAIGHT, "reversed": rows_of.REVERSED[:3]}.items():
-        read = [log_probs(run) for run in runs]
-        lengths = read[0][1]
+        log_probs_by_run = [log_probs(run) for run in runs]
+        lengths = log_probs_by_run[0][1]
         sentence = np.repeat(np.arange(len(lengths)), lengths)
-        token = -np.mean([of_run for of_run, _ in read], axis=0)
+        token = -np.mean([log_prob for log_prob, _ in log_probs_by_run], axis=0)
         losses[order] = np.bincount(sentence, token, len(lengths))
-        found = [counts()[translation((run,), TEST, WIDEST)[0]] for run in runs]
-        bleu[order] = np.mean(found, axis=0)
+        run_counts = [counts()[translation((run,), TEST, WIDEST)[0]] for run in runs]
+        bleu[order] = np.mean(run_counts, axis=0)
     gain = losses["straight"] - losses["reversed"]
     groups = np.searchsorted(LENGTHS, words, side="right")
     rows = []
-    for number, least in enumerate(LENGTHS, 1):
-        most = f"-{LENGTHS[number] - 1}" if number < len(LENGTHS) else " and more"
-        rows.append((f"{max(least, int(words.min()))}{most}", groups == number))
+    for number, shortest in enumerate(LENGTHS, 1):
+        range_end = f"-{LENGTHS[number] - 1}" if number < len(LENGTHS) else " and more"
+        rows.append((f"{max(shortest, int(words.min()))}{range_end}", groups == number))
     cells = []
-    for name, some in [*rows, ("all", groups > 0)]:
-        of_tokens = np.stack([gain[some], lengths[some]], 1)
-        both = np.concatenate([bleu["straight"], bleu["reversed"]], axis=1)[some]
+    for name, mask in [*rows, ("all", groups > 0)]:
+        token_gains = np.stack([gain[mask], lengths[mask]], 1)
+        pair = np.concatenate([bleu["straight"], bleu["reversed"]], axis=1)[mask]
         cells.append(
             [
                 name,
-                f"{some.sum():,}",
-                *(f"{of[some].sum() / lengths[some].sum():.3f}" for of in losses.values()),
-                f"{gain[some].sum() / lengths[some].sum():.3f} "
+                f"{mask.sum():,}",
+                *(f"{nats[mask].sum() / lengths[mask].sum():.3f}" for nats in losses.values()),
+                f"{gain[mask].sum() / lengths[mask].sum():.3f} "
                 + _between(
-                    significance.bootstrap_interval(of_tokens, item_scores.log_perplexity), ".3f"
+                    significance.bootstrap_interval(token_gains, item_scores.log_perplexity), ".3f"
                 ),
-                *(f"{BLEU(of[some].sum(0)):.2f}" for of in bleu.values()),
-                f"{_gain(both.sum(0)):.2f} "
-                + _between(significance.bootstrap_interval(both, _gain)),
+                *(f"{BLEU(ngrams[mask].sum(0)):.2f}" for ngrams in bleu.values()),
+                f"{_gain(pair.sum(0)):.2f} "
+                + _between(significance.bootstrap_interval(pair, _gain)),
             ]
         )
     header = ["source words", "sentences", "nats a word, straight", "reversed", "gain, 95 %"]
     header += ["BLEU, straight", "reversed", "gain, 95 %"]
     ends = np.zeros((len(words), 4))
     for column, group in ((0, 1), (2, len(LENGTHS))):
-        some = groups == group
-        ends[some, column : column + 2] = np.stack([gain[some], lengths[some]], 1)
+        mask = groups == group
+        ends[mask, column : column + 2] = np.stack([gain[mask], lengths[mask]], 1)
 
     def growth(sums):
         return sums[..., 2] / sums[..., 3] - sums[..., 0] / sums[..., 1]
 
     between = _between(significance.bootstrap_interval(ends, growth), ".3f")
-    where = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
+    source = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
     return (
-        f"{grid(header, cells)}\n{where} Means of the seeds, beam 12. In nats the gain of the "
+        f"{grid(header, cells)}\n{source} Means of the seeds, beam 12. In nats the gain of the "
         f"longest sources is {growth(ends.sum(0)):.3f} {between} above the shortest sources'."
     )
 
@@ -203,30 +203,30 @@ def lists() -> str:
     """Makes the table of re-ranked lists, after the paper's section 3.6."""
     rows = []
     for system, scorers in rows_of.LISTS.items():
-        of = {
-            by: {
-                way: counts()[f"lists/{system}/{by}/{way}"]
+        by_scorer = {
+            scorer: {
+                way: counts()[f"lists/{system}/{scorer}/{way}"]
                 for way in ("untuned", "alone", "even", "tuned", "oracle")
             }
-            for by in scorers
+            for scorer in scorers
         }
-        first = next(iter(of.values()))
+        first = next(iter(by_scorer.values()))
         title = SYSTEMS[system]
         rows.append(
             [title, "nothing: the first", *[""] * 2, _with_interval([first["untuned"]]), "", ""]
         )
-        itself = of["itself"]["tuned"]
+        itself = by_scorer["itself"]["tuned"]
         for prefix, name in SCORERS.items():
-            found = [ways for by, ways in of.items() if by.startswith(prefix)]
-            if not found:
+            seeds = [ways for scorer, ways in by_scorer.items() if scorer.startswith(prefix)]
+            if not seeds:
                 continue
-            tuned = np.mean([one["tuned"] for one in found], axis=0)
-            ways = [_bleu([one[way] for one in found]) for way in ("alone", "even")]
+            tuned = np.mean([seed["tuned"] for seed in seeds], axis=0)
+            ways = [_bleu([seed[way] for seed in seeds]) for way in ("alone", "even")]
             against = [_p(first["untuned"], tuned), _p(itself, tuned)]
             if prefix == "itself":
                 ways, against[1] = ["", ""], ""
-            shown = _with_interval([one["tuned"] for one in found])
-            rows.append([title, name, *ways, shown, *against])
+            tuned_cell = _with_interval([seed["tuned"] for seed in seeds])
+            rows.append([title, name, *ways, tuned_cell, *against])
         rows.append([title, "the oracle", *[""] * 2, _with_interval([first["oracle"]]), "", ""])
     search = counts()[translation(rows_of.REVERSED, TEST, WIDEST)[0]]
     p = format_p(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
@@ -240,10 +240,10 @@ def lists() -> str:
     )
 
 
-def _p(one, other):
-    return p_cell(significance.paired_test(one, other, BLEU))
+def _p(left_counts, right_counts):
+    return p_cell(significance.paired_test(left_counts, right_counts, BLEU))
 
 
-def _with_interval(of_seeds):
-    together = np.mean(of_seeds, axis=0)
-    return f"{_bleu(of_seeds)} {_between(significance.bootstrap_interval(together, BLEU))}"
+def _with_interval(counts_by_seed):
+    together = np.mean(counts_by_seed, axis=0)
+    return f"{_bleu(counts_by_seed)} {_between(significance.bootstrap_interval(together, BLEU))}"

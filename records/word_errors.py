@@ -26,20 +26,20 @@ FILE = FOLDER / "speech_lists.json"
 TUNED, TEST = "speech/dev", "speech/test"
 
 
-def errors_of(path: str, references: str) -> tuple[list[int], list[list[int]]]:
+def count_errors(path: str, references: str) -> tuple[list[int], list[list[int]]]:
     """Returns the words of each list's reference, and the errors of each of its hypotheses."""
     _, lists = read_lists(path)
     lists = [*lists]
-    wanted = read_references(references, [one.id for one in lists])
+    gold = read_references(references, [nbest.id for nbest in lists])
     metric = WordErrorRate()
     counts = [
-        metric.statistics([h.text for h in one.hypotheses], (wanted[one.id],)) for one in lists
+        metric.statistics([h.text for h in nbest.hypotheses], (gold[nbest.id],)) for nbest in lists
     ]
-    words = [int(one[0, 3]) for one in counts]
-    return words, [one[:, :3].sum(1).astype(int).tolist() for one in counts]
+    words = [int(list_statistics[0, 3]) for list_statistics in counts]
+    return words, [list_statistics[:, :3].sum(1).astype(int).tolist() for list_statistics in counts]
 
 
-def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
+def rerank(run: pathlib.Path | None, folder: pathlib.Path) -> str:
     """Ranks the lists of the test anew by a run, or by none; returns the file of lists.
 
     A softmax spreads the probability of <unk> over the words of the lists.
@@ -47,8 +47,8 @@ def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
     features = ["--word-count"]
     if run is not None:
         words = folder / "words.txt"
-        lists = [one for part in (TUNED, TEST) for one in read_lists(f"{part}/nbest.txt")[1]]
-        texts = {word for one in lists for h in one.hypotheses for word in h.text.split()}
+        lists = [nbest for part in (TUNED, TEST) for nbest in read_lists(f"{part}/nbest.txt")[1]]
+        texts = {word for nbest in lists for h in nbest.hypotheses for word in h.text.split()}
         words.write_text("".join(f"{word}\n" for word in sorted(texts)), encoding="utf-8")
         features += ["--run", str(run), "--add-words", str(words)]
         features += ["--spread-unknown"] * ("softmax" in run.name)
@@ -62,21 +62,21 @@ def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
     return best
 
 
-def counted(runs: list[pathlib.Path]) -> dict:
+def measure_errors(runs: list[pathlib.Path]) -> dict:
     """Returns the content of the file: where it comes from, and errors of each utterance."""
-    begun = provenance()
-    words, errors = errors_of(f"{TEST}/nbest.txt", f"{TEST}/refs.tsv")
+    origin = provenance()
+    words, errors = count_errors(f"{TEST}/nbest.txt", f"{TEST}/refs.tsv")
     chosen = {}
     names = short_names([*map(str, runs)])
     for name, run in [("none", None), *zip(names, runs, strict=True)]:
         with tempfile.TemporaryDirectory() as folder:
-            best = reranked(run, pathlib.Path(folder))
-            chosen[name] = [one[0] for one in errors_of(best, f"{TEST}/refs.tsv")[1]]
+            best = rerank(run, pathlib.Path(folder))
+            chosen[name] = [counts[0] for counts in count_errors(best, f"{TEST}/refs.tsv")[1]]
     return {
-        **begun,
+        **origin,
         "words": words,
-        "untuned": [one[0] for one in errors],
-        "oracle": [min(one) for one in errors],
+        "untuned": [counts[0] for counts in errors],
+        "oracle": [min(counts) for counts in errors],
         "chosen": chosen,
     }
 
@@ -85,8 +85,8 @@ def main():
     """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
-    found = counted(parser.parse_args().runs)
-    FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    contents = measure_errors(parser.parse_args().runs)
+    FILE.write_text(json.dumps(contents) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

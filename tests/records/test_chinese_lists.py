@@ -39,7 +39,9 @@ def test_no_text_is_tuned_on_and_judged(data):
     }
     assert words == {"even": [*"一三五七"], "half": [*"一五"], "other": [*"三七"]}
     parts = {"tested": chinese_lists.part(*chinese_lists.TESTED, set())}
-    parts |= {name: chinese_lists.part(*of, set()) for name, of in chinese_lists.TUNED_ON.items()}
+    parts |= {
+        name: chinese_lists.part(*stride, set()) for name, stride in chinese_lists.TUNED_ON.items()
+    }
     ids = {name: [int(id) for id in part.lists.ids] for name, part in parts.items()}
     assert ids == {"tested": [1, 3, 5, 7], "even": [0, 2, 4, 6], "half": [2, 6]}
     assert parts["half"].texts == [WRONG[2], RIGHT[2], RIGHT[6], WRONG[6]]
@@ -50,38 +52,42 @@ def test_a_model_that_knows_the_references(data, monkeypatch):
     folder = data / "texts"
     chinese_lists.texts(folder)
 
-    def scores(run, work, parts, of_history):
+    def scores(run, work, parts, find_grams):
         values = {
             name: np.array([float("不要" not in text) for text in part.texts])
             for name, part in parts.items()
         }
-        return values if "cwe" not in run.name else {name: 0 * one for name, one in values.items()}
+        return (
+            values
+            if "cwe" not in run.name
+            else {name: 0 * column for name, column in values.items()}
+        )
 
     monkeypatch.setattr(translation_lists, "scores", scores)
     monkeypatch.setattr(chinese_lists, "FILE", data / "found.json")
     machine = {"processor": "a core", "cores": 1}
-    made = {"revision": "1a2b3c4d", "machine": machine, "date": "today"}
-    monkeypatch.setattr(chinese_lists, "provenance", made.copy)
+    provenance = {"revision": "1a2b3c4d", "machine": machine, "date": "today"}
+    monkeypatch.setattr(chinese_lists, "provenance", provenance.copy)
     names = [f"chinese_{way}_{model}_0" for way in ("even", "half") for model in ("we_3", "cwe_3")]
     argv = ["chinese_lists", "keep", str(folder), *names]
-    for other in ("chinese_odd_we_3_0", "chinese_even_we_6_0"):
-        monkeypatch.setattr("sys.argv", [*argv, f"runs/{other}"])
-        with pytest.raises(UserError, match=f"^runs/{other} is not named"):
+    for folder_name in ("chinese_odd_we_3_0", "chinese_even_we_6_0"):
+        monkeypatch.setattr("sys.argv", [*argv, f"runs/{folder_name}"])
+        with pytest.raises(UserError, match=f"^runs/{folder_name} is not named"):
             chinese_lists.main()
     monkeypatch.setattr("sys.argv", argv)
     chinese_lists.main()
     ways = json.loads(chinese_lists.FILE.read_text())["ways"]
-    assert [of["tuned"] for of in ways.values()] == [4, 2]
-    for of in ways.values():
-        assert of["lists"] == 4 and of["unseen"] == 4  # 二 四 六 八
+    assert [way["tuned"] for way in ways.values()] == [4, 2]
+    for way in ways.values():
+        assert way["lists"] == 4 and way["unseen"] == 4  # 二 四 六 八
         # characters, two right and two wrong: 2 x 4 + 2 x 4 of 18, pairs 2 x 3 + 2 x 2 of 14 ...
         untuned = 100 * (16 / 18 * 10 / 14 * 6 / 10 * 2 / 6) ** 0.25
-        assert of["untuned"]["BLEU"][0] == pytest.approx(untuned, abs=1e-4)
+        assert way["untuned"]["BLEU"][0] == pytest.approx(untuned, abs=1e-4)
         for method in ("mira", "mert"):
-            figures = of[method]["figures"]
+            figures = way[method]["figures"]
             assert figures["we_3_0"]["BLEU"][0] == pytest.approx(100)
             assert figures["cwe_3_0"]["BLEU"] == figures["none"]["BLEU"]
-            gains = of[method]["gains"]
+            gains = way[method]["gains"]
             assert gains["we_3 | untuned"]["all"]["BLEU"][0] == pytest.approx(
                 100 - untuned, abs=1e-3
             )

@@ -19,10 +19,10 @@ def test_power_is_the_share_of_drawn_groups_that_are_told_apart():
     from scipy import stats
 
     generator = np.random.default_rng(0)
-    one = generator.normal(9.6, 1.3, (20_000, 5))
-    other = generator.normal(0, 7.7, (20_000, 5))
-    found = stats.ttest_ind(one, other, axis=1, equal_var=False).pvalue < 0.05
-    assert power.power(9.6, (1.3, 7.7), 5) == pytest.approx(found.mean(), abs=0.02)
+    narrow = generator.normal(9.6, 1.3, (20_000, 5))
+    wide = generator.normal(0, 7.7, (20_000, 5))
+    significant = stats.ttest_ind(narrow, wide, axis=1, equal_var=False).pvalue < 0.05
+    assert power.power(9.6, (1.3, 7.7), 5) == pytest.approx(significant.mean(), abs=0.02)
     assert power.power(-9.6, (7.7, 1.3), 5) == power.power(9.6, (1.3, 7.7), 5)
 
 
@@ -51,7 +51,7 @@ def test_kept_answers_are_those_of_the_passports(config):
     right = questions.right([run], "answers:test", constrained=True)
     (figures,) = (
         passport["figures"]
-        for passport in cells.every_run()[run][1].results.values()
+        for passport in cells.read_records()[run][1].results.values()
         if passport["split"] == "answers:test" and passport["constraint"]
     )
     assert right.shape == (1, figures["answers"]) and right.sum() == figures["right"]

@@ -15,9 +15,9 @@ from zoo.lab.evaluation.run import short_names
 
 def test_the_rank_of_a_product_by_hand(random):
     matrix = random.normal(size=(19, 3)) @ random.normal(size=(3, 11))
-    found = rank.spectrum(matrix.astype(np.float32))
-    assert (found.rank, found.bound) == (3, 11)
-    assert (np.diff(found.singular_values) <= 0).all()
+    spectrum = rank.spectrum(matrix.astype(np.float32))
+    assert (spectrum.rank, spectrum.bound) == (3, 11)
+    assert (np.diff(spectrum.singular_values) <= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def test_only_a_mixture_of_softmaxes_passes_the_bound(random, head, bounded):
     size, lexicon = 4, examples.plain_lexicon(29)
     params = examples.random_params(head, random, size, lexicon)
     hidden = jnp.asarray(random.normal(size=(23, size)), jnp.float32)
-    found = rank.spectrum(np.asarray(head.log_probs(params, head.tables(lexicon), hidden)))
-    assert (found.rank <= size + 2) == bounded
-    assert found.rank == (size + 2 if bounded else 23)
+    spectrum = rank.spectrum(np.asarray(head.log_probs(params, head.tables(lexicon), hidden)))
+    assert (spectrum.rank <= size + 2) == bounded
+    assert spectrum.rank == (size + 2 if bounded else 23)
 
 
 def test_the_report_prints_ranks_and_draws(tmp_path, trained):
@@ -55,9 +55,9 @@ def test_impossible_words_have_no_rank(tmp_path, trained, monkeypatch):
 def test_runs_of_one_name_are_told_apart(tmp_path, trained, monkeypatch):
     folders = [str(shutil.copytree(trained, tmp_path / name / "seed1")) for name in "ab"]
     monkeypatch.setattr(rank, "log_prob_matrix", lambda *arguments: np.eye(3))
-    drawn = {}
-    monkeypatch.setattr(rank, "draw", lambda curves, *others: drawn.update(curves))
+    drawn_curves = {}
+    monkeypatch.setattr(rank, "draw", lambda curves, *arguments: drawn_curves.update(curves))
     rank.report(folders, 3, "validation", str(tmp_path / "rank.png"), print)
-    assert [*drawn] == [f"{folder}: rank 3" for folder in folders]
+    assert [*drawn_curves] == [f"{folder}: rank 3" for folder in folders]
     with pytest.raises(UserError, match=r"^runs/a and runs//a are one folder: give each run once"):
         short_names(["runs/a", "runs/b", "runs//a"])

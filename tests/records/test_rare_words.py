@@ -24,10 +24,12 @@ def corpus(*lines):
 
 
 def test_numbers_and_names_by_their_spelling():
-    found = rare_words.kinds(LEXICON)
-    named = {kind: {LEXICON.words[place] for place in found[kind]} for kind in found}
+    ids_by_kind = rare_words.kinds(LEXICON)
+    words_by_kind = {
+        kind: {LEXICON.words[word_id] for word_id in ids_by_kind[kind]} for kind in ids_by_kind
+    }
     # "The" and "Bill" have twins in lower case, the others other characters than letters.
-    assert named == {"number": {"37", "1,200.5", "42"}, "name": {"Lyon", "Paris", "Zürich"}}
+    assert words_by_kind == {"number": {"37", "1,200.5", "42"}, "name": {"Lyon", "Paris", "Zürich"}}
 
 
 def test_each_rare_word_has_a_word_of_the_other_kind_that_is_as_frequent():
@@ -43,9 +45,9 @@ def test_each_rare_word_has_a_word_of_the_other_kind_that_is_as_frequent():
 
 def test_of_many_as_many_are_drawn_as_asked_for():
     text = corpus(*(["in Lyon"] * 30 + ["the 37 in 37"] * 30))
-    found = rare_words.examples(text, LEXICON, most=7)
-    assert [example[:2] for example in found] == [("number", "never")] * 7 + [("name", "never")] * 7
-    assert rare_words.examples(text, LEXICON, most=7) == found
+    cases = rare_words.examples(text, LEXICON, limit=7)
+    assert [example[:2] for example in cases] == [("number", "never")] * 7 + [("name", "never")] * 7
+    assert rare_words.examples(text, LEXICON, limit=7) == cases
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +75,17 @@ def log_probs(run, sentence):
 
 @pytest.mark.slow
 def test_figures_are_of_the_word_alone(run):
-    found, _ = rare_words.judge(run, "test")
+    passport, _ = rare_words.judge(run, "test")
     ids = run.lexicon.ids
     after = [log_probs(run, words) for words in (["it", "cost"], ["in", "Lyon", "it", "cost"])]
     expected = np.mean([[p[ids["37"]], p[ids["Lyon"]]] for p in after], axis=0)
-    case = found["figures"]["cases"]["number, never"]
+    case = passport["figures"]["cases"]["number, never"]
     assert case["words"] == 2
     np.testing.assert_allclose([case["log_prob"], case["log_prob_of_other"]], expected, rtol=1e-4)
     assert case["accuracy"] == np.mean([p[ids["37"]] > p[ids["Lyon"]] for p in after])
-    assert found["figures"]["cases"].keys() == {"number, never", "name, never"}
-    assert found["tokens"] == 4
-    assert "number, never " in rare_words.describe(found)
+    assert passport["figures"]["cases"].keys() == {"number, never", "name, never"}
+    assert passport["tokens"] == 4
+    assert "number, never " in rare_words.describe(passport)
 
 
 def test_text_without_rare_words_is_refused(run, monkeypatch):

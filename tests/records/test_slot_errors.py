@@ -64,17 +64,17 @@ def run(tmp_path_factory):
 
 @pytest.mark.slow
 def test_each_condition_is_realised_once(run, monkeypatch):
-    said = ["Bo and Al", "Al"]
-    asked = []
+    realisations = ["Bo and Al", "Al"]
+    conditions = []
 
     def answer(run, corpus, length, temperature, seed):
-        asked.extend("".join(sentence) for sentence in corpus.sentences)
-        return [([*text], text == "Al") for text in said]
+        conditions.extend("".join(sentence) for sentence in corpus.sentences)
+        return [([*text], text == "Al") for text in realisations]
 
     monkeypatch.setattr(exact_match, "answer", answer)
     passport, scores = slot_errors.judge(run, "test")
     figures = passport["figures"]
-    assert asked == ["name[Al], near[Bo]|Al is near Bo", "name[Cy]|Cy it is"]
+    assert conditions == ["name[Al], near[Bo]|Al is near Bo", "name[Cy]|Cy it is"]
     assert figures.pop("examples") == ["name[Al], near[Bo] -> Bo and Al", "name[Cy] -> Al"]
     low, high = figures.pop("interval")
     assert 0 < low < 0.5 < high < 1
@@ -97,15 +97,15 @@ def test_each_condition_is_realised_once(run, monkeypatch):
 
 @pytest.mark.slow
 def test_from_a_model_to_its_passport(run):
-    found, _ = slot_errors.judge(run, "test", length=12)
-    assert found["figures"]["texts"] == 2
-    assert all(len(text.partition(" -> ")[2]) <= 12 for text in found["figures"]["examples"])
-    assert "(3 names in 2 conditions: " in slot_errors.describe(found)
-    assert re.search(r"left out \(name \d of 2, near \d of 1\), ", slot_errors.describe(found))
+    passport, _ = slot_errors.judge(run, "test", length=12)
+    assert passport["figures"]["texts"] == 2
+    assert all(len(text.partition(" -> ")[2]) <= 12 for text in passport["figures"]["examples"])
+    assert "(3 names in 2 conditions: " in slot_errors.describe(passport)
+    assert re.search(r"left out \(name \d of 2, near \d of 1\), ", slot_errors.describe(passport))
 
 
 @pytest.mark.slow
 def test_texts_without_conditions_are_refused(run):
-    other = dataclasses.replace(run.read("test"), prefixes=None)
+    corpus = dataclasses.replace(run.read("test"), prefixes=None)
     with pytest.raises(UserError, match="has none"):
-        slot_errors.conditions(other)
+        slot_errors.conditions(corpus)

@@ -14,12 +14,12 @@ SENTENCES = [["a", "b", "a", "c"], ["d", "a"]]
 LEXICON = {"a": 0, "b": 1, "c": 2}
 
 
-@pytest.mark.parametrize(("guessed", "rest"), [(True, "guessed"), (False, "without tags")])
-def test_shares_of_words_and_of_types(guessed, rest):
-    found = tag_coverage.shares(SENTENCES, LEXICON, {"a": ("POS:DET",), "d": ()}, guessed)
-    assert found == {
+@pytest.mark.parametrize(("has_guesser", "fallback"), [(True, "guessed"), (False, "without tags")])
+def test_shares_of_words_and_of_types(has_guesser, fallback):
+    shares = tag_coverage.shares(SENTENCES, LEXICON, {"a": ("POS:DET",), "d": ()}, has_guesser)
+    assert shares == {
         "tagged there": (3 / 6, 1 / 4),
-        rest: (2 / 6, 2 / 4),
+        fallback: (2 / 6, 2 / 4),
         "read as <unk>": (1 / 6, 1 / 4),
     }
 

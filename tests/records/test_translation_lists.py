@@ -53,7 +53,7 @@ def test_words_that_training_never_saw():
 
 def test_seeds_of_a_model():
     runs = ["we_3_captions_0", "we_3_captions_12", "ce_3_captions_0", "none"]
-    assert translation_lists.models_of(runs) == {
+    assert translation_lists.group_seeds(runs) == {
         "we_3_captions": ["we_3_captions_0", "we_3_captions_12"],
         "ce_3_captions": ["ce_3_captions_0"],
         "none": ["none"],
@@ -61,14 +61,14 @@ def test_seeds_of_a_model():
 
 
 def test_a_difference_by_hand():
-    one = np.array([[1.0, 0, 0, 4], [0, 0, 0, 6]])
-    other = np.array([[2.0, 0, 0, 4], [0, 1, 0, 6]])
-    gain, low, high, p = translation_lists.difference(WordErrorRate(), one, other)
+    model = np.array([[1.0, 0, 0, 4], [0, 0, 0, 6]])
+    opponent = np.array([[2.0, 0, 0, 4], [0, 1, 0, 6]])
+    gain, low, high, p = translation_lists.difference(WordErrorRate(), model, opponent)
     assert gain == pytest.approx(10 - 30)
     # samples draw the first sentence twice (25 - 50), the second twice (0 - 17) or both
     assert (low, high) == pytest.approx((-25, -100 / 6))
     assert p > 0.4  # two of four exchanges have as large a difference
-    assert translation_lists.difference(WordErrorRate(), one, one)[::3] == [0, 1]
+    assert translation_lists.difference(WordErrorRate(), model, model)[::3] == [0, 1]
 
 
 @pytest.mark.slow
@@ -78,48 +78,50 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
     knows = np.array([0.0, 1, 0, 1, 0, 1])
     columns = {"knows_0": knows, "knows_1": knows, "misleads_0": 0 * knows}
 
-    def scores(run, folder, parts, of_history):
+    def scores(run, folder, parts, find_grams):
         return dict.fromkeys(parts, columns[run.name])
 
     monkeypatch.setattr(translation_lists, "scores", scores)
     runs = [tmp_path / name for name in columns]
     monkeypatch.setattr(translation_lists, "BASELINE", "misleads")
-    monkeypatch.setattr(translation_lists, "FEW", 1)
-    of_lists = translation_lists.of_translator(folder, runs)
-    found = of_lists["all"]
-    test = found["test_2016_flickr"]
+    monkeypatch.setattr(translation_lists, "SHORT_LIST", 1)
+    figures = translation_lists.judge_translator(folder, runs)
+    long_lists = figures["all"]
+    test = long_lists["test_2016_flickr"]
     assert (test["lists"], test["hypotheses"], test["unseen"]) == (3, 6, 1)
     assert test["new"] == [2 / 16, 2 / 15, 4 / 31]  # f and g
     assert test["oracle"]["BLEU"][0] == pytest.approx(100)
     untuned = test["untuned"]["BLEU"][0]
     for method in translation_lists.METHODS:
-        of = test[method]
-        assert of["figures"]["knows_0"]["BLEU"][0] == pytest.approx(100)
-        gains = of["gains"]
+        method_figures = test[method]
+        assert method_figures["figures"]["knows_0"]["BLEU"][0] == pytest.approx(100)
+        gains = method_figures["gains"]
         assert gains["knows | untuned"]["all"]["BLEU"][0] == pytest.approx(100 - untuned)
         assert {*gains["knows | misleads"]} == {"all", "unseen", "seen"}
         assert "misleads | misleads" not in gains
         assert "none | misleads" not in gains
     # Lists of one translation leave nothing to choose.
-    few = of_lists["few"]["test_2016_flickr"]
-    assert (few["lists"], few["hypotheses"], few["unseen"]) == (3, 3, 1)
-    assert few["oracle"] == few["untuned"] == test["untuned"]
-    assert few["mira"]["gains"]["knows | untuned"]["all"]["BLEU"][0] == 0
+    short_lists = figures["few"]["test_2016_flickr"]
+    assert (short_lists["lists"], short_lists["hypotheses"], short_lists["unseen"]) == (3, 3, 1)
+    assert short_lists["oracle"] == short_lists["untuned"] == test["untuned"]
+    assert short_lists["mira"]["gains"]["knows | untuned"]["all"]["BLEU"][0] == 0
 
 
 def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
     run = Run.load(trained)
-    known = [word for word in run.lexicon.words if not word.startswith("<")]
-    names = dict(zip("abcdefgxy", known, strict=False))
+    words = [word for word in run.lexicon.words if not word.startswith("<")]
+    names = dict(zip("abcdefgxy", words, strict=False))
     texts(tmp_path, monkeypatch)
-    folder = lists(tmp_path / "lists", lambda text: " ".join(names[one] for one in text.split()))
-    _, read = read_lists(str(folder / "val.nbest"))
-    part = translation_lists.part_of(read, translation_lists.TEXTS.format("val"), {"a"})
+    folder = lists(
+        tmp_path / "lists", lambda text: " ".join(names[letter] for letter in text.split())
+    )
+    _, nbest_lists = read_lists(str(folder / "val.nbest"))
+    part = translation_lists.read_part(nbest_lists, translation_lists.TEXTS.format("val"), {"a"})
     grams = functools.partial(translation_lists.grams, part.texts)
-    found = translation_lists.scores(trained, folder, {"val": part}, grams)["val"]
-    sentences = [[names[one] for one in text.split()] for text in (WRONG[0], REFERENCES[0])]
-    wanted = sentence_scores.score(run, sentences, "by the run").log_prob
-    np.testing.assert_allclose(found[:2], wanted, rtol=1e-5)
+    log_prob = translation_lists.scores(trained, folder, {"val": part}, grams)["val"]
+    sentences = [[names[letter] for letter in text.split()] for text in (WRONG[0], REFERENCES[0])]
+    expected = sentence_scores.score(run, sentences, "by the run").log_prob
+    np.testing.assert_allclose(log_prob[:2], expected, rtol=1e-5)
 
 
 def test_each_trigram_is_scored_once(tmp_path, monkeypatch, trained):
@@ -131,36 +133,36 @@ def test_each_trigram_is_scored_once(tmp_path, monkeypatch, trained):
     monkeypatch.setattr(translation_lists.options, "run_with_words", lambda path, words: trigrams)
     texts = ["le chat dort .", "le chien voit le chat .", "chat", "le chat voit le chien dort ."]
     part = types.SimpleNamespace(texts=texts)
-    asked = []
+    histories = []
 
     def grams(history):
-        asked.append(history)
+        histories.append(history)
         return translation_lists.grams(texts, history)
 
-    found = translation_lists.scores(trained, tmp_path, {"val": part}, grams)["val"]
-    wanted = sentence_scores.score(trigrams, [text.split() for text in texts], "whole").log_prob
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
-    assert asked == [2]
+    log_prob = translation_lists.scores(trained, tmp_path, {"val": part}, grams)["val"]
+    expected = sentence_scores.score(trigrams, [text.split() for text in texts], "whole").log_prob
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
+    assert histories == [2]
 
 
 def test_n_grams_by_hand():
     texts = ["a b a b", "c a b", "", "a b c a b"]
-    found = translation_lists.grams(texts, 2)
-    assert found.distinct == [
+    ngrams = translation_lists.grams(texts, 2)
+    assert ngrams.distinct == [
         *[("a",), ("a", "b"), ("a", "b", "a"), ("b", "a", "b"), ("a", "b", "")],
         *[("c",), ("c", "a"), ("c", "a", "b"), ("",), ("a", "b", "c"), ("b", "c", "a")],
     ]
-    assert found.numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 4, 8, 0, 1, 9, 10, 7, 4]
-    assert found.starts.tolist() == [0, 5, 9, 10]
-    whole = translation_lists.grams(texts, None)
-    assert len(whole.distinct) == 14 and whole.distinct[whole.numbers[-1]] == (*"abcab", "")
+    assert ngrams.numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 4, 8, 0, 1, 9, 10, 7, 4]
+    assert ngrams.starts.tolist() == [0, 5, 9, 10]
+    full = translation_lists.grams(texts, None)
+    assert len(full.distinct) == 14 and full.distinct[full.numbers[-1]] == (*"abcab", "")
 
 
 def test_arrays_are_made_once(tmp_path):
     file = tmp_path / "kept.npz"
-    made = translation_lists.kept(file, lambda: {"val": np.arange(3)})
-    again = translation_lists.kept(file, lambda: {})
-    assert made["val"].tolist() == again["val"].tolist() == [0, 1, 2]
+    arrays = translation_lists.cached(file, lambda: {"val": np.arange(3)})
+    cached_arrays = translation_lists.cached(file, lambda: {})
+    assert arrays["val"].tolist() == cached_arrays["val"].tolist() == [0, 1, 2]
 
 
 def test_uncommitted_code_is_refused(tmp_path, monkeypatch):
@@ -174,8 +176,8 @@ def test_the_file_has_short_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["translation_lists", "one", "--run", "runs/one"])
     monkeypatch.setattr(cells, "revision", lambda: "1a2b3c")
     monkeypatch.setattr(translation_lists, "FILE", tmp_path / "found.json")
-    found = {"p": 1 / 3, "whole": 12, "half": 0.5}
-    monkeypatch.setattr(translation_lists, "of_translator", lambda *arguments: found)
+    figures = {"p": 1 / 3, "whole": 12, "half": 0.5}
+    monkeypatch.setattr(translation_lists, "judge_translator", lambda *arguments: figures)
     translation_lists.main()
-    kept = json.loads(translation_lists.FILE.read_text())["translators"]
-    assert kept == {"one": {"p": 0.3333, "whole": 12, "half": 0.5}}
+    translators = json.loads(translation_lists.FILE.read_text())["translators"]
+    assert translators == {"one": {"p": 0.3333, "whole": 12, "half": 0.5}}

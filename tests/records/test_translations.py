@@ -18,7 +18,7 @@ SYSTEMS = {
 }
 
 
-def counted(name):
+def count_ngrams(name):
     """The counts of the translations of a system."""
     metric = Bleu()
     pairs = zip(SYSTEMS[name] * 16, REFERENCES, strict=True)
@@ -32,18 +32,18 @@ def bleu(*names):
 
 
 @pytest.fixture
-def kept(monkeypatch):
+def made_up_runs(monkeypatch):
     """Figures of made-up runs."""
-    of = dict.fromkeys(rows.REVERSED, "reversed") | dict.fromkeys(rows.STRAIGHT, "straight")
-    arrays = {run: counted(name) for run, name in of.items()}
-    arrays["five"] = counted("five")
+    systems = dict.fromkeys(rows.REVERSED, "reversed") | dict.fromkeys(rows.STRAIGHT, "straight")
+    arrays = {run: count_ngrams(name) for run, name in systems.items()}
+    arrays["five"] = count_ngrams("five")
     arrays["source_words"] = np.array(WORDS)
     for system, scorers in rows.LISTS.items():
-        for by in scorers:
+        for scorer in scorers:
             for way in ("untuned", "alone", "even", "tuned", "oracle"):
                 name = "five" if way in ("tuned", "oracle") else "straight"
-                name = "reversed" if (by, way) == ("itself", "tuned") else name
-                arrays[f"lists/{system}/{by}/{way}"] = counted(name)
+                name = "reversed" if (scorer, way) == ("itself", "tuned") else name
+                arrays[f"lists/{system}/{scorer}/{way}"] = count_ngrams(name)
     figures = {"chrF2": {"score": 22.0}}
 
     def translation(runs, split, beam):
@@ -61,11 +61,11 @@ def kept(monkeypatch):
     monkeypatch.setattr(translations, "loss", lambda run, split: np.log(4))
     monkeypatch.setattr(translations, "origin", lambda *arguments, **options: "From records.")
     monkeypatch.setattr(
-        translations, "markdown", lambda header, rows, *others: translations.grid(header, rows)
+        translations, "markdown", lambda header, rows, *arguments: translations.grid(header, rows)
     )
-    made = {"revision": "0123456789", "date": "2026-11-28"}
+    provenance = {"revision": "0123456789", "date": "2026-11-28"}
     machine = {"machine": {"processor": "AMD", "cores": 2}}
-    monkeypatch.setattr(translations, "weights", lambda: made | machine)
+    monkeypatch.setattr(translations, "weights", lambda: provenance | machine)
 
 
 def cells(table, row):
@@ -74,19 +74,19 @@ def cells(table, row):
     return [cell.strip() for cell in line.split("|")[1:-1]]
 
 
-def test_scores_of_single_models_and_ensembles(kept):
+def test_scores_of_single_models_and_ensembles(made_up_runs):
     table = translations.scores()
-    straight, both = cells(table, "one, straight"), cells(table, "five, reversed")
+    straight, ensemble = cells(table, "one, straight"), cells(table, "five, reversed")
     assert straight[1:6] == ["4.00", "4.00", *[f"{bleu('straight'):.2f}"] * 3]
     assert straight[7:] == ["", "22.0", "26.17"]
     # five equal models have the mean of their equal probabilities
-    assert both[1] == f"{np.exp(8 / 7):.2f}"
-    assert both[5] == f"{bleu('five'):.2f}"
-    assert float(both[7]) == 1  # as good as two, the row above
+    assert ensemble[1] == f"{np.exp(8 / 7):.2f}"
+    assert ensemble[5] == f"{bleu('five'):.2f}"
+    assert float(ensemble[7]) == 1  # as good as two, the row above
     assert "with p < 0.001 (beam 12)." in table  # seeds do not differ among themselves
 
 
-def test_gains_by_length(kept):
+def test_gains_by_length(made_up_runs):
     table = translations.by_length()
     # 0.1 of 2 words, none of 1 and of 1, 0.6 of 3 words
     assert [cells(table, name)[4].split()[0] for name in ("5-9", "10-12", "13-16")] == [
@@ -94,21 +94,21 @@ def test_gains_by_length(kept):
         "0.000",
         "0.000",
     ]
-    longest, every = cells(table, "17 and more"), cells(table, "all")
+    longest, all_sentences = cells(table, "17 and more"), cells(table, "all")
     assert longest[1:4] == ["16", "1.200", "1.000"]
     assert longest[4] == "0.200 [0.200, 0.200]"
-    assert every[1:4] == ["64", f"{8.8 / 7:.3f}", f"{8 / 7:.3f}"]
+    assert all_sentences[1:4] == ["64", f"{8.8 / 7:.3f}", f"{8 / 7:.3f}"]
     gain = bleu("reversed") - bleu("straight")
-    assert every[5:7] == [f"{bleu(name):.2f}" for name in ("straight", "reversed")]
-    assert every[7].startswith(f"{gain:.2f} [")
+    assert all_sentences[5:7] == [f"{bleu(name):.2f}" for name in ("straight", "reversed")]
+    assert all_sentences[7].startswith(f"{gain:.2f} [")
     assert "is 0.100 [0.100, 0.100] above the shortest" in table
 
 
-def test_lists_before_and_after(kept):
+def test_lists_before_and_after(made_up_runs):
     table = translations.lists()
-    first, found, oracle = re.findall(r"^\| attention \| (?:nothing|five|the).*", table, re.M)
+    first, five, oracle = re.findall(r"^\| attention \| (?:nothing|five|the).*", table, re.M)
     assert f" {bleu('straight'):.2f} [" in first
-    assert f"| {bleu('straight'):.2f} | {bleu('straight'):.2f} | {bleu('five'):.2f} [" in found
+    assert f"| {bleu('straight'):.2f} | {bleu('straight'):.2f} | {bleu('five'):.2f} [" in five
     assert f" {bleu('five'):.2f} [" in oracle
     itself = re.findall(r"^\| attention \| itself \|.*", table, re.M)[0].split("|")
     assert itself[3].strip() == itself[4].strip() == itself[7].strip() == ""

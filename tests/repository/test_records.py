@@ -36,8 +36,8 @@ def test_the_page_has_the_tables_that_records_make(monkeypatch, standing):
     for name in standing:
         monkeypatch.setitem(tables.TABLES, name, functools.partial(str, text_by_name[name]))
     assert tables.with_tables(pages) == pages, "run make tables"
-    told = re.findall(r"From (?:the passports in )?records/\w", "".join(pages))
-    assert len(tables.TABLES) - len(("claims", "accuracies")) == len(told)
+    origin_lines = re.findall(r"From (?:the passports in )?records/\w", "".join(pages))
+    assert len(tables.TABLES) - len(("claims", "accuracies")) == len(origin_lines)
 
 
 @pytest.mark.slow
@@ -45,11 +45,11 @@ def test_the_pictures_are_those_of_the_records(tmp_path):
     """Texts and bars: other versions of matplotlib place them otherwise."""
     pictures.draw(tmp_path)
     for name in ("agreement.svg", "agreement_dark.svg"):
-        kept, made = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
-        texts = [re.findall(r">([^<>\n]+)</text>", picture) for picture in (kept, made)]
+        expected, redrawn = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
+        texts = [re.findall(r">([^<>\n]+)</text>", svg) for svg in (expected, redrawn)]
         assert texts[0] == texts[1] and {"247 pairs", "93", "chance"} < {*texts[0]}
-    assert pictures.dark((pictures.FOLDER / "agreement.svg").read_text()) == kept
-    assert "#ffffff" not in kept and "#0d1117" in kept
+    assert pictures.dark((pictures.FOLDER / "agreement.svg").read_text()) == expected
+    assert "#ffffff" not in expected and "#0d1117" in expected
 
 
 def test_a_changed_figure_is_another_table(monkeypatch):
@@ -58,13 +58,13 @@ def test_a_changed_figure_is_another_table(monkeypatch):
     pages = tables.with_tables([page])
     assert tables.with_tables(pages) == pages
 
-    def changed(run, *learning):
-        found = copy.deepcopy(real(run, *learning))
+    def change_loss(run, *learning):
+        splits = copy.deepcopy(real(run, *learning))
         if run == "micro_softmax_1":
-            found["test"]["figures"]["log_perplexity"] += 0.01
-        return found
+            splits["test"]["figures"]["log_perplexity"] += 0.01
+        return splits
 
-    monkeypatch.setattr(cells, "passports", changed)
+    monkeypatch.setattr(cells, "passports", change_loss)
     assert tables.with_tables(pages) != pages
     with pytest.raises(UserError, match="put them back"):
         tables.with_tables(["no table"])
@@ -86,10 +86,10 @@ def test_each_run_of_a_record_can_be_trained_again(monkeypatch):
     """The recipe that train.py reads is the recorded one, field by field."""
     monkeypatch.setattr(permissions, "_named", {"configs.lm1b_full:FilledText"})
     paths = records.expanded(map(str, FILES))
-    assert len(paths) == len(cells.every_run())
+    assert len(paths) == len(cells.read_records())
     for path in paths[:: len(paths) // 20]:
-        kept = configuration.from_json(records.record_of(path).experiment)
-        assert configuration.to_json(configs.load(path)) == configuration.to_json(kept)
+        recipe = configuration.from_json(records.record_of(path).experiment)
+        assert configuration.to_json(configs.load(path)) == configuration.to_json(recipe)
 
 
 def test_a_recorded_recipe_is_not_trusted(tmp_path):
@@ -106,7 +106,7 @@ def test_a_recorded_recipe_is_not_trusted(tmp_path):
 
 def test_records_have_each_run_once():
     names = [record.run for file in FILES for record in records.read(file)]
-    assert len(names) == len({*names}) == len(cells.every_run())
+    assert len(names) == len({*names}) == len(cells.read_records())
 
 
 def test_records_are_compared_as_runs_are():
@@ -114,12 +114,15 @@ def test_records_are_compared_as_runs_are():
     lines = text_report.tables([file]).splitlines()
     assert lines[1].startswith("micro_log_linear, 3 seeds ")
     assert lines[2].startswith("micro_softmax, 3 seeds ")
-    one, other = (f"{file}:micro_{head}_0" for head in ("softmax", "log_linear"))
-    assert text_report.tables([one, other]).splitlines()[1].split()[0] == "micro_log_linear_0"
+    softmax_run, log_linear_run = (f"{file}:micro_{head}_0" for head in ("softmax", "log_linear"))
+    assert (
+        text_report.tables([softmax_run, log_linear_run]).splitlines()[1].split()[0]
+        == "micro_log_linear_0"
+    )
     with pytest.raises(UserError, match=r"micro\.jsonl has no run micro_gru: name one of micro_l"):
         text_report.tables([f"{file}:micro_gru"])
     with pytest.raises(UserError, match="are one folder: give each run once"):
-        text_report.tables([file, one])
+        text_report.tables([file, softmax_run])
 
 
 def test_seeds_of_records_without_scores_are_compared_by_their_seeds(tmp_path):
@@ -140,16 +143,16 @@ def test_a_record_has_the_fields_of_its_recipes():
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("{", r"a\.jsonl, line 1 is not a run of a record"),
         ('{"run": "a", "experiment": {}}', r"results is missing or null"),
         ('{"run": "a", "experiment": {}, "results": {}}\n' * 2, "line 2: a stands there twice"),
     ],
 )
-def test_a_damaged_record_is_an_error_of_the_user(text, why, tmp_path):
+def test_a_damaged_record_is_an_error_of_the_user(text, message, tmp_path):
     (tmp_path / "a.jsonl").write_text(text)
-    with pytest.raises(UserError, match=why):
+    with pytest.raises(UserError, match=message):
         text_report.tables([str(tmp_path / "a.jsonl")])
     with pytest.raises(UserError, match=r"b\.jsonl cannot be read"):
         text_report.tables([str(tmp_path / "b.jsonl")])
@@ -178,7 +181,7 @@ PASSPORT = {
 }
 
 
-def a_run(folder, **changes):
+def make_run(folder, **changes):
     (folder / "results").mkdir(parents=True)
     (folder / "experiment.json").write_text("{}")
     path = folder / "results" / "test.carried.json"
@@ -195,7 +198,7 @@ def a_run(folder, **changes):
 
 
 def test_a_run_is_kept_with_its_interval_and_its_scores(tmp_path):
-    run, arrays = a_run(tmp_path / "mine")
+    run, arrays = make_run(tmp_path / "mine")
     file = tmp_path / "table.jsonl"
     assert keep.keep(file, [run]) == ["mine"]
     passport = records.record_of(f"{file}:mine").results["test.carried"]
@@ -204,27 +207,29 @@ def test_a_run_is_kept_with_its_interval_and_its_scores(tmp_path):
     )
     assert passport["figures"]["interval"] == [*interval] and not math.isnan(interval[0])
     assert passport["command"] == ["evaluate.py", "runs/a"]
-    with np.load(tmp_path / "table.npz") as kept:
-        np.testing.assert_array_equal(kept["mine/test.carried/log_prob"], arrays["log_prob"])
-        np.testing.assert_array_equal(kept["mine/test.carried/lengths"], [2, 1])
+    with np.load(tmp_path / "table.npz") as archive:
+        np.testing.assert_array_equal(archive["mine/test.carried/log_prob"], arrays["log_prob"])
+        np.testing.assert_array_equal(archive["mine/test.carried/lengths"], [2, 1])
 
 
 def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
     file = tmp_path / "table.jsonl"
-    for name, more in (("one", 0), ("other", 1.0)):
-        figures = {"log_perplexity": 1.5 + more, "perplexity": math.exp(1.5 + more)}
+    for name, offset in (("one", 0), ("other", 1.0)):
+        figures = {"log_perplexity": 1.5 + offset, "perplexity": math.exp(1.5 + offset)}
         training = {**PASSPORT["training"], "recipe_but_seed": name}
-        keep.keep(file, [a_run(tmp_path / name, worse=more, figures=figures, training=training)[0]])
-    folders = text_report.tables([str(tmp_path / "one"), str(tmp_path / "other")])
-    of_record = text_report.tables([str(file)])
-    assert of_record == folders
-    assert "by 2 sentences" in of_record and "1.0000 [1.0000, 1.0000] nats apart" in of_record
+        keep.keep(
+            file, [make_run(tmp_path / name, worse=offset, figures=figures, training=training)[0]]
+        )
+    folder_table = text_report.tables([str(tmp_path / "one"), str(tmp_path / "other")])
+    record_table = text_report.tables([str(file)])
+    assert record_table == folder_table
+    assert "by 2 sentences" in record_table and "1.0000 [1.0000, 1.0000] nats apart" in record_table
     before = file.read_bytes()
     keep.keep(file, [tmp_path / "one"])
     assert file.read_bytes() == before
     assert [record.run for record in records.read(file)] == ["one", "other"]
-    with np.load(tmp_path / "table.npz") as kept:
-        arrays = dict(kept)
+    with np.load(tmp_path / "table.npz") as archive:
+        arrays = dict(archive)
     arrays["one/test.carried/log_prob"] += 1
     np.savez(tmp_path / "table.npz", **arrays)
     with pytest.raises(UserError, match=r"table\.npz has the scores of another .* one/test\.carr"):
@@ -235,7 +240,7 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
     assert file.read_bytes() == before
 
 
-def answered(folder, right):
+def add_answers(folder, right):
     """Adds the answers to ten questions to a run's results."""
     path = folder / "results" / "pairs.sentences.json"
     arrays = item_scores.from_answers(np.arange(10) < right)
@@ -248,9 +253,9 @@ def answered(folder, right):
 def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
     """Two seeds of two recipes: the lines of the record are those of the runs."""
     file, folders = tmp_path / "table.jsonl", []
-    for recipe, more in (("one", 0.0), ("other", 1.0)):
+    for recipe, offset in (("one", 0.0), ("other", 1.0)):
         for seed in (0, 1):
-            worse = more + seed / 8
+            worse = offset + seed / 8
             loss = {"log_perplexity": 1.5 + worse, "perplexity": math.exp(1.5 + worse)}
             seen = {"band": "1-9", "tokens": 2, "log_perplexity": 1.5 + worse}
             unseen = {"band": "unseen", "tokens": 1, "log_perplexity": 1.5 + worse}
@@ -258,25 +263,25 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
             figures = {**loss, "bands": [unseen, seen], "mixture": mixture}
             training = {**PASSPORT["training"], "recipe_but_seed": recipe, "seed": seed}
             folder = tmp_path / f"{recipe}_{seed}"
-            a_run(folder, worse=worse, figures=figures, training=training)
-            answered(folder, 9 if recipe == "one" else 1)
+            make_run(folder, worse=worse, figures=figures, training=training)
+            add_answers(folder, 9 if recipe == "one" else 1)
             folders.append(folder)
     keep.keep(file, folders)
-    of_folders = text_report.tables([*map(str, folders)], in_parts=True)
-    of_record = text_report.tables([str(file)], in_parts=True)
-    assert of_record == of_folders
+    folder_table = text_report.tables([*map(str, folders)], in_parts=True)
+    record_table = text_report.tables([str(file)], in_parts=True)
+    assert record_table == folder_table
     for title in ("words seen in training", "words never seen in training", "all words, with"):
-        assert "by 2 and 2 seeds" in " ".join(of_record.partition(f"  {title}")[2].split()[:40])
-    assert "right alone, p = 0.00781" in of_record  # 2 / 2^8
+        assert "by 2 and 2 seeds" in " ".join(record_table.partition(f"  {title}")[2].split()[:40])
+    assert "right alone, p = 0.00781" in record_table  # 2 / 2^8
     single = [f"{file}:{name}" for name in ("one_0", "other_0")]
-    of_two = text_report.tables(single, in_parts=True)
-    two_folders = text_report.tables([str(folders[0]), str(folders[2])], in_parts=True)
-    assert of_two == two_folders
-    assert "8 and 0 of 10 right alone" in of_two
+    pair_table = text_report.tables(single, in_parts=True)
+    folder_pair_table = text_report.tables([str(folders[0]), str(folders[2])], in_parts=True)
+    assert pair_table == folder_pair_table
+    assert "8 and 0 of 10 right alone" in pair_table
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "message"),
     [
         ({"revision": "b" * 40 + "-dirty"}, "code that was not committed"),
         ({"training": {"seed": 3, "made_with": None}}, "code that was not committed"),
@@ -284,9 +289,9 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
         ({"command": ["evaluate.py", "/home/me/run"]}, "names /home/me/run"),
     ],
 )
-def test_a_run_that_nobody_can_repeat_is_not_kept(changes, why, tmp_path):
-    run, _ = a_run(tmp_path / "mine", **changes)
-    with pytest.raises(UserError, match=why):
+def test_a_run_that_nobody_can_repeat_is_not_kept(changes, message, tmp_path):
+    run, _ = make_run(tmp_path / "mine", **changes)
+    with pytest.raises(UserError, match=message):
         keep.keep(tmp_path / "table.jsonl", [run])
 
 
@@ -304,5 +309,7 @@ def test_losses_of_sentences_add_up_to_the_figures_of_variants():
         variants = json.loads(file.with_suffix(".json").read_text())["variants"].values()
         with np.load(file) as arrays:
             for split in ("validation", "test"):
-                found = arrays[f"{split}/nats"].sum(1, np.float64) / arrays[f"{split}/tokens"].sum()
-                np.testing.assert_allclose(found, [of[split] for of in variants], rtol=1e-6)
+                nats = arrays[f"{split}/nats"].sum(1, np.float64) / arrays[f"{split}/tokens"].sum()
+                np.testing.assert_allclose(
+                    nats, [variant[split] for variant in variants], rtol=1e-6
+                )
