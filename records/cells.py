@@ -87,13 +87,13 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
         for passport in tests
     }
     dates = sorted({passport["date"][:10] for passport in tests})
-    brackets = " In brackets the least and the greatest of the seeds."
-    return (
+    line = (
         f"From the passports in {files}: seed {', '.join(map(str, seeds))}; revision "
         f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}."
-        + brackets
-        * (spread and len(seeds) > 1)
     )
+    if spread and len(seeds) > 1:
+        line += " In brackets the least and the greatest of the seeds."
+    return line
 
 
 def provenance() -> dict:

@@ -63,7 +63,7 @@ def losses() -> str:
         if difference is not None:
             gain += " [{:.3f}, {:.3f}]".format(*difference.interval)
             by_sentences, tie = p_cell(difference.p), difference.is_tie or difference.is_undecided
-        verdict = "not told apart: " * tie
+        verdict = "not told apart: " if tie else ""
         cells = [claim.model, claim.opponent, claim.text, verdict + gain, by_sentences]
         seed_counts = f"{len(model.losses)} and {len(opponent.losses)}"
         rows.append([*cells, p_cell(by_seeds), seed_counts, _advice(claim)])

@@ -142,11 +142,10 @@ def _shares(runs):
 
 def _interval_of_seeds(model, opponent):
     """Returns the interval of the difference of means, by Welch's test."""
-    from scipy import stats
+    from scipy.stats import ttest_ind
 
-    return stats.ttest_ind(model, opponent, equal_var=False).confidence_interval(
-        1 - significance.LEVEL
-    )
+    test = ttest_ind(model, opponent, equal_var=False)
+    return test.confidence_interval(1 - significance.LEVEL)
 
 
 def _interval_of_questions(opponent_runs, runs):

@@ -74,8 +74,8 @@ def forms() -> str:
                 for count in ("right", "well_formed"):
                     shares = [100 * counts[count] / counts["answers"] for counts in figures]
                     cells.append(mean(shares, ".1f") + " %")
-            added = constrained and not config.endswith("constrained")
-            rows.append([f"`{config}`{', `--constrain`' * added}", *cells])
+            option = ", `--constrain`" if constrained and not config.endswith("constrained") else ""
+            rows.append([f"`{config}`{option}", *cells])
     header = ["config", "validation: right", "of the grammar", "test: right", "of the grammar"]
     return markdown(header, rows, join_runs(rows_of.FORMS))
 

@@ -86,7 +86,7 @@ def by_way(table: str, first: str, test: str = "test") -> str:
     """
     ways = rows_of.models(table)
     has_seeds = any(len(runs) > 1 for runs in ways.values())
-    title = "95 %" + " of the first seed" * has_seeds + ", by sentences"
+    title = "95 % of the first seed, by sentences" if has_seeds else "95 %, by sentences"
     columns = [("validation", nats("validation")), (test, nats(test)), (title, interval(test))]
     return by_model(first, ways, columns, test)
 

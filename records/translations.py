@@ -73,8 +73,8 @@ def log_probs(run: str, split: str = TEST) -> tuple[np.ndarray, np.ndarray]:
     """
     file, record = read_records()[run]
     (name,) = (name for name, passport in record.results.items() if passport["split"] == split)
-    location = records.scores_file(file), record.results[name], f"{run}/{name}/"
-    arrays = item_scores.read_archive(*location)
+    path = records.scores_file(file)
+    arrays = item_scores.read_archive(path, record.results[name], f"{run}/{name}/")
     assert arrays is not None
     return arrays["log_prob"].astype(np.float64), arrays["lengths"].astype(np.int64)
 

@@ -51,7 +51,7 @@ def rerank(run: pathlib.Path | None, folder: pathlib.Path) -> str:
         texts = {word for nbest in lists for h in nbest.hypotheses for word in h.text.split()}
         words.write_text("".join(f"{word}\n" for word in sorted(texts)), encoding="utf-8")
         features += ["--run", str(run), "--add-words", str(words)]
-        features += ["--spread-unknown"] * ("softmax" in run.name)
+        features += ["--spread-unknown"] if "softmax" in run.name else []
     weights, best = str(folder / "weights.json"), str(folder / "test.nbest")
     tuned = ["tune", f"{TUNED}/nbest.txt", f"{TUNED}/refs.tsv", "--metric", "wer"]
     zoo.main(
