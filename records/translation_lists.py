@@ -203,10 +203,8 @@ def scores(
     histories = [gram[:-1] for gram in ngrams.distinct]
     log_prob = np.empty(len(is_end))
     last_words = [[gram[-1]] for gram, end in zip(ngrams.distinct, is_end, strict=True) if not end]
-    word_histories = [history for history, end in zip(histories, is_end, strict=True) if not end]
-    log_prob[~is_end] = sentence_scores.score(
-        model, last_words, "words", word_histories
-    ).word_log_prob
+    contexts = [history for history, end in zip(histories, is_end, strict=True) if not end]
+    log_prob[~is_end] = sentence_scores.score(model, last_words, "words", contexts).word_log_prob
     end_histories = [history for history, end in zip(histories, is_end, strict=True) if end]
     log_prob[is_end] = sentence_scores.score(model, end_histories, "ends").boundary_log_prob
     sums = np.add.reduceat(log_prob[ngrams.numbers], ngrams.starts)
