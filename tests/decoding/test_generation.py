@@ -7,7 +7,7 @@ import pytest
 from tests import examples
 from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
-from zoo.decoding.generation import generate, with_features
+from zoo.decoding.generation import format_features, generate
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
@@ -94,7 +94,7 @@ def test_a_seed_out_of_range_is_refused(params, seed):
 
 
 def test_features_of_generated_words():
-    text = with_features(["word 2", "word 12", "none", "word 0"], examples.lexicon())
+    text = format_features(["word 2", "word 12", "none", "word 0"], examples.lexicon())
     assert text.split("\n") == [
         "word 2   length=0.7, name 2, tag a, tag b",
         "word 12  length=-0.4, tag b=2",
@@ -105,7 +105,7 @@ def test_features_of_generated_words():
 
 def test_words_without_features_have_none_to_show():
     with pytest.raises(UserError, match="have no features"):
-        with_features(["word 1"], examples.plain_lexicon())
+        format_features(["word 1"], examples.plain_lexicon())
 
 
 def test_a_prompt_of_characters_is_read_by_the_character():

@@ -10,7 +10,7 @@ from tests import examples
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
 from zoo.decoding import open_vocabulary
-from zoo.decoding.open_vocabulary import most_probable
+from zoo.decoding.open_vocabulary import search_spellings
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, Softmax
@@ -68,7 +68,7 @@ def test_the_most_probable_spellings(params):
     )
     ids = np.array([[0, 2]], np.int32)
     hidden, _, _ = MODEL.states(params, MODEL.tables(LEXICON), ids, MODEL.initial_carry(1))
-    best = most_probable(MODEL.head, params["head"], hidden[:, -1], 1)[1][0, 0]
+    best = search_spellings(MODEL.head, params["head"], hidden[:, -1], 1)[1][0, 0]
     wanted = [] if best[0] == spelling.BOUNDARY else [spelling.word(best, LEXICON, LETTERS)]
     assert texts == [["ab", *wanted]] * 2
 

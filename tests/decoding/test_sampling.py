@@ -196,5 +196,8 @@ def test_draws_have_the_frequencies_of_p_in_any_number_of_words(size, random):
 def test_a_share_that_rounds_to_the_whole_falls_on_a_possible_word():
     weights = jnp.array([[0.0, 0.3, 0.4, 0.0], [0.0, 0.0, 1.0, 0.0]])
     largest = jnp.float32(1 - 2**-24)
-    columns = [sampling._inverse(jnp.full(2, u, jnp.float32), weights) for u in (0, 0.43, largest)]
+    columns = [
+        sampling._invert_cumulative(jnp.full(2, u, jnp.float32), weights)
+        for u in (0, 0.43, largest)
+    ]
     assert [column.tolist() for column in columns] == [[1, 2], [2, 2], [2, 2]]

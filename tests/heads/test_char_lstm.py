@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo.decoding.open_vocabulary import most_probable
+from zoo.decoding.open_vocabulary import search_spellings
 from zoo.errors import UserError
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon
@@ -166,7 +166,7 @@ def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
     every = [(*letters, END) for n in range(3) for letters in itertools.product(said, repeat=n)]
     every += [*itertools.product(said, repeat=3)]
     rows = hidden[:, 0]
-    search = jax.jit(functools.partial(most_probable, HEAD), static_argnums=(2, 3))
+    search = jax.jit(functools.partial(search_spellings, HEAD), static_argnums=(2, 3))
     wide, narrow = search(params, rows, 100, 125), search(params, rows, 3, 3)
     assert wide[1].shape == (2, 100, 3) and narrow[1].shape == (2, 3, 3)
     np.testing.assert_array_equal(wide[2], -np.inf)  # nothing was let go
@@ -184,7 +184,7 @@ def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
         assert max(others) <= max(narrow[2][row], narrow[0][row][-1]) + 1e-12
         assert narrow[2][row] > -np.inf
     with pytest.raises(UserError, match="a beam of 2 cannot find 3"):
-        most_probable(HEAD, params, rows, 3, 2)
+        search_spellings(HEAD, params, rows, 3, 2)
 
 
 def padded(letters):

@@ -67,45 +67,46 @@ def translate(
         raise ValueError(f"source {np.argmin(lengths)} is empty: a step starts from some word")
     limits = np.minimum(np.floor(ratio * lengths + extra), search.longest).astype(np.int64)
     limits = np.maximum(limits, search.shortest)
-    named = np.arange(len(sources)) if numbers is None else np.asarray(numbers)
+    sentence_numbers = np.arange(len(sources)) if numbers is None else np.asarray(numbers)
     order = np.argsort(lengths, kind="stable")
     rows = min(batch, 1 << max(0, len(sources) - 1).bit_length())
     translations: list[list[Hypothesis]] = [[] for _ in sources]
     for first in range(0, len(order), rows):
         # A batch that is not full is filled with copies of the last source, not searched.
-        places = np.arange(first, first + rows)
-        chosen = order[np.minimum(places, len(order) - 1)]
-        longest_each = np.where(places < len(order), limits[chosen], 0)
-        size = padded_length(int(lengths[chosen].max()))
+        positions = np.arange(first, first + rows)
+        indices = order[np.minimum(positions, len(order) - 1)]
+        row_limits = np.where(positions < len(order), limits[indices], 0)
+        size = padded_length(int(lengths[indices].max()))
         longest = min(int(ratio * size + extra), search.longest)
         settings = dataclasses.replace(search, longest=max(longest, search.shortest))
-        step, carry = start(*source_batch([sources[row] for row in chosen], size))
-        drawn = {"numbers": named[chosen]} if isinstance(search, Sampling) else {}
-        batched = settings.search(
-            step, np.full(rows, boundary), carry, boundary=boundary, longest=longest_each, **drawn
+        step, carry = start(*source_batch([sources[row] for row in indices], size))
+        options = {"numbers": sentence_numbers[indices]} if isinstance(search, Sampling) else {}
+        hypotheses = settings.search(
+            step, np.full(rows, boundary), carry, boundary=boundary, longest=row_limits, **options
         )
-        real = len(order) - first
-        for row, hypotheses in zip(chosen[:real], unbatch(batched, boundary), strict=False):
-            translations[row] = hypotheses
-        done(min(real, rows))
+        remaining = len(order) - first
+        for row, nbest in zip(indices[:remaining], unbatch(hypotheses, boundary), strict=False):
+            translations[row] = nbest
+        done(min(remaining, rows))
     return translations
 
 
 def unbatch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
+    """Returns the hypotheses of each sentence of a batch, in the order of falling scores."""
     arrays = jax.device_get(batched)
     sentences = []
     for sentence, lengths in enumerate(arrays.lengths):
         hypotheses = []
         for rank in np.flatnonzero(lengths):
-            at, length = (sentence, rank), lengths[rank]
-            words = arrays.words[at][:length].tolist()
+            index, length = (sentence, rank), lengths[rank]
+            words = arrays.words[index][:length].tolist()
             hypotheses.append(
                 Hypothesis(
-                    words[:-1] if arrays.complete[at] else words,
-                    arrays.log_probs[at][:length].tolist(),
-                    float(arrays.log_prob[at]),
-                    float(arrays.score[at]),
-                    bool(arrays.complete[at]),
+                    words[:-1] if arrays.complete[index] else words,
+                    arrays.log_probs[index][:length].tolist(),
+                    float(arrays.log_prob[index]),
+                    float(arrays.score[index]),
+                    bool(arrays.complete[index]),
                 )
             )
         sentences.append(hypotheses)

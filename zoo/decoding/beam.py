@@ -11,7 +11,7 @@ each of its beginnings, and the normaliser is largest at the greatest length n*:
 
 The right side is the bound of an open hypothesis. If it is not above the last of the wanted
 finished hypotheses, the open one cannot win any more; the search stops when this holds for all. And
-if no dropped hypothesis has a bound above the last one found, the search is known to have been
+if no dropped hypothesis has a bound above the last returned score, the search is known to have been
 exact.
 
 By the same inequality the step is only called for open hypotheses that can still contribute one of
@@ -98,18 +98,19 @@ class BeamSearch:
       longest: greatest number of tokens. A hypothesis that reaches it without the boundary is kept,
         ranked with the others, and not `complete`.
       every_end: keeps the end of each open hypothesis, however improbable beside its other
-        continuations. More is found so, by a translator mostly translations that are too short. A
-        beam of 1 is then not greedy decoding, as it is otherwise without length normalisation.
+        continuations. The search then finds more hypotheses, of a translator mostly translations
+        that are too short. A beam of 1 is then not greedy decoding, as it is otherwise without
+        length normalisation.
 
     Raises:
       UserError: a number is out of range; nbest is above beam.
 
     Example:
       >>> search = decoding.BeamSearch(beam=3, nbest=2, longest=4)
-      >>> found = search.search(step, first, carry, boundary=0)
-      >>> found.words[0].tolist()
+      >>> hypotheses = search.search(step, first, carry, boundary=0)
+      >>> hypotheses.words[0].tolist()
       [[1, 0, 0, 0], [2, 0, 0, 0]]
-      >>> print(jnp.exp(found.log_prob[0]))
+      >>> print(jnp.exp(hypotheses.log_prob[0]))
       [0.3  0.24]
     """
 
@@ -194,116 +195,121 @@ class _State(NamedTuple):
     slots: jax.Array  # the slot of each open hypothesis's carry, int32 [B, K]
 
 
-class _Grown(NamedTuple):
+class _Extensions(NamedTuple):
     """Results of the step for the open hypotheses that it was called for."""
 
-    asked: jax.Array  # whether the step was called for it, bool [B, K]
+    is_extended: jax.Array  # whether the step was called for it, bool [B, K]
     # log p of the most probable unfinished hypotheses one word longer than each, [B, K, K + 1],
     # nats
-    longer: jax.Array
-    longer_log_probs: jax.Array  # of their last words, [B, K, K + 1], nats
-    longer_words: jax.Array  # their last words, int32 [B, K, K + 1]
+    log_prob: jax.Array
+    word_log_probs: jax.Array  # of their last words, [B, K, K + 1], nats
+    words: jax.Array  # their last words, int32 [B, K, K + 1]
     end_log_probs: jax.Array  # of the boundary after each, [B, K], nats
-    enough: jax.Array  # the (K + 1)-th of all `longer` some calls ago, [B], nats
+    threshold: jax.Array  # the (K + 1)-th of all `log_prob` some calls ago, [B], nats
     carry: Any  # after the last word of each, leaves [slots, ...]
-    slots: jax.Array  # the slot of each one's carry, int32 [B, K]
-    filled: jax.Array
+    slots: jax.Array  # the slot of each hypothesis's carry, int32 [B, K]
+    slot_count: jax.Array  # slots that have a carry
 
 
-def _rows(leaf, chosen):
-    """Selects rows: leaf [B, n, ...], chosen [B, m] -> [B, m, ...]."""
-    return leaf[jnp.arange(len(leaf))[:, None], chosen]
+def _take_rows(leaf, rows):
+    """Selects rows: leaf [B, n, ...], rows [B, m] -> [B, m, ...]."""
+    return leaf[jnp.arange(len(leaf))[:, None], rows]
 
 
-def _grown(state, step, settings, boundary, rows):
+def _extend(state, step, settings, boundary, rows):
     """Extends the hypotheses that matter by a word, calling the step with `rows` rows at a time.
 
     A hypothesis is never more probable than its beginning. So the step is called first for the most
-    probable hypotheses of each sentence. Once K + 1 longer ones are known to be more probable than
-    all hypotheses that were not extended, the others of the sentence are left out, and so are all
-    of finished sentences. With `every_end` all open hypotheses are extended.
+    probable hypotheses of each sentence. Once K + 1 longer hypotheses are known to be more probable
+    than all hypotheses that were not extended, the step is not called for the rest of the sentence,
+    nor for finished sentences. With `every_end` all open hypotheses are extended.
     """
     sentences, beam = state.log_prob.shape
-    wanted = beam + 1
-    every = max(1, sentences * beam // (BOUNDS * rows))
+    width = beam + 1
+    interval = max(1, sentences * beam // (BOUNDS * rows))
 
-    def missing(grown):
-        matter = (state.log_prob > -jnp.inf) & ~grown.asked
-        return matter & (state.log_prob >= grown.enough[:, None])
+    def is_pending(extensions):
+        is_open = (state.log_prob > -jnp.inf) & ~extensions.is_extended
+        return is_open & (state.log_prob >= extensions.threshold[:, None])
 
-    def ask(grown):
+    def call_step(extensions):
         # The first hypothesis of each sentence, then the second; empty rows come last.
-        (chosen,) = jnp.nonzero(missing(grown).T.ravel(), size=rows, fill_value=sentences * beam)
-        chosen = chosen.astype(jnp.int32)
-        at = chosen % sentences, chosen // sentences
+        pending = is_pending(extensions).T.ravel()
+        (indices,) = jnp.nonzero(pending, size=rows, fill_value=sentences * beam)
+        indices = indices.astype(jnp.int32)
+        position = indices % sentences, indices // sentences
         log_prob, last, slots = (
-            array.at[at].get(mode="clip") for array in (state.log_prob, state.last, state.slots)
+            array.at[position].get(mode="clip")
+            for array in (state.log_prob, state.last, state.slots)
         )
         log_probs, carry = step(last, jax.tree.map(lambda leaf: leaf[slots], state.carry))
         check_boundary(boundary, log_probs)
         log_probs = log_probs.astype(log_prob.dtype)
         is_boundary = jnp.arange(log_probs.shape[1])[None] == boundary
-        best, words = top_k(jnp.where(is_boundary, -jnp.inf, log_probs), wanted)
+        word_log_probs, words = top_k(jnp.where(is_boundary, -jnp.inf, log_probs), width)
         words = jnp.minimum(words, log_probs.shape[1] - 1)  # where V is smaller
 
-        def put(array, values):
-            return array.at[at].set(values, mode="drop")
+        def scatter(array, values):
+            return array.at[position].set(values, mode="drop")
 
-        longer = put(grown.longer, log_prob[:, None] + best)
-        enough = jax.lax.cond(
-            not settings.every_end and grown.filled // rows % every == every - 1,
-            lambda: top_k(longer.reshape(sentences, -1), wanted)[0][:, -1],
-            lambda: grown.enough,
+        longer_log_prob = scatter(extensions.log_prob, log_prob[:, None] + word_log_probs)
+        slot_count = extensions.slot_count
+        threshold = jax.lax.cond(
+            not settings.every_end and slot_count // rows % interval == interval - 1,
+            lambda: top_k(longer_log_prob.reshape(sentences, -1), width)[0][:, -1],
+            lambda: extensions.threshold,
         )
-        return _Grown(
-            put(grown.asked, True),
-            longer,
-            put(grown.longer_log_probs, best),
-            put(grown.longer_words, words),
-            put(grown.end_log_probs, log_probs[:, boundary]),
-            enough,
-            jax.tree.map(
-                lambda slots, leaf: jax.lax.dynamic_update_slice_in_dim(
-                    slots, leaf, grown.filled, axis=0
-                ),
-                grown.carry,
+        return _Extensions(
+            is_extended=scatter(extensions.is_extended, True),
+            log_prob=longer_log_prob,
+            word_log_probs=scatter(extensions.word_log_probs, word_log_probs),
+            words=scatter(extensions.words, words),
+            end_log_probs=scatter(extensions.end_log_probs, log_probs[:, boundary]),
+            threshold=threshold,
+            carry=jax.tree.map(
+                lambda slots, leaf: jax.lax.dynamic_update_slice_in_dim(slots, leaf, slot_count, 0),
+                extensions.carry,
                 carry,
             ),
-            put(grown.slots, grown.filled + jnp.arange(rows, dtype=jnp.int32)),
-            grown.filled + rows,
+            slots=scatter(extensions.slots, slot_count + jnp.arange(rows, dtype=jnp.int32)),
+            slot_count=slot_count + rows,
         )
 
-    none = jnp.full((sentences, beam, wanted), -jnp.inf, state.log_prob.dtype)
-    nothing = _Grown(
-        jnp.zeros(state.log_prob.shape, bool),
-        none,
-        none,
-        jnp.zeros(none.shape, jnp.int32),
-        none[..., 0],
-        none[:, 0, 0],
-        jax.tree.map(jnp.zeros_like, state.carry),
-        jnp.zeros(state.slots.shape, jnp.int32),
-        jnp.zeros((), jnp.int32),
+    impossible = jnp.full((sentences, beam, width), -jnp.inf, state.log_prob.dtype)
+    empty = _Extensions(
+        is_extended=jnp.zeros(state.log_prob.shape, bool),
+        log_prob=impossible,
+        word_log_probs=impossible,
+        words=jnp.zeros(impossible.shape, jnp.int32),
+        end_log_probs=impossible[..., 0],
+        threshold=impossible[:, 0, 0],
+        carry=jax.tree.map(jnp.zeros_like, state.carry),
+        slots=jnp.zeros(state.slots.shape, jnp.int32),
+        slot_count=jnp.zeros((), jnp.int32),
     )
-    return jax.lax.while_loop(lambda grown: missing(grown).any(), ask, nothing)
+    return jax.lax.while_loop(lambda extensions: is_pending(extensions).any(), call_step, empty)
 
 
-def _competing(ended, best):
-    """Whether each of the ends [B, K] is among the K most probable continuations, of equals the
-    ends; best [B, K] are the most probable other continuations."""
-    ranks = jnp.arange(ended.shape[1])
-    one, other = ended[:, :, None], ended[:, None, :]
-    before = (other == one) & (ranks[None, None, :] < ranks[None, :, None])
-    ahead = ((other > one) | before).sum(axis=-1) + (best[:, None, :] > one).sum(axis=-1)
-    return ahead < ended.shape[1]
+def _find_competing_ends(ends, best):
+    """Returns bool [B, K]: which ends are among the K most probable continuations of a sentence.
+
+    ends, best: log p of the ends, and of the K most probable other continuations, [B, K] each.
+    Among equally probable continuations the ends come first.
+    """
+    ranks = jnp.arange(ends.shape[1])
+    end, rival = ends[:, :, None], ends[:, None, :]
+    before = (rival == end) & (ranks[None, None, :] < ranks[None, :, None])
+    ahead = ((rival > end) | before).sum(axis=-1) + (best[:, None, :] > end).sum(axis=-1)
+    return ahead < ends.shape[1]
 
 
-def _longer(state, step, limits, settings, boundary, rows):
+def _advance(state, step, limits, settings, boundary, rows):
+    """Returns the state of the search after one more token of every open hypothesis."""
     sentences, beam = state.log_prob.shape
-    grown = _grown(state, step, settings, boundary, rows)
+    extensions = _extend(state, step, settings, boundary, rows)
     length = state.time + 1
 
-    def kept(words, log_probs, log_prob, complete):
+    def make_hypotheses(words, log_probs, log_prob, complete):
         return Hypotheses(
             words,
             log_probs,
@@ -314,71 +320,74 @@ def _longer(state, step, limits, settings, boundary, rows):
             missed=(),
         )
 
-    # One more than the beam: the best of the dropped ones.
-    best, chosen = top_k(grown.longer.reshape(sentences, -1), beam + 1)
+    # Besides the beam, the best of the dropped hypotheses.
+    best, indices = top_k(extensions.log_prob.reshape(sentences, -1), beam + 1)
     bound = best / settings.norm(limits)[:, None]
     missed = jnp.maximum(state.missed, bound[:, -1])
-    best, bound, chosen = (array[:, :beam] for array in (best, bound, chosen))
-    continued = jax.lax.broadcasted_iota(jnp.int32, grown.longer.shape, 1)
+    best, bound, indices = (array[:, :beam] for array in (best, bound, indices))
+    ranks = jax.lax.broadcasted_iota(jnp.int32, extensions.log_prob.shape, 1)
     parents, last, last_log_probs = (
-        jnp.take_along_axis(array.reshape(sentences, -1), chosen, axis=1)
-        for array in (continued, grown.longer_words, grown.longer_log_probs)
+        jnp.take_along_axis(array.reshape(sentences, -1), indices, axis=1)
+        for array in (ranks, extensions.words, extensions.word_log_probs)
     )
-    ends = jnp.where(length >= settings.shortest, state.log_prob + grown.end_log_probs, -jnp.inf)
+    ends = jnp.where(
+        length >= settings.shortest, state.log_prob + extensions.end_log_probs, -jnp.inf
+    )
     if not settings.every_end:
-        competing = _competing(ends, best)
-        lost = jnp.where(competing, -jnp.inf, ends).max(axis=1) / settings.norm(length)
-        missed = jnp.maximum(missed, lost)
-        ends = jnp.where(competing, ends, -jnp.inf)
-    ended = kept(
+        is_competing = _find_competing_ends(ends, best)
+        dropped_score = jnp.where(is_competing, -jnp.inf, ends).max(axis=1) / settings.norm(length)
+        missed = jnp.maximum(missed, dropped_score)
+        ends = jnp.where(is_competing, ends, -jnp.inf)
+    ended = make_hypotheses(
         state.words,  # filled up with the boundary
-        state.log_probs.at[:, :, state.time].set(grown.end_log_probs),
+        state.log_probs.at[:, :, state.time].set(extensions.end_log_probs),
         ends,
         True,
     )
-    words = _rows(state.words, parents).at[:, :, state.time].set(last)
-    log_probs = _rows(state.log_probs, parents).at[:, :, state.time].set(last_log_probs)
-    full = (length >= limits)[:, None]
-    cut = kept(words, log_probs, jnp.where(full, best, -jnp.inf), False)
+    words = _take_rows(state.words, parents).at[:, :, state.time].set(last)
+    log_probs = _take_rows(state.log_probs, parents).at[:, :, state.time].set(last_log_probs)
+    at_limit = (length >= limits)[:, None]
+    truncated = make_hypotheses(words, log_probs, jnp.where(at_limit, best, -jnp.inf), False)
     finished = jax.tree.map(
-        lambda *leaves: jnp.concatenate(leaves, axis=1), state.finished, ended, cut
+        lambda *leaves: jnp.concatenate(leaves, axis=1), state.finished, ended, truncated
     )
-    _, best_of_all = jax.lax.top_k(finished.score, settings.nbest)  # of equal ones the first
-    finished = jax.tree.map(lambda leaf: _rows(leaf, best_of_all), finished)
-    hopeless = bound <= finished.score[:, -1:]
+    _, best_of_all = jax.lax.top_k(finished.score, settings.nbest)  # of equal scores the first
+    finished = jax.tree.map(lambda leaf: _take_rows(leaf, best_of_all), finished)
+    is_hopeless = bound <= finished.score[:, -1:]
     return _State(
-        length,
-        words,
-        log_probs,
-        jnp.where(full | hopeless, -jnp.inf, best),
-        last,
-        finished,
-        missed,
-        grown.carry,
-        _rows(grown.slots, parents),
+        time=length,
+        words=words,
+        log_probs=log_probs,
+        log_prob=jnp.where(at_limit | is_hopeless, -jnp.inf, best),
+        last=last,
+        finished=finished,
+        missed=missed,
+        carry=extensions.carry,
+        slots=_take_rows(extensions.slots, parents),
     )
 
 
 @functools.partial(jax.jit, static_argnames=("settings", "boundary"))
 def _search(step, words, carry, limits, *, settings, boundary):
+    """Searches as `BeamSearch.search`, after its checks; limits: greatest lengths, int32 [B]."""
     sentences, beam, length = len(words), settings.beam, settings.longest
     rows = min(sentences * beam, ROWS)
     last = jnp.repeat(words[:, None], beam, axis=1)
     slots = jnp.repeat(jnp.arange(sentences, dtype=jnp.int32)[:, None], beam, axis=1)
     # Slots for whole calls of the step.
-    spare = -(-sentences * beam // rows) * rows - sentences
+    spare_slots = -(-sentences * beam // rows) * rows - sentences
     carry = jax.tree.map(
-        lambda leaf: jnp.pad(leaf, ((0, spare),) + ((0, 0),) * (leaf.ndim - 1)), carry
+        lambda leaf: jnp.pad(leaf, ((0, spare_slots),) + ((0, 0),) * (leaf.ndim - 1)), carry
     )
-    shape, _ = jax.eval_shape(step, last.ravel()[:rows], jax.tree.map(lambda a: a[:rows], carry))
-    if len(shape.shape) != 2 or len(shape) != rows:
+    output, _ = jax.eval_shape(step, last.ravel()[:rows], jax.tree.map(lambda a: a[:rows], carry))
+    if len(output.shape) != 2 or len(output) != rows:
         raise ValueError(
-            f"the step gives log_probs of the shape {shape.shape} for {rows} rows: give the "
+            f"the step gives log_probs of the shape {output.shape} for {rows} rows: give the "
             "shape [rows, V]"
         )
-    dtype = jnp.promote_types(shape.dtype, jnp.float32)
+    dtype = jnp.promote_types(output.dtype, jnp.float32)
 
-    def none(count):
+    def empty_hypotheses(count):
         return Hypotheses(
             jnp.full((sentences, count, length), boundary, jnp.int32),
             jnp.zeros((sentences, count, length), dtype),
@@ -389,31 +398,31 @@ def _search(step, words, carry, limits, *, settings, boundary):
             missed=(),
         )
 
-    start = none(beam)
+    initial = empty_hypotheses(beam)
     # One hypothesis to begin with, if the sentence is searched; the other rows are empty.
     state = _State(
-        jnp.zeros((), jnp.int32),
-        start.words,
-        start.log_probs,
-        start.log_prob.at[:, 0].set(jnp.where(limits > 0, 0, -jnp.inf)),
-        last,
-        none(settings.nbest),
-        jnp.full(sentences, -jnp.inf, dtype),
-        carry,
-        slots,
+        time=jnp.zeros((), jnp.int32),
+        words=initial.words,
+        log_probs=initial.log_probs,
+        log_prob=initial.log_prob.at[:, 0].set(jnp.where(limits > 0, 0, -jnp.inf)),
+        last=last,
+        finished=empty_hypotheses(settings.nbest),
+        missed=jnp.full(sentences, -jnp.inf, dtype),
+        carry=carry,
+        slots=slots,
     )
     state = jax.lax.while_loop(
         lambda state: (state.time < length) & (state.log_prob > -jnp.inf).any(),
-        lambda state: _longer(state, step, limits, settings, boundary, rows),
+        lambda state: _advance(state, step, limits, settings, boundary, rows),
         state,
     )
     # Empty rows hold hypotheses of probability 0.
     exists = state.finished.score > -jnp.inf
 
-    def emptied(values, empty):
+    def mask_empty(values, empty):
         return jnp.where(exists.reshape(exists.shape + (1,) * (values.ndim - 2)), values, empty)
 
-    hypotheses = jax.tree.map(emptied, state.finished, none(settings.nbest))
+    hypotheses = jax.tree.map(mask_empty, state.finished, empty_hypotheses(settings.nbest))
     return hypotheses._replace(missed=state.missed)
 
 
@@ -431,11 +440,11 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     if block < LEAST_BLOCK:
         return _largest(_padded(array, max(0, count - size)), count)
     blocked = _padded(array, -size % block).reshape(rows, -1, block)
-    _, chosen = _largest(blocked.max(axis=-1), count)
-    chosen = jnp.sort(chosen, axis=-1)  # so that of equals the first still comes first
-    candidates = blocked[jnp.arange(rows)[:, None], chosen].reshape(rows, count * block)
+    _, blocks = _largest(blocked.max(axis=-1), count)
+    blocks = jnp.sort(blocks, axis=-1)  # so that of equals the first still comes first
+    candidates = blocked[jnp.arange(rows)[:, None], blocks].reshape(rows, count * block)
     numbers, columns = _largest(candidates, count)
-    columns = jnp.take_along_axis(chosen, columns // block, axis=1) * block + columns % block
+    columns = jnp.take_along_axis(blocks, columns // block, axis=1) * block + columns % block
     return numbers, columns
 
 

@@ -35,7 +35,7 @@ def generate(
     Each starts from an empty state and the boundary word, and ends before the next boundary or
     after `length` words beside the prompt's. Words are drawn as by `zoo.decoding.sample`.
     """
-    words = words_of(prompt, count, length, seed, lexicon, vocabulary)
+    words = read_prompt(prompt, count, length, seed, lexicon, vocabulary)
     boundary = lexicon.boundary_id
     start = [] if boundary is None else [boundary]
     if words:
@@ -50,7 +50,7 @@ def generate(
     rows = np.tile(np.array(start, np.int32), (count, 1))
     step = steps.from_language_model(model, params, tables)
     carry = feed(step, rows[:, :-1], model.initial_carry(count))
-    drawn, _ = sample(
+    samples, _ = sample(
         step,
         rows[:, -1],
         carry,
@@ -61,12 +61,14 @@ def generate(
         nucleus=nucleus,
         boundary=boundary,
     )
-    opened, generator = vocabulary.open_words(lexicon), np.random.default_rng(seed)
+    open_words, generator = vocabulary.open_words(lexicon), np.random.default_rng(seed)
 
-    def spelled(word):
-        return lexicon.words[word] if opened is None else opened.spelled(int(word), generator)
+    def spell(word):
+        if open_words is None:
+            return lexicon.words[word]
+        return open_words.spelled(int(word), generator)
 
-    return [words + [spelled(word) for word in _until(row, boundary)] for row in np.asarray(drawn)]
+    return [words + [spell(word) for word in _trim(row, boundary)] for row in np.asarray(samples)]
 
 
 def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[str]:
@@ -75,7 +77,7 @@ def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[
     return [*prompt] if lexicon.is_character_level else prompt.split()
 
 
-def words_of(
+def read_prompt(
     prompt: str, count: int, length: int, seed: int, lexicon: Lexicon, vocabulary: Vocabulary
 ) -> list[str]:
     """Returns the words of a prompt (`prompt_words`), after checking the options of generation."""
@@ -94,22 +96,22 @@ def words_of(
     return words
 
 
-def with_features(words: list[str], lexicon: Lexicon, opened: OpenWords | None = None) -> str:
+def format_features(words: list[str], lexicon: Lexicon, open_words: OpenWords | None = None) -> str:
     """Formats words, one a line, each with its features and their values other than 1.
 
-    Strings of an open class, which `opened` knows, have the class's features. As in table 5 of
+    Strings of an open class, which `open_words` knows, have the class's features. As in table 5 of
     Dymetman and Xiao (2016).
     """
     if not lexicon.feature_names:
         raise UserError("the words of this run have no features: leave --features out.")
     width = max(map(len, words), default=0)
     return "\n".join(
-        f"{word:{width}}  {_features(word, lexicon, opened)}".rstrip() for word in words
+        f"{word:{width}}  {_features(word, lexicon, open_words)}".rstrip() for word in words
     )
 
 
-def _features(word, lexicon, opened):
-    word_id = lexicon.ids.get(word) if opened is None else opened.class_of(word)
+def _features(word, lexicon, open_words):
+    word_id = lexicon.ids.get(word) if open_words is None else open_words.class_of(word)
     if word_id is None:  # a word of the prompt that the lexicon lacks
         return ""
     return ", ".join(
@@ -119,6 +121,6 @@ def _features(word, lexicon, opened):
     )
 
 
-def _until(row, boundary):
-    ends = [] if boundary is None else np.flatnonzero(row == boundary).tolist()
-    return row[: ends[0] if ends else None]
+def _trim(row, boundary):
+    positions = [] if boundary is None else np.flatnonzero(row == boundary).tolist()
+    return row[: positions[0] if positions else None]

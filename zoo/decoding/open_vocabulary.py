@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.beam import BeamSearch
-from zoo.decoding.generation import words_of
+from zoo.decoding.generation import read_prompt
 from zoo.decoding.steps import Bound
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, spelling
@@ -45,16 +45,16 @@ def generate(
         )
     if temperature not in (0, 1):
         raise UserError(f"the temperature is {temperature}: give 1 or 0 to draw spellings.")
-    prompted = words_of(prompt, count, length, seed, lexicon, vocabulary)
-    given = ([lexicon.boundary] if lexicon.boundary else []) + prompted
-    longest = max(head.spelling.longest, *(len(word.encode()) for word in given))
-    read = functools.partial(_read, model, params, lexicon, longest)
+    prompt_words = read_prompt(prompt, count, length, seed, lexicon, vocabulary)
+    prefix = ([lexicon.boundary] if lexicon.boundary else []) + prompt_words
+    longest = max(head.spelling.longest, *(len(word.encode()) for word in prefix))
+    read = functools.partial(_read_words, model, params, lexicon, longest)
     spell = _compiled(head, temperature == 0)
 
     carry = model.initial_carry(count)
-    for word in given:
+    for word in prefix:
         hidden, carry = read([word] * count, carry)
-    texts, open_texts = [list(prompted) for _ in range(count)], set(range(count))
+    texts, open_texts = [list(prompt_words) for _ in range(count)], set(range(count))
     for position in range(length):
         key = jax.random.fold_in(jax.random.key(seed), position)
         letters = np.asarray(spell(params["head"], hidden, key))
@@ -73,7 +73,7 @@ def _compiled(head, greedy):
     """Returns a compiled (params, hidden [B, D], key) -> spellings int32 [B, longest]."""
     if greedy:
         return jax.jit(
-            lambda params, hidden, key: most_probable(head, params, hidden, 1, BEAM)[1][:, 0]
+            lambda params, hidden, key: search_spellings(head, params, hidden, 1, BEAM)[1][:, 0]
         )
     return jax.jit(head.sample_spellings)
 
@@ -87,16 +87,16 @@ def _compiled_states(model):
     return jax.jit(states)
 
 
-def _read(model, params, lexicon, longest, words, carry):
+def _read_words(model, params, lexicon, longest, words, carry):
     """Reads words as strings, in a lexicon made of them; returns (hidden [B, D], carry)."""
     marks = [mark for mark in (lexicon.boundary, lexicon.unknown) if mark is not None]
     # Equal words share a row. The other rows have the length of the longest possible word, so that
     # the tables of all steps have one shape.
     rows = dict.fromkeys((*marks, *words))
-    others = ("x" * size for size in itertools.count(longest))
+    fillers = ("x" * size for size in itertools.count(longest))
     while len(rows) <= len(marks) + len(words):
-        rows[next(others)] = None
-    of_words = Lexicon(
+        rows[next(fillers)] = None
+    word_lexicon = Lexicon(
         tuple(rows),
         np.zeros(len(rows), np.int64),
         unknown=lexicon.unknown,
@@ -104,9 +104,10 @@ def _read(model, params, lexicon, longest, words, carry):
         alphabet=lexicon.letters,
     )
     embedding = model.embedding
-    params = {**params, "embedding": embedding.for_lexicon(params["embedding"], lexicon, of_words)}
-    tables = {"embedding": embedding.tables(of_words)}
-    word_ids = np.array([of_words.ids[word] for word in words], np.int32)
+    embedding_params = embedding.for_lexicon(params["embedding"], lexicon, word_lexicon)
+    params = {**params, "embedding": embedding_params}
+    tables = {"embedding": embedding.tables(word_lexicon)}
+    word_ids = np.array([word_lexicon.ids[word] for word in words], np.int32)
     return _compiled_states(model)(params, tables, word_ids, carry)
 
 
@@ -117,7 +118,7 @@ def _next_letter(head, params, projected, symbols, carry):
     return log_probs, (state, rows)
 
 
-def most_probable(head, params, hidden, k: int, width: int = 32):
+def search_spellings(head, params, hidden, k: int, width: int = 32):
     """Searches the k most probable spellings of a word, with a beam."""
     settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
     projected = head.hidden_projection(params, hidden)
@@ -127,5 +128,6 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
         (head.spelling_start(projected), jnp.arange(len(hidden))),
         boundary=0,
     )
-    there = jnp.arange(head.spelling.longest)[None, None] < hypotheses.lengths[..., None]
-    return hypotheses.log_prob, jnp.where(there, END + hypotheses.words, PADDING), hypotheses.missed
+    is_letter = jnp.arange(head.spelling.longest)[None, None] < hypotheses.lengths[..., None]
+    spellings = jnp.where(is_letter, END + hypotheses.words, PADDING)
+    return hypotheses.log_prob, spellings, hypotheses.missed

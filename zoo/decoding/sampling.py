@@ -62,7 +62,7 @@ def sample(
       >>> print(jnp.exp(log_prob[0]))
       [0.6 0.5 0.6 0.5]
     """
-    check(temperature, top_k, nucleus)
+    check_options(temperature, top_k, nucleus)
     greedy = temperature == 0
     return _sample(
         as_tree(step),
@@ -107,17 +107,17 @@ def draw(
 
     Source: nucleus sampling, Holtzman et al. (2020), section 3.1.
     """
-    check(temperature, top_k, nucleus)
+    check_options(temperature, top_k, nucleus)
     if temperature == 0:
         return argmax(log_probs)
     rows = log_probs.reshape(-1, log_probs.shape[-1]) / temperature
     if not len(rows):
         return jnp.zeros(log_probs.shape[:-1], jnp.int32)
-    drawn = _draw(key, rows, top_k, None if nucleus == 1 else nucleus)
-    return drawn.reshape(log_probs.shape[:-1])
+    samples = _draw(key, rows, top_k, None if nucleus == 1 else nucleus)
+    return samples.reshape(log_probs.shape[:-1])
 
 
-def check(temperature: float, top_k: int | None, nucleus: float | None):
+def check_options(temperature: float, top_k: int | None, nucleus: float | None):
     if temperature != 0 and not _LOWEST <= temperature <= _HIGHEST:
         raise UserError(
             f"the temperature is {temperature}: give 0 (greedy), or a number from {_LOWEST:g} to "
@@ -161,8 +161,8 @@ def _draw(key, scores, top_k, nucleus):
         # The first word is always kept, whatever the rounding.
         beyond = (before >= nucleus).at[:, 0].set(False)
         scores = jnp.where(beyond, -jnp.inf, scores)
-    drawn = _categorical(key, scores)
-    return jnp.take_along_axis(words, drawn[:, None], axis=-1)[:, 0]
+    columns = _categorical(key, scores)
+    return jnp.take_along_axis(words, columns[:, None], axis=-1)[:, 0]
 
 
 def _categorical(key, scores):
@@ -176,12 +176,12 @@ def _categorical(key, scores):
     length = math.isqrt(size - 1) + 1
     weights = jnp.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = jnp.pad(weights, ((0, 0), (0, -size % length))).reshape(rows, -1, length)
-    of_run, of_word = jax.random.uniform(key, (2, rows), scores.dtype)
-    run = _inverse(of_run, weights.sum(axis=-1))
-    return run * length + _inverse(of_word, weights[jnp.arange(rows), run])
+    run_uniform, word_uniform = jax.random.uniform(key, (2, rows), scores.dtype)
+    run = _invert_cumulative(run_uniform, weights.sum(axis=-1))
+    return run * length + _invert_cumulative(word_uniform, weights[jnp.arange(rows), run])
 
 
-def _inverse(u, weights):
+def _invert_cumulative(u, weights):
     """Returns the first column of weights [B, n] up to which their share of all exceeds u [B]."""
     sums = jnp.cumsum(weights, axis=-1)
     # Below the whole sum despite rounding, so that a column of weight 0 is never returned.
@@ -191,26 +191,28 @@ def _inverse(u, weights):
 
 @functools.partial(jax.jit, static_argnames=("length", "greedy", "top_k", "boundary"))
 def _sample(step, words, carry, key, temperature, nucleus, *, length, greedy, top_k, boundary):
+    """Samples as `sample`, after its checks; `greedy` takes the most probable words instead."""
+
     def draw(state, time):
-        words, carry, finished = state
-        log_probs, carry = step(words, carry)
+        last_words, carry, finished = state
+        log_probs, carry = step(last_words, carry)
         if boundary is not None:
             check_boundary(boundary, log_probs)
         if greedy:
-            drawn = argmax(log_probs)
+            samples = argmax(log_probs)
         else:
-            now = jax.random.fold_in(key, time)
-            drawn = _draw(now, log_probs / temperature, top_k, nucleus)
-        log_prob = jnp.take_along_axis(log_probs, drawn[:, None], axis=-1)[:, 0]
+            step_key = jax.random.fold_in(key, time)
+            samples = _draw(step_key, log_probs / temperature, top_k, nucleus)
+        log_prob = jnp.take_along_axis(log_probs, samples[:, None], axis=-1)[:, 0]
         if boundary is not None:
-            drawn = jnp.where(finished, boundary, drawn)
+            samples = jnp.where(finished, boundary, samples)
             log_prob = jnp.where(finished, 0, log_prob)
-            finished |= drawn == boundary
-        return (drawn, carry, finished), (drawn, log_prob)
+            finished |= samples == boundary
+        return (samples, carry, finished), (samples, log_prob)
 
     state = (words, carry, jnp.zeros(words.shape, bool))
-    _, (drawn, log_prob) = jax.lax.scan(draw, state, jnp.arange(length))
-    return drawn.T, log_prob.T
+    _, (samples, log_prob) = jax.lax.scan(draw, state, jnp.arange(length))
+    return samples.T, log_prob.T
 
 
 @jax.jit
@@ -272,8 +274,8 @@ def force(
 @jax.jit
 def _force(step, words, carry, targets):
     rows = targets.reshape(-1, targets.shape[-1])
-    each = len(rows) // len(words)
-    words, carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), (words, carry))
+    count = len(rows) // len(words)
+    words, carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, count, axis=0), (words, carry))
 
     def read(state, target):
         log_probs, carry = step(*state)
@@ -311,8 +313,8 @@ class Sampling:
 
     Example:
       >>> sampling = decoding.Sampling(nbest=2, top_k=1, longest=4)
-      >>> found = sampling.search(step, first, carry, boundary=0)
-      >>> found.words[0].tolist()
+      >>> hypotheses = sampling.search(step, first, carry, boundary=0)
+      >>> hypotheses.words[0].tolist()
       [[1, 0, 0, 0], [1, 0, 0, 0]]
 
     Source: nucleus sampling, Holtzman et al. (2020), section 3.1.
@@ -327,7 +329,7 @@ class Sampling:
     longest: int = 200
 
     def __post_init__(self):
-        check(self.temperature, self.top_k, self.nucleus)
+        check_options(self.temperature, self.top_k, self.nucleus)
         check_seed(self.seed, "the seed of the draws")
         if self.nbest < 1:
             raise UserError(f"{self.nbest} hypotheses cannot be drawn: give 1 or more.")
@@ -371,14 +373,15 @@ class Sampling:
 
 @functools.partial(jax.jit, static_argnames=("settings", "boundary"))
 def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
-    sentences, each = len(words), settings.nbest
+    """Samples as `Sampling.search`; limits: greatest lengths, int32 [B], 0 for no hypotheses."""
+    sentences, nbest = len(words), settings.nbest
     words, carry, limits = jax.tree.map(
-        lambda leaf: jnp.repeat(leaf, each, axis=0), (words, carry, limits)
+        lambda leaf: jnp.repeat(leaf, nbest, axis=0), (words, carry, limits)
     )
-    of_sentence = jax.vmap(functools.partial(jax.random.fold_in, key))(numbers)
-    keys = jax.vmap(lambda one: jax.random.split(one, each))(of_sentence).reshape(-1)
+    sentence_keys = jax.vmap(functools.partial(jax.random.fold_in, key))(numbers)
+    keys = jax.vmap(functools.partial(jax.random.split, num=nbest))(sentence_keys).reshape(-1)
 
-    def drawn(row, key, time):
+    def draw_word(row, key, time):
         """Returns (a word of q [V], not the boundary too early; whether any word is possible)."""
         early = (time + 1 < settings.shortest) & (jnp.arange(len(row)) == boundary)
         row = jnp.where(early, -jnp.inf, row)
@@ -391,44 +394,44 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
         )
         return word, row.max() > -jnp.inf
 
-    def more(state):
+    def is_unfinished(state):
         return (state[0] < settings.longest) & state[5].any()
 
-    def grow(state):
-        time, last, carry, said, log_probs, open_, lengths = state
-        of_words, carry = step(last, carry)
-        check_boundary(boundary, of_words)
-        word, possible = jax.vmap(drawn, (0, 0, None))(of_words, keys, time)
-        log_prob = jnp.take_along_axis(of_words, word[:, None], axis=-1)[:, 0]
-        word = jnp.where(open_, word, boundary)
-        said = said.at[:, time].set(word)
-        log_probs = log_probs.at[:, time].set(jnp.where(open_, log_prob, 0))
-        lengths = jnp.where(open_ & ~possible, 0, lengths + open_)
-        open_ &= possible & (word != boundary) & (time + 1 < limits)
-        return time + 1, word, carry, said, log_probs, open_, lengths
+    def advance(state):
+        time, last, carry, samples, log_probs, is_open, lengths = state
+        next_log_probs, carry = step(last, carry)
+        check_boundary(boundary, next_log_probs)
+        word, is_possible = jax.vmap(draw_word, (0, 0, None))(next_log_probs, keys, time)
+        log_prob = jnp.take_along_axis(next_log_probs, word[:, None], axis=-1)[:, 0]
+        word = jnp.where(is_open, word, boundary)
+        samples = samples.at[:, time].set(word)
+        log_probs = log_probs.at[:, time].set(jnp.where(is_open, log_prob, 0))
+        lengths = jnp.where(is_open & ~is_possible, 0, lengths + is_open)
+        is_open &= is_possible & (word != boundary) & (time + 1 < limits)
+        return time + 1, word, carry, samples, log_probs, is_open, lengths
 
     rows = len(words)
-    like = jax.eval_shape(step, words, carry)[0]
+    output = jax.eval_shape(step, words, carry)[0]
     state = (
         jnp.int32(0),
         words,
         carry,
         jnp.full((rows, settings.longest), boundary, jnp.int32),
-        jnp.zeros((rows, settings.longest), like.dtype),
+        jnp.zeros((rows, settings.longest), output.dtype),
         limits > 0,
         jnp.zeros(rows, jnp.int32),
     )
-    *_, said, log_probs, _, lengths = jax.lax.while_loop(more, grow, state)
-    ends = jnp.take_along_axis(said, jnp.maximum(lengths - 1, 0)[:, None], axis=1)[:, 0]
+    *_, samples, log_probs, _, lengths = jax.lax.while_loop(is_unfinished, advance, state)
+    ends = jnp.take_along_axis(samples, jnp.maximum(lengths - 1, 0)[:, None], axis=1)[:, 0]
     log_prob = jnp.where(lengths > 0, log_probs.sum(axis=1), -jnp.inf)
-    found = Hypotheses(
-        words=said,
+    draws = Hypotheses(
+        words=samples,
         log_probs=log_probs,
         log_prob=log_prob,
         score=log_prob,
         lengths=lengths,
         complete=(ends == boundary) & (lengths > 0),
-        missed=jnp.full(sentences * each, jnp.inf),
+        missed=jnp.full(sentences * nbest, jnp.inf),
     )
-    found = jax.tree.map(lambda leaf: leaf.reshape(sentences, each, *leaf.shape[1:]), found)
-    return found._replace(missed=found.missed[:, 0])
+    draws = jax.tree.map(lambda leaf: leaf.reshape(sentences, nbest, *leaf.shape[1:]), draws)
+    return draws._replace(missed=draws.missed[:, 0])

@@ -46,10 +46,10 @@ class Bound:
     """A function with its first argument; equal for equal ones: decoders are compiled once."""
 
     function: Callable[..., Any]
-    first: Any
+    argument: Any
 
     def __call__(self, *arguments):
-        return self.function(self.first, *arguments)
+        return self.function(self.argument, *arguments)
 
 
 def next_word(model, params, tables, prepared, words, carry, encoded=None):
@@ -76,8 +76,8 @@ def from_language_model(model, params, tables) -> jax.tree_util.Partial:
 
 def _next_target_word(model, params, tables, prepared, encoded, words, carry):
     carry, sentences = carry
-    of_rows = jax.tree.map(lambda leaf: leaf[sentences], encoded)
-    log_probs, carry = next_word(model, params, tables, prepared, words, carry, of_rows)
+    encoded_rows = jax.tree.map(lambda leaf: leaf[sentences], encoded)
+    log_probs, carry = next_word(model, params, tables, prepared, words, carry, encoded_rows)
     return log_probs, (carry, sentences)
 
 
@@ -111,19 +111,19 @@ def _compiled_encode(model):
 AVERAGES = ("probabilities", "logs")
 
 
-def _read(steps, words, carries):
+def _call_members(steps, words, carries):
     """Calls each member; returns (their log-probabilities, their carries)."""
-    given = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
-    sizes = {log_probs.shape[-1] for log_probs, _ in given}
+    outputs = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
+    sizes = {log_probs.shape[-1] for log_probs, _ in outputs}
     if len(sizes) > 1:
         raise ValueError(
             f"the steps of an ensemble have {sorted(sizes)} words: give steps over the same words"
         )
-    return [log_probs for log_probs, _ in given], tuple(carry for _, carry in given)
+    return [log_probs for log_probs, _ in outputs], tuple(carry for _, carry in outputs)
 
 
-def _averaged(quantity, steps, weights, words, carries):
-    log_probs, carries = _read(steps, words, carries)
+def _average(quantity, steps, weights, words, carries):
+    log_probs, carries = _call_members(steps, words, carries)
     stacked = jnp.stack(log_probs)
     weights = weights.astype(stacked.dtype)[:, None, None]
     if quantity == "probabilities":
@@ -149,9 +149,9 @@ def average(
       UserError: `steps` is empty, the weights do not fit, or `quantity` is neither of the two.
 
     Example:
-      >>> even = jax.tree_util.Partial(follow, jnp.full((3, 3), -jnp.log(3)))
-      >>> both = decoding.average((step, even), weights=(3, 1))
-      >>> log_p, carries = both(first, (carry, carry))
+      >>> uniform = jax.tree_util.Partial(follow, jnp.full((3, 3), -jnp.log(3)))
+      >>> ensemble = decoding.average((step, uniform), weights=(3, 1))
+      >>> log_p, carries = ensemble(first, (carry, carry))
       >>> print(jnp.exp(log_p))  # 3/4 (0.1, 0.6, 0.3) + 1/4 (1/3, 1/3, 1/3)
       [[0.1583 0.5333 0.3083]]
     """
@@ -168,12 +168,12 @@ def average(
             "below 0, and one above it."
         )
     shares = jnp.asarray(shares / shares.sum())
-    return jax.tree_util.Partial(Bound(_averaged, quantity), tuple(map(as_tree, steps)), shares)
+    return jax.tree_util.Partial(Bound(_average, quantity), tuple(map(as_tree, steps)), shares)
 
 
-def _fused(renormalised, steps, weight, words, carries):
-    (log_probs, of_language), carries = _read(steps, words, carries)
-    scores = log_probs + jnp.where(weight > 0, weight.astype(log_probs.dtype) * of_language, 0)
+def _fuse(renormalised, steps, weight, words, carries):
+    (log_probs, language_model), carries = _call_members(steps, words, carries)
+    scores = log_probs + jnp.where(weight > 0, weight.astype(log_probs.dtype) * language_model, 0)
     return jax.nn.log_softmax(scores) if renormalised else scores, carries
 
 
@@ -198,14 +198,14 @@ def fuse(
       UserError: the weight is below 0 or not finite.
 
     Example:
-      >>> both = decoding.fuse(step, step, weight=0.5)
-      >>> scores, carries = both(first, (carry, carry))
+      >>> fused = decoding.fuse(step, step, weight=0.5)
+      >>> scores, carries = fused(first, (carry, carry))
       >>> print(jnp.exp(scores))  # each p times its square root
       [[0.0316 0.4648 0.1643]]
     """
     check_weight(weight)
     steps = as_tree(step), as_tree(language_model)
-    fused = Bound(_fused, renormalised)
+    fused = Bound(_fuse, renormalised)
     return jax.tree_util.Partial(fused, steps, jnp.asarray(weight, jnp.float32))
 
 
@@ -215,30 +215,30 @@ def check_weight(weight: float):
 
 
 def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
-    first = lexicons[0]
+    reference = lexicons[0]
     for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
         marks = "boundary", "unknown"
-        if lexicon.words != first.words:
-            other = f"{name} and {names[0]} have different words"
-        elif any(getattr(lexicon, mark) != getattr(first, mark) for mark in marks):
-            other = f"{name} and {names[0]} have different boundary or unknown words"
+        if lexicon.words != reference.words:
+            reason = f"{name} and {names[0]} have different words"
+        elif any(getattr(lexicon, mark) != getattr(reference, mark) for mark in marks):
+            reason = f"{name} and {names[0]} have different boundary or unknown words"
         else:
             continue
-        raise UserError(f"{other}: combine runs that were trained with one lexicon.")
+        raise UserError(f"{reason}: combine runs that were trained with one lexicon.")
 
 
-# ---------- states of a step function for a decoder of one's own: kept, forked and batched
+# ---------- states of a step function for a user's decoder: kept, forked and batched
 # Rows are held in arrays of 1, 2, 4, 8 ... slots, so that a decoder whose beam grows and shrinks
 # needs a compiled program for each of a few sizes, and not for each number of rows.
 
 
 @jax.jit
-def _taken(carry, rows):
+def _take_rows(carry, rows):
     return jax.tree.map(lambda leaf: leaf[rows], carry)
 
 
 @jax.jit
-def _stepped(step, words, carry):
+def _call_step(step, words, carry):
     return step(words, carry)
 
 
@@ -263,15 +263,15 @@ class States:
     def __getitem__(self, rows) -> "States":
         """Selects the rows at these numbers: an int, a slice, or a sequence of ints."""
         index = rows if isinstance(rows, int | slice | np.integer) else np.asarray(rows)
-        chosen = np.atleast_1d(np.arange(self.size)[index])
-        if chosen.ndim != 1 or not len(chosen):
+        row_numbers = np.atleast_1d(np.arange(self.size)[index])
+        if row_numbers.ndim != 1 or not len(row_numbers):
             raise IndexError(f"{rows!r} chooses no rows of {self.size} states: give some of them")
-        return States(_taken(self.carry, _padded(chosen)), len(chosen))
+        return States(_take_rows(self.carry, _pad_rows(row_numbers)), len(row_numbers))
 
     @classmethod
     def from_carry(cls, carry: Any) -> "States":
         rows = len(jax.tree.leaves(carry)[0])
-        return cls(_taken(carry, _padded(np.arange(rows))), rows)
+        return cls(_take_rows(carry, _pad_rows(np.arange(rows))), rows)
 
     @classmethod
     def batched(cls, states: Sequence["States"]) -> "States":
@@ -280,30 +280,28 @@ class States:
             raise ValueError("the list of states to batch is empty: give at least one")
         if len(states) == 1:
             return states[0]
-        carries = [one.carry for one in states]
+        carries = [state.carry for state in states]
         slots = [len(jax.tree.leaves(carry)[0]) for carry in carries]
         # Padded to a power of two with copies of the last, so that few shapes are compiled.
-        carries += carries[-1:] * (_slots(len(states)) - len(states))
-        joined = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *carries)
-        first = np.cumsum([0, *slots[:-1]])
-        rows = [
-            start + np.arange(one.size) for start, one in zip(first.tolist(), states, strict=True)
-        ]
-        chosen = np.concatenate(rows)
-        return cls(_taken(joined, _padded(chosen)), len(chosen))
+        carries += carries[-1:] * (_count_slots(len(states)) - len(states))
+        concatenated = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *carries)
+        starts = np.cumsum([0, *slots[:-1]]).tolist()
+        rows = [start + np.arange(state.size) for start, state in zip(starts, states, strict=True)]
+        row_numbers = np.concatenate(rows)
+        return cls(_take_rows(concatenated, _pad_rows(row_numbers)), len(row_numbers))
 
-    def stepped(self, step: jax.tree_util.Partial, words: np.ndarray) -> tuple[Any, "States"]:
+    def advance(self, step: jax.tree_util.Partial, words: np.ndarray) -> tuple[Any, "States"]:
         """Reads a word in each row."""
-        filled = np.zeros(len(jax.tree.leaves(self.carry)[0]), np.int32)
-        filled[: self.size] = words
-        log_probs, carry = _stepped(step, filled, self.carry)
+        padded_words = np.zeros(len(jax.tree.leaves(self.carry)[0]), np.int32)
+        padded_words[: self.size] = words
+        log_probs, carry = _call_step(step, padded_words, self.carry)
         return log_probs[: self.size], States(carry, self.size)
 
 
-def _slots(rows):
+def _count_slots(rows):
     return 1 << (rows - 1).bit_length()
 
 
-def _padded(chosen):
+def _pad_rows(rows):
     """Pads row numbers to a power of two of slots with copies of the last."""
-    return np.append(chosen, np.repeat(chosen[-1:], _slots(len(chosen)) - len(chosen)))
+    return np.append(rows, np.repeat(rows[-1:], _count_slots(len(rows)) - len(rows)))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from zoo.data.batches import POLICIES
-from zoo.decoding.generation import with_features
+from zoo.decoding.generation import format_features
 from zoo.errors import UserError
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Option
@@ -212,7 +212,7 @@ def run_generate(arguments: argparse.Namespace):
     def text(number, words):
         if arguments.features:
             opened = run.experiment.vocabulary.open_words(run.lexicon)
-            return f"{with_features(words, run.lexicon, opened)}\n\n"
+            return f"{format_features(words, run.lexicon, opened)}\n\n"
         if characters:
             return f"{_RULE}\n" * bool(number) + "".join(words).removeprefix(_BREAK) + "\n"
         return f"{run.joined(words)}\n"

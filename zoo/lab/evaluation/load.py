@@ -185,7 +185,7 @@ class LoadedModel(Loaded):
         """Reads a word in each row and predicts the next."""
         ids = self._ids(words, len(states))
         with jax.default_matmul_precision(PRECISION):
-            log_probs, after = states.stepped(self._step, ids)
+            log_probs, after = states.advance(self._step, ids)
         return np.asarray(log_probs), after
 
     def log_probs(self, prefix: Sentence = "") -> np.ndarray:
