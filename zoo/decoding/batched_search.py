@@ -92,7 +92,7 @@ def translate(
 
 
 def unbatch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
-    """Returns the hypotheses of each sentence of a batch, in the order of falling scores."""
+    """Returns the hypotheses of each sentence of a batch, by their ranks."""
     arrays = jax.device_get(batched)
     sentences = []
     for sentence, lengths in enumerate(arrays.lengths):
