@@ -31,7 +31,7 @@ TYPICAL_TOKENS = TYPICAL_SIZE = 256
 # Costs in multiplications of a large dense product: of gathering and adding a number, of moving a
 # number of the weights or of their gradient, and of a multiplication in a product with the few
 # tokens that a sparse product takes at a time. Measured on one core with AVX-512.
-GATHERED, MOVED, FEW_TOKENS = 20, 40, 1.5
+GATHER_COST, MOVE_COST, FEW_TOKENS_COST = 20, 40, 1.5
 # Private features of a signature; further ones are summed with the shared features.
 MOST_PRIVATE = 4
 
@@ -53,11 +53,11 @@ BY_NAME = {form.name.lower(): form for form in Form}
 def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
     """Whether no other signature has the feature of an entry of phi, bool [m], of each signature's
     first MOST_PRIVATE such entries."""
-    alone = np.bincount(ids, minlength=features)[ids] == 1
-    before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
+    is_single = np.bincount(ids, minlength=features)[ids] == 1
+    before = np.cumsum(is_single) - is_single  # in all rows; less those before the row, in it
     places = np.arange(len(rows))
     starts = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) > 0, places, 0))
-    return alone & (before - before[starts] < MOST_PRIVATE)
+    return is_single & (before - before[starts] < MOST_PRIVATE)
 
 
 class Counts(NamedTuple):
@@ -75,9 +75,9 @@ def counts_of(lexicon) -> Counts:
     """Counts the words, signatures and features of a lexicon."""
     sets, features = lexicon.signatures[1], len(lexicon.feature_names)
     rows, ids, _ = sets.entries()
-    of_shared = ids[~is_private(rows, ids, features)]
-    shared = len(np.unique(of_shared))
-    return Counts(len(lexicon), len(sets), features, shared, len(ids), len(of_shared))
+    shared_ids = ids[~is_private(rows, ids, features)]
+    shared = len(np.unique(shared_ids))
+    return Counts(len(lexicon), len(sets), features, shared, len(ids), len(shared_ids))
 
 
 def costs(counts: Counts) -> dict[Form, float]:
@@ -85,14 +85,14 @@ def costs(counts: Counts) -> dict[Form, float]:
     # Weights are written and their gradients read once a step; shared features are summed and
     # their gradients summed back.
     tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
-    moved = MOVED * (counts.signatures + counts.features) * size
-    summed = 3 * counts.signatures * size * tokens + moved
+    move_cost = MOVE_COST * (counts.signatures + counts.features) * size
+    sum_cost = 3 * counts.signatures * size * tokens + move_cost
     return {
-        Form.DENSE_SUMS: summed + 2 * counts.signatures * counts.shared * size,
-        Form.SPARSE_SUMS: summed + 2 * GATHERED * counts.shared_entries * size,
+        Form.DENSE_SUMS: sum_cost + 2 * counts.signatures * counts.shared * size,
+        Form.SPARSE_SUMS: sum_cost + 2 * GATHER_COST * counts.shared_entries * size,
         Form.PRODUCT: (
-            3 * FEW_TOKENS * counts.features * size * tokens
-            + 2 * GATHERED * counts.entries * tokens
+            3 * FEW_TOKENS_COST * counts.features * size * tokens
+            + 2 * GATHER_COST * counts.entries * tokens
         ),
     }
 
@@ -162,8 +162,8 @@ def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
     """Makes the tables of the background (`mass_tables`) and of the features in a form."""
     form = form or lexicon.signature_form
-    of_form = product_tables(lexicon) if form is Form.PRODUCT else summed_tables(lexicon, form)
-    return mass_tables(lexicon) | of_form
+    form_tables = product_tables(lexicon) if form is Form.PRODUCT else summed_tables(lexicon, form)
+    return mass_tables(lexicon) | form_tables
 
 
 def mass_tables(lexicon) -> dict[str, np.ndarray]:
@@ -188,10 +188,10 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
 def _padded(rows, ids, values, height, filling):
     """Pads entries, in the order of their rows, to (ids, values), [height, most of a row] each."""
     counts = np.bincount(rows, minlength=height)
-    kept = np.arange(max(1, counts.max()))[None] < counts[:, None]
-    padded_ids = np.full(kept.shape, filling, np.int32)
-    padded_values = np.zeros(kept.shape, np.float32)
-    padded_ids[kept], padded_values[kept] = ids, values
+    is_entry = np.arange(max(1, counts.max()))[None] < counts[:, None]
+    padded_ids = np.full(is_entry.shape, filling, np.int32)
+    padded_values = np.zeros(is_entry.shape, np.float32)
+    padded_ids[is_entry], padded_values[is_entry] = ids, values
     return padded_ids, padded_values
 
 
@@ -244,7 +244,7 @@ def summed_tables(lexicon, form: Form) -> dict:
     private_features, private_values = _padded(
         rows[private], ids[private], values[private], signature_count, feature_count
     )
-    made = {
+    arrays = {
         "shared_features": shared,
         "shared_place": slot,
         "private_features": private_features,
@@ -254,11 +254,11 @@ def summed_tables(lexicon, form: Form) -> dict:
     }
     rows, columns, values = rows[~private], slot[ids[~private]], values[~private]
     if form is Form.DENSE_SUMS or not len(shared):
-        made["shared_values"] = np.zeros((signature_count, len(shared)), np.float32)
-        made["shared_values"][rows, columns] = values
-        return made
+        arrays["shared_values"] = np.zeros((signature_count, len(shared)), np.float32)
+        arrays["shared_values"][rows, columns] = values
+        return arrays
     return {
-        **made,
+        **arrays,
         "shared_of_signature": sparse_products.levels(rows, columns, values, signature_count),
         "shared_of_feature": sparse_products.levels(columns, rows, values, len(shared)),
         **feature_tables(lexicon),
@@ -279,7 +279,7 @@ def feature_count(tables: dict) -> int:
     return len(tables["shared_place"])
 
 
-def _some_rows(rows, row_ids):
+def _take_rows(rows, row_ids):
     """Returns rows[row_ids], and 0 where an id is not a row."""
     if not len(rows):
         return jnp.zeros((*row_ids.shape, rows.shape[1]), rows.dtype)
@@ -297,7 +297,7 @@ def _sums(vectors, tables):
     values = tables["private_values"].astype(wide)
     # A loop, not an array with an axis more: the sum is fused with its gathers.
     for p, features in enumerate(tables["private_features"].T):
-        sums += values[:, p, None] * _some_rows(vectors, features)
+        sums += values[:, p, None] * _take_rows(vectors, features)
     return sums
 
 
@@ -313,8 +313,8 @@ def _sums_backward(residuals, cotangent):
     # transposes of the gathers are gathers too, which are many times faster than the scatters
     # that autodiff would make of them.
     values = tables["private_signature_value"].astype(cotangent.dtype)[:, None]
-    private = values * _some_rows(cotangent, tables["private_signature"])
-    gradient = private + _some_rows(shared, tables["shared_place"])
+    private = values * _take_rows(cotangent, tables["private_signature"])
+    gradient = private + _take_rows(shared, tables["shared_place"])
     return gradient.astype(vectors.dtype), None
 
 

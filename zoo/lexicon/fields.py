@@ -49,7 +49,7 @@ def check(lexicon):
         wrong = ~(lexicon.log_background < np.inf)  # of nan, too
         _check_numbers(lexicon, "log_background", wrong, "nats, -inf for no mass")
     _check_marks(lexicon)
-    _check_kept(lexicon)
+    _check_dicts(lexicon)
 
 
 def _refuse(kind, name, problem):
@@ -86,22 +86,22 @@ def _check_array(lexicon, name, kind, size, reason):
         _refuse(ValueError, name, problem)
 
 
-def _check_numbers(lexicon, name, wrong, wanted):
+def _check_numbers(lexicon, name, wrong, expected):
     """Raises ValueError for the first word whose number in a field is wrong."""
     if wrong.any():
         word_id = int(wrong.argmax())
         number = getattr(lexicon, name)[word_id]
-        _refuse(ValueError, name, f"has {number} for {lexicon.words[word_id]!r}: give {wanted}")
+        _refuse(ValueError, name, f"has {number} for {lexicon.words[word_id]!r}: give {expected}")
 
 
 def _check_features(lexicon):
-    given = [name for name in _FEATURES if getattr(lexicon, name) is not None]
-    if not given and not lexicon.feature_names:
+    present = [name for name in _FEATURES if getattr(lexicon, name) is not None]
+    if not present and not lexicon.feature_names:
         return
     for name in _FEATURES:
-        if name not in given:
-            others = ", ".join(given) or "feature_names"
-            _refuse(ValueError, name, f"is None where there is {others}: give all or none")
+        if name not in present:
+            present_names = ", ".join(present) or "feature_names"
+            _refuse(ValueError, name, f"is None where there is {present_names}: give all or none")
     count, names = len(lexicon.words), len(lexicon.feature_names)
     offsets, ids, values = (getattr(lexicon, name) for name in _FEATURES)
     _check_array(lexicon, _FEATURES[0], np.integer, count + 1, f"{count:,} words and one more")
@@ -137,7 +137,7 @@ def _check_marks(lexicon):
         _refuse(ValueError, "unknown", f"is {lexicon.unknown!r}, and so is the boundary")
 
 
-def _check_kept(lexicon):
+def _check_dicts(lexicon):
     """Checks `background_tables`, `left_out` and `fused`."""
     for name, kind, kind_name in (
         ("background_tables", np.ndarray, "numpy arrays"),
@@ -148,14 +148,14 @@ def _check_kept(lexicon):
         if not isinstance(field, dict):
             problem = f"is a {type(field).__name__}: give a dict of {kind_name} by name"
             _refuse(TypeError, name, problem)
-        for given, wanted in ((field, str), (field.values(), kind)):
-            wrong = [of for of in set(map(type, given)) if not issubclass(of, wanted)]
+        for entries, entry_kind in ((field, str), (field.values(), kind)):
+            wrong = [cls for cls in set(map(type, entries)) if not issubclass(cls, entry_kind)]
             if wrong:
                 problem = f"has a {wrong[0].__name__} in it: give {kind_name} by name"
                 _refuse(TypeError, name, problem)
-    least = min(lexicon.left_out.values(), default=0)
-    if least < 0:
-        _refuse(ValueError, "left_out", f"has {least}: give 0 or more")
+    minimum = min(lexicon.left_out.values(), default=0)
+    if minimum < 0:
+        _refuse(ValueError, "left_out", f"has {minimum}: give 0 or more")
 
 
 # ---------------------------------------------------------- lexicons in files and in hashes
@@ -178,21 +178,21 @@ def save(lexicon, path):
     """Writes a lexicon to one .npz file."""
     depended, notes = arrays(lexicon), _notes(lexicon)
     # The digest comes first: an archive whose list is cut short lacks the last arrays.
-    first = np.frombuffer(digest(depended | notes).encode(), np.uint8)
-    array_files.write(path, {"digest": first, **notes, **depended})
+    digest_bytes = np.frombuffer(digest(depended | notes).encode(), np.uint8)
+    array_files.write(path, {"digest": digest_bytes, **notes, **depended})
 
 
 def load(kind, path):
     """Reads the lexicon of a file."""
     try:
-        known = {*_JSON, *_ARRAYS, "digest"}
-        found = array_files.read_arrays(path, lambda n: n in known or n.startswith(_BACKGROUND))
-        if "digest" not in found:
+        names = {*_JSON, *_ARRAYS, "digest"}
+        archive = array_files.read_arrays(path, lambda n: n in names or n.startswith(_BACKGROUND))
+        if "digest" not in archive:
             raise ValueError("it has no digest")
-        kept = found.pop("digest")
-        lexicon = _of_arrays(kind, found)
+        saved_digest = archive.pop("digest")
+        lexicon = _from_arrays(kind, archive)
         # The checksums of an archive are not enough: they do not cover its list of arrays.
-        if kept.tobytes() != digest(arrays(lexicon) | _notes(lexicon)).encode():
+        if saved_digest.tobytes() != digest(arrays(lexicon) | _notes(lexicon)).encode():
             raise ValueError("its digest does not match its content")
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways
@@ -221,10 +221,10 @@ def _notes(lexicon):
     return {name: _as_bytes(getattr(lexicon, name)) for name in ("left_out", "fused")}
 
 
-def _of_arrays(kind, found):
+def _from_arrays(kind, archive):
     """Makes the lexicon of the arrays of `arrays` and `_notes`."""
-    names = [name for name in _JSON if name in found or name not in _OPTIONAL]
-    strings = {name: strict_json.parse_bytes(found.pop(name)) for name in names}
+    names = [name for name in _JSON if name in archive or name not in _OPTIONAL]
+    strings = {name: strict_json.parse_bytes(archive.pop(name)) for name in names}
     strict_json.check(strings, {name: _JSON[name] for name in strings})
     for form, words in strings.get("fused", {}).items():
         strict_json.check(words, [str], f"fused {form!r}")
@@ -236,14 +236,14 @@ def _of_arrays(kind, found):
         unknown=unknown,
         boundary=boundary,
         background_tables={
-            name.removeprefix(_BACKGROUND): found.pop(name)
-            for name in list(found)
+            name.removeprefix(_BACKGROUND): archive.pop(name)
+            for name in list(archive)
             if name.startswith(_BACKGROUND)
         },
         alphabet=None if alphabet is None else tuple(alphabet),
         left_out=strings.get("left_out", {}),
         fused={form: tuple(words) for form, words in strings.get("fused", {}).items()},
-        **found,
+        **archive,
     )
 
 

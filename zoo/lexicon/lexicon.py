@@ -151,9 +151,9 @@ class Lexicon:
         offsets, ids = offsets.astype(np.int64, copy=False), ids.astype(np.int32, copy=False)
         return feature_signatures.FeatureSets(offsets, ids, values)
 
-    def same_features(self, other: "Lexicon"):
+    def same_features(self, new_lexicon: "Lexicon"):
         """Raises UserError unless both lexicons have the same names of features."""
-        if self.feature_names != other.feature_names:
+        if self.feature_names != new_lexicon.feature_names:
             raise UserError(
                 "the words of the other lexicon do not have the features of training: give them "
                 "the same features, as Vocabulary.extended does."
@@ -170,24 +170,24 @@ class Lexicon:
         if missing := [word for word in words if word not in self.ids]:
             raise ValueError(f"{quote(missing, 3)}: not in the lexicon, so leave them out")
         word_ids = np.array([self.ids[word] for word in words])
-        changed: dict[str, Any] = {"words": tuple(words), "counts": self.counts[word_ids]}
+        changes: dict[str, Any] = {"words": tuple(words), "counts": self.counts[word_ids]}
         for name in ("unknown", "boundary"):
             if getattr(self, name) not in words:
-                changed[name] = None
+                changes[name] = None
         if self.log_background is not None:
-            changed["log_background"] = self.log_background[word_ids]
+            changes["log_background"] = self.log_background[word_ids]
         if self.feature_names:
-            some = self._features().select(word_ids)
+            features = self._features().select(word_ids)
             for name in ("offsets", "ids", "values"):
-                changed[f"feature_{name}"] = getattr(some, name)
-        return dataclasses.replace(self, **changed)
+                changes[f"feature_{name}"] = getattr(features, name)
+        return dataclasses.replace(self, **changes)
 
     def with_words(self, words: tuple[str, ...], counts: np.ndarray) -> "Lexicon":
         """Returns the lexicon with other words (its marks among them), without their features."""
-        none: dict[str, Any] = dict.fromkeys(
+        cleared: dict[str, Any] = dict.fromkeys(
             ("feature_offsets", "feature_ids", "feature_values", "log_background")
         )
-        return dataclasses.replace(self, words=words, counts=counts, feature_names=(), **none)
+        return dataclasses.replace(self, words=words, counts=counts, feature_names=(), **cleared)
 
     def with_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
         """Returns the lexicon with the features of some kinds only.
@@ -204,16 +204,16 @@ class Lexicon:
                     f"no word has a feature of the kind {kind!r}: the lexicon has the kinds "
                     f"{', '.join(dict.fromkeys(kind_of)) or '(none)'}."
                 )
-        kept = np.isin(kind_of, kinds)
+        is_selected = np.isin(kind_of, kinds)
         words = self._features()
-        of_place = kept[words.ids]
-        counts = np.concatenate([[0], np.cumsum(of_place)])
+        is_selected_entry = is_selected[words.ids]
+        counts = np.concatenate([[0], np.cumsum(is_selected_entry)])
         return dataclasses.replace(
             self,
-            feature_names=tuple(np.array(self.feature_names, object)[kept]),
+            feature_names=tuple(np.array(self.feature_names, object)[is_selected]),
             feature_offsets=counts[words.offsets],
-            feature_ids=(np.cumsum(kept) - 1)[words.ids[of_place]].astype(np.int32),
-            feature_values=words.values[of_place],
+            feature_ids=(np.cumsum(is_selected) - 1)[words.ids[is_selected_entry]].astype(np.int32),
+            feature_values=words.values[is_selected_entry],
         )
 
     @functools.cached_property
@@ -311,17 +311,17 @@ class Lexicon:
             if limit < 0:
                 raise ValueError(f"{name} is {limit}: give at least 0")
         marks = [mark for mark in (boundary, unknown) if mark is not None]
-        others = collections.Counter({word: n for word, n in counts.items() if word not in marks})
-        kept = [word for word, count in others.most_common() if count >= minimum_count]
+        tokens = collections.Counter({word: n for word, n in counts.items() if word not in marks})
+        types = [word for word, count in tokens.most_common() if count >= minimum_count]
         if maximum_size:
-            kept = kept[: max(0, maximum_size - len(marks))]
-        words = (*marks, *kept)
-        left_out = {word: int(others[word]) for word in others.keys() - set(kept) if others[word]}
-        of_words = np.array([counts.get(word, 0) for word in words], np.int64)
+            types = types[: max(0, maximum_size - len(marks))]
+        words = (*marks, *types)
+        excluded = {word: int(tokens[word]) for word in tokens.keys() - set(types) if tokens[word]}
+        occurrences = np.array([counts.get(word, 0) for word in words], np.int64)
         if unknown is not None:
-            of_words[len(marks) - 1] += sum(left_out.values())
+            occurrences[len(marks) - 1] += sum(excluded.values())
         return cls(
-            words=words, counts=of_words, unknown=unknown, boundary=boundary, left_out=left_out
+            words=words, counts=occurrences, unknown=unknown, boundary=boundary, left_out=excluded
         )
 
     @classmethod
@@ -475,12 +475,12 @@ def with_features(
         )
     if names is None:
         names = tuple(sorted(set().union(*features)))
-    of_name = {name: number for number, name in enumerate(names)}
+    id_by_name = {name: number for number, name in enumerate(names)}
     lengths = np.fromiter(map(len, features), np.int64, len(features))
-    found = map(of_name.get, itertools.chain.from_iterable(features), itertools.repeat(-1))
-    ids = np.fromiter(found, np.int64, lengths.sum())
-    given = itertools.chain.from_iterable(of_word.values() for of_word in features)
-    values = np.fromiter(given, np.float64, len(ids))
+    entry_ids = map(id_by_name.get, itertools.chain.from_iterable(features), itertools.repeat(-1))
+    ids = np.fromiter(entry_ids, np.int64, lengths.sum())
+    entry_values = itertools.chain.from_iterable(row.values() for row in features)
+    values = np.fromiter(entry_values, np.float64, len(ids))
     rows = np.repeat(np.arange(len(features)), lengths)
     # Sorted by words, and by ids within a word; names that are not kept are left out.
     order = np.argsort(rows * (len(names) + 1) + ids, kind="stable")
@@ -523,7 +523,7 @@ class Shares(NamedTuple):
 
 def shares(
     trained: Lexicon,
-    other: Lexicon,
+    new_lexicon: Lexicon,
     log_weights: Callable[[list[str]], Sequence[float]] | None = None,
 ) -> Shares:
     """Finds the trained word that stands for each word of another lexicon, marks for marks.
@@ -533,17 +533,17 @@ def shares(
     the share 1 / number of words that share.
     """
     unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
-    marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
-    names = [marks.get(word) or word for word in other.words]
+    marks = {new_lexicon.unknown: trained.unknown, new_lexicon.boundary: trained.boundary}
+    names = [marks.get(word) or word for word in new_lexicon.words]
     word_ids = np.array([trained.ids.get(name, -1) for name in names], np.int32)
     if unknown is None and (word_ids < 0).any():
-        raise NoUnknownWord(other.words[int(np.argmin(word_ids))])
+        raise NoUnknownWord(new_lexicon.words[int(np.argmin(word_ids))])
     shared = (word_ids < 0) | (word_ids == (-1 if unknown is None else unknown))
     word_ids = np.where(shared, 0 if unknown is None else unknown, word_ids).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
-    new = np.flatnonzero(shared & [word != other.unknown for word in other.words])
-    if log_weights is not None and len(new):
-        weights = np.asarray(log_weights([other.words[word] for word in new]), np.float64)
-        of_new = len(new) / shared.sum()
-        log_share[new] = weights - np.logaddexp.reduce(weights) + np.log(of_new)
+    new_ids = np.flatnonzero(shared & [word != new_lexicon.unknown for word in new_lexicon.words])
+    if log_weights is not None and len(new_ids):
+        weights = np.asarray(log_weights([new_lexicon.words[word] for word in new_ids]), np.float64)
+        new_share = len(new_ids) / shared.sum()
+        log_share[new_ids] = weights - np.logaddexp.reduce(weights) + np.log(new_share)
     return Shares(word_ids, log_share, shared)

@@ -63,9 +63,9 @@ class Spelling:
         """Returns A, the number of letters, the marks among them."""
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
-    def same_letters(self, lexicon, other):
+    def same_letters(self, lexicon, new_lexicon):
         """Raises UserError unless letters have the same numbers in both lexicons."""
-        if self.unit == "characters" and lexicon.letters != other.letters:
+        if self.unit == "characters" and lexicon.letters != new_lexicon.letters:
             raise UserError(
                 "the other lexicon does not have the alphabet of training: give it the same "
                 "Lexicon.alphabet, or train with spelling.unit=bytes, which every lexicon shares."
@@ -87,13 +87,13 @@ class Spelling:
             for word, letters in zip(lexicon.words, spelled, strict=True)
         ]
 
-    def warnings(self, lexicon, of: str) -> dict[str, int]:
+    def warnings(self, lexicon, component: str) -> dict[str, int]:
         """Counts the words whose letters a component loses, {description: number of words}."""
         uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
-        counts = {f"words cut by the {of}": sum(len(row) > self.longest for row in uncut)}
+        counts = {f"words cut by the {component}": sum(len(row) > self.longest for row in uncut)}
         if self.unit == "characters":
             lost = sum(UNKNOWN_LETTER in row[: self.longest] for row in uncut)
-            counts[f"words with letters unknown to the {of}"] = lost
+            counts[f"words with letters unknown to the {component}"] = lost
         return counts
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
@@ -162,8 +162,8 @@ def word(letters, lexicon, spelling: Spelling) -> str:
     if spelling.unit == "bytes":
         spelled = (bytes([n - MARKS]) if n >= MARKS else _NO_BYTE for n in letters)
         return b"".join(spelled).decode("utf-8", "replace")
-    known = lexicon.letters
-    return "".join(REPLACEMENT if n < MARKS else known[n - MARKS] for n in letters)
+    alphabet = lexicon.letters
+    return "".join(REPLACEMENT if n < MARKS else alphabet[n - MARKS] for n in letters)
 
 
 # ------------------------ prefixes of many spellings, which a speller reads to score all words

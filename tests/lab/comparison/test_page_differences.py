@@ -8,7 +8,7 @@ import pytest
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.comparison import page_differences
 from zoo.lab.comparison.page_differences import AttendedTranslation
-from zoo.lab.evaluation.best_words import KeptWords
+from zoo.lab.evaluation.best_words import ScoredWords
 from zoo.lexicon import Lexicon
 
 
@@ -16,7 +16,7 @@ def kept(log_prob):
     words = np.array([0, 1, 2, 0, 1, 3], np.int32)
     every = np.ones(6, bool)
     text = EncodedText(words, every, every, np.array([0, 3]))
-    return KeptWords(text, np.arange(6), np.array(log_prob, np.float32))
+    return ScoredWords(text, np.arange(6), np.array(log_prob, np.float32))
 
 
 @pytest.mark.parametrize("rows", [None, 8])

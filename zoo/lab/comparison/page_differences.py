@@ -12,7 +12,7 @@ from zoo.lab.comparison import html_parts, paired
 from zoo.lab.comparison.comparison import Comparison, group_by_text, list_unjudged, read_losses
 from zoo.lab.comparison.html_parts import escape, number
 from zoo.lab.evaluation import best_words, translators
-from zoo.lab.evaluation.best_words import KeptWords
+from zoo.lab.evaluation.best_words import ScoredWords
 from zoo.lab.evaluation.run import Run, first_test
 from zoo.lab.evaluation.translators import Restoring, Translator
 from zoo.lexicon import Lexicon
@@ -88,7 +88,7 @@ def _read_words(runs, name, passport):
 
 
 def largest_differences(
-    one: KeptWords, other: KeptWords, lexicon: Lexicon
+    one: ScoredWords, other: ScoredWords, lexicon: Lexicon
 ) -> tuple[list[WordDifference], list[WordDifference]]:
     """Returns the words in favour of the first run and of the second, those that differ most
     first."""

@@ -60,18 +60,18 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
                 "agreement pairs are made from a treebank: give a run whose data are data.Conllu "
                 "(runs of the micro language: python -m zoo compare --micro DIR)."
             )
-        every = (sentence for name in source.splits() for sentence in source.tokens(name))
-        yield _judged(run, split, source, split, paradigms(every))
+        sentences = (sentence for name in source.splits() for sentence in source.tokens(name))
+        yield _judge_pairs(run, split, source, split, paradigms(sentences))
     if file is not None:
         fused = run.experiment.data.form.fused or "surface"  # as in the run's own data
         bank = Conllu(file, file, fused=fused)
         forms = paradigms(bank.tokens("train"))
         name = pathlib.PurePath(file).name
-        alone = f"\n  other forms are looked up in {name} alone, and for the run's splits in all"
-        yield _judged(run, name, bank, "train", forms, alone)
+        note = f"\n  other forms are looked up in {name} alone, and for the run's splits in all"
+        yield _judge_pairs(run, name, bank, "train", forms, note)
 
 
-def _judged(run, name, bank, split, forms, note=""):
+def _judge_pairs(run, name, bank, split, forms, note=""):
     """Judges a run on the pairs of a treebank's sentences."""
     sentences = bank.tokens(split)
     pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
@@ -94,16 +94,16 @@ def _judged(run, name, bank, split, forms, note=""):
         )
     record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)
     record |= passport.prior_fields(run, name, run.experiment.vocabulary.read(bank, split))
-    facts = [about for _, _, about in pairs]
+    facts = [pair_facts for _, _, pair_facts in pairs]
     for name in COUNTS:
-        words = tuple(about[name.replace("count", "word")] for about in facts)
-        for about, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
-            about[name] = count
-    seen = np.array([all(about[name] for name in COUNTS) for about in facts], bool)
-    figures = {"cases": by_case(scores, facts), "both_seen": scores.select(seen).figures()}
+        words = tuple(pair_facts[name.replace("count", "word")] for pair_facts in facts)
+        for pair_facts, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
+            pair_facts[name] = count
+    both_seen = np.array([all(pair_facts[name] for name in COUNTS) for pair_facts in facts], bool)
+    figures = {"cases": by_case(scores, facts), "both_seen": scores.select(both_seen).figures()}
     record["figures"] |= figures
-    every = [*rows(pairs, scores)]
-    return Judgement(run, record, describe(record) + note, scores.answers(), every, COLUMNS)
+    table_rows = [*rows(pairs, scores)]
+    return Judgement(run, record, describe(record) + note, scores.answers(), table_rows, COLUMNS)
 
 
 def rows(
@@ -122,12 +122,12 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
     """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for all and by `DISTANCES`."""
     cases = {}
     for name in map(str.lower, PHENOMENA):
-        for label, (least, most) in {**DISTANCES, "all": (1, math.inf)}.items():
-            chosen = [
-                about["phenomenon"] == name and least <= about["distance"] <= most
-                for about in facts
+        for label, (shortest, longest) in {**DISTANCES, "all": (1, math.inf)}.items():
+            is_case = [
+                pair_facts["phenomenon"] == name and shortest <= pair_facts["distance"] <= longest
+                for pair_facts in facts
             ]
-            cases[f"{name}, {label}"] = scores.select(np.array(chosen, bool)).figures()
+            cases[f"{name}, {label}"] = scores.select(np.array(is_case, bool)).figures()
     return cases
 
 
@@ -142,9 +142,9 @@ def describe(record: dict) -> str:
         f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
     ]
     lines += [_case_line(name, case) for name, case in figures["cases"].items()]
-    seen = figures["both_seen"]
-    if seen["pairs"] < figures["pairs"]:
-        lines.append(_case_line("training saw both", seen))
+    both_seen = figures["both_seen"]
+    if both_seen["pairs"] < figures["pairs"]:
+        lines.append(_case_line("training saw both", both_seen))
     if record["priors_saw_this_text"]:
         lines.append(f"  {passport.priors_that_saw(record)}")
     return "\n".join([*lines, *passport.warnings(record)])
@@ -192,36 +192,36 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
     """Returns the most frequent form of the token's lemma that differs in `name`'s value alone."""
     features = _features(token)
     analyses = forms.get((token["lemma"], token["upos"]), {})
-    rest = {pair for pair in features if pair[0] != name}
+    fixed = {pair for pair in features if pair[0] != name}
     counts: collections.Counter = collections.Counter()
-    for others, of_form in analyses.items():
-        changed = others - rest
-        if others != features and others >= rest and {pair[0] for pair in changed} == {name}:
-            counts.update(of_form)
+    for analysis, form_counts in analyses.items():
+        changes = analysis - fixed
+        if analysis != features and analysis >= fixed and {pair[0] for pair in changes} == {name}:
+            counts.update(form_counts)
     if not counts:
         return None
     form = min(counts, key=lambda form: (-counts[form], form))
-    own = analyses.get(features, collections.Counter())[form]
-    return None if form == token["form"].lower() or own > ERRORS * counts[form] else form
+    original = analyses.get(features, collections.Counter())[form]
+    return None if form == token["form"].lower() or original > ERRORS * counts[form] else form
 
 
 def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
     """Returns positions (controller, controlled) of words that may agree, the controller first."""
-    position = {token["id"]: number for number, token in enumerate(sentence)}
+    position_by_id = {token["id"]: position for position, token in enumerate(sentence)}
     pairs = set()
-    for number, token in enumerate(sentence):
-        head = position.get(token["head"])
+    for position, token in enumerate(sentence):
+        head = position_by_id.get(token["head"])
         if head is None:
             continue
         if token["deprel"] in SUBJECTS:
-            pairs.add((number, head))
+            pairs.add((position, head))
             pairs.update(
-                (number, other)
-                for other, candidate in enumerate(sentence)
+                (position, auxiliary)
+                for auxiliary, candidate in enumerate(sentence)
                 if candidate["head"] == token["head"] and candidate["deprel"] in AUXILIARIES
             )
         elif token["deprel"] in MODIFIERS:
-            pairs.add((head, number))
+            pairs.add((head, position))
     return sorted(pair for pair in pairs if pair[0] < pair[1])
 
 

@@ -49,12 +49,12 @@ def states(run: Run, corpus: Corpus) -> tuple[EncodedText, States]:
     with jax.default_matmul_precision(PRECISION):
         if isinstance(run.experiment.model, SequenceToSequence):
             pairs = perplexity.read(run.experiment, run.lexicon, run.source_lexicons[0], corpus)
-            return pairs.target, _gathered(_of_pairs(run, pairs), len(pairs.target.words))
+            return pairs.target, _gathered(_pair_batches(run, pairs), len(pairs.target.words))
         text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-        return text, _gathered(_of_text(run, text), len(text.words))
+        return text, _gathered(_text_batches(run, text), len(text.words))
 
 
-def _of_text(run, text):
+def _text_batches(run, text):
     """Yields (positions, hidden, context), [1, T, ...], of the batches of a text."""
     policy, boundary = run.experiment.evaluation.state, run.lexicon.boundary_id
     model = run.experiment.language_model
@@ -64,7 +64,7 @@ def _of_text(run, text):
         yield batch.positions, hidden, context
 
 
-def _of_pairs(run, pairs):
+def _pair_batches(run, pairs):
     """Yields (positions, hidden, context), [B, T, ...], of the batches of pairs."""
     step = _compiled_pair_states(run.experiment.model)
     for batch in BucketedPairs(pairs, _PAIRS, _PADDING).epoch():
@@ -79,26 +79,26 @@ def _compiled_states(model):
 
 @functools.cache
 def _compiled_pair_states(model):
-    def of_batch(params, tables, source, lengths, words):
+    def batch_states(params, tables, source, lengths, words):
         encoded = model.encode(params, tables, source, lengths)
         return model.states(params, tables, encoded, words)
 
-    return jax.jit(of_batch)
+    return jax.jit(batch_states)
 
 
 def _gathered(batches, count):
     """Puts the states of batches in the order of the text."""
-    every = [
+    predictions = [
         jax.tree.map(lambda x, p=batch[0]: np.asarray(x)[p >= 0], [*batch]) for batch in batches
     ]
-    order = np.concatenate([positions for positions, *_ in every])
+    order = np.concatenate([positions for positions, *_ in predictions])
 
-    def in_order(*parts):
-        whole = np.zeros((count, *parts[0].shape[1:]), parts[0].dtype)
-        whole[order] = np.concatenate(parts)
-        return whole
+    def in_order(*arrays):
+        ordered = np.zeros((count, *arrays[0].shape[1:]), arrays[0].dtype)
+        ordered[order] = np.concatenate(arrays)
+        return ordered
 
-    hidden, context = jax.tree.map(in_order, *(states for _, *states in every))
+    hidden, context = jax.tree.map(in_order, *(states for _, *states in predictions))
     return States(hidden, context, np.isin(np.arange(count), order))
 
 
@@ -168,19 +168,19 @@ def word_contributions(
     """Splits log p of words into the parts of the background, the features and the normaliser."""
     words = np.asarray(words, np.int32)
     log_background, log_z = _background_and_log_z(head, params, tables, hidden, words, context)
-    known = lexicon.with_kinds(head.kinds)
-    row_of = {name: row for row, name in enumerate(known.feature_names)}
+    head_lexicon = lexicon.with_kinds(head.kinds)
+    row_of = {name: row for row, name in enumerate(head_lexicon.feature_names)}
     weights, bias = (np.asarray(params[name], np.float64) for name in ("weights", "bias"))
-    found = []
+    contributions = []
     for word, state, background, normaliser in zip(
         words.tolist(), np.asarray(hidden, np.float64), log_background, log_z, strict=True
     ):
-        features = known.features_of(word)
+        features = head_lexicon.features_of(word)
         rows = [row_of[name] for name in features]
         nats = (weights[rows] @ state + bias[rows]) * np.array([*features.values()])
-        parts = sorted(zip(features, nats.tolist(), strict=True), key=lambda one: -abs(one[1]))
-        found.append(Contributions(float(background), tuple(parts), float(normaliser)))
-    return found
+        parts = sorted(zip(features, nats.tolist(), strict=True), key=lambda part: -abs(part[1]))
+        contributions.append(Contributions(float(background), tuple(parts), float(normaliser)))
+    return contributions
 
 
 def _background_and_log_z(head, params, tables, hidden, words, context):
@@ -203,7 +203,7 @@ def _background_and_log_z(head, params, tables, hidden, words, context):
 # text is read again, and is refused unless its hash is the passport's.
 
 
-class KeptWords(NamedTuple):
+class ScoredWords(NamedTuple):
     """The words of a text with the scores that were kept of them."""
 
     text: EncodedText  # as word ids
@@ -211,7 +211,7 @@ class KeptWords(NamedTuple):
     log_prob: np.ndarray  # float32 [n], nats, of these words
 
 
-def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords:
+def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> ScoredWords:
     """Reads the words of a result."""
     name = record["split"]
     if arrays is None:
@@ -241,4 +241,4 @@ def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords
             f"{len(arrays['log_prob']):,} scores are kept of {name}, and it has "
             f"{len(positions):,} counted words: evaluate the run again."
         )
-    return KeptWords(text, positions, arrays["log_prob"])
+    return ScoredWords(text, positions, arrays["log_prob"])

@@ -126,10 +126,10 @@ def _scales(squares, settings):
     """Returns (1 / (sqrt(M) + epsilon), R) of each array."""
     roots = jax.tree.map(jnp.sqrt, squares)
     mean = float(np.mean([leaf.mean() for leaf in jax.tree.leaves(roots)]))
-    most = 1 / settings.decay if settings.decay else 0.0
+    ceiling = 1 / settings.decay if settings.decay else 0.0
 
     def scale(root):
-        return 1 / (root + settings.epsilon), jnp.minimum(root / mean, most)
+        return 1 / (root + settings.epsilon), jnp.minimum(root / mean, ceiling)
 
     return jax.tree.map(scale, roots)
 
@@ -162,4 +162,4 @@ def mean_squares(
             f"the squares of the gradients sum to {total} over the training text, which gives "
             "--dynamic rms no scale: give --dynamic sgd,RATE,DECAY."
         )
-    return jax.tree.map(lambda one: one / len(chosen), sums)
+    return jax.tree.map(lambda square_sum: square_sum / len(chosen), sums)

@@ -319,15 +319,15 @@ def _long(header, rows, conditions):
     renamed = {name: f"given_{name}" if name == "condition" else name for name in other_columns}
     label = [] if {"item", "id", "sent_id"} & {*header} else ["item"]
     critical = ["critical"] if regions or "critical" in header else []
-    long = []
+    long_rows = []
     for count, (number, row) in enumerate(rows, 1):
         shared = {name_in_long: row[name] for name, name_in_long in renamed.items()}
         shared |= dict.fromkeys(label, str(count))
         for column, condition in conditions.items():
             region = row.get(f"critical_{condition}", row.get("critical", ""))
             condition_cells = {"condition": condition, "critical": region, "sentence": row[column]}
-            long.append((number, {**shared, **condition_cells}))
-    return [*label, *renamed.values(), "condition", *critical, "sentence"], long
+            long_rows.append((number, {**shared, **condition_cells}))
+    return [*label, *renamed.values(), "condition", *critical, "sentence"], long_rows
 
 
 def _from_sentence_rows(rows, path, name, reading, header, column):
@@ -383,7 +383,7 @@ def _from_word_rows(rows, path, name, reading, header):
                 "or tell two sentences apart in 'condition' or 'subject'."
             )
         items[key] = item
-    own = {name for rows in items.values() for name in columns if len(_values(name, rows)) > 1}
+    varying = {name for rows in items.values() for name in columns if len(_values(name, rows)) > 1}
     sentences = []
     for key, item in items.items():
         while len(item) > 1 and _is_mark(item[0][1]["word"]):
@@ -408,8 +408,8 @@ def _from_word_rows(rows, path, name, reading, header):
             while part and _is_mark(part[-1][1]["word"]):  # as Zoo's own tables
                 end = extras[part.pop()[0]]
             # What differs from row to row elsewhere is not the sentence's, though it has one row.
-            of_rows = {*own, *_POSITIONS} if len(part) == 1 else ()
-            values = {name: () if name in of_rows else _values(name, part) for name in columns}
+            row_columns = {*varying, *_POSITIONS} if len(part) == 1 else ()
+            values = {name: () if name in row_columns else _values(name, part) for name in columns}
             shared = tuple("".join(cells) if len(cells) == 1 else "" for cells in values.values())
             regions = zip(part, _regions([row["word"] for _, row in part], reading), strict=True)
             tokens = [token._replace(extra=extras[line]) for (line, _), token in regions]

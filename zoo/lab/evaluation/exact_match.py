@@ -32,8 +32,8 @@ def answer(
 ) -> list[tuple[list[str], bool]]:
     """Decodes the answer to each sentence's prefix, or the translation of each source."""
     if length is None:
-        own = run.experiment.head.background
-        length = own.longest if isinstance(own, Grammar) else LONGEST
+        background = run.experiment.head.background
+        length = background.longest if isinstance(background, Grammar) else LONGEST
     if isinstance(run.experiment.model, SequenceToSequence):
         if temperature:
             raise UserError(
@@ -62,7 +62,7 @@ def answer(
         words = prompts[rows]
         with jax.default_matmul_precision(PRECISION):
             carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
-            drawn, _ = sample(
+            samples, _ = sample(
                 step,
                 words[:, -1],
                 carry,
@@ -71,7 +71,7 @@ def answer(
                 temperature=temperature,
                 boundary=boundary,
             )
-        for row in np.asarray(drawn)[: len(prompts) - first]:
+        for row in np.asarray(samples)[: len(prompts) - first]:
             ends = np.flatnonzero(row == boundary)
             ids = row[: ends[0]] if len(ends) else row[:length]
             answers.append(([lexicon.words[word] for word in ids], bool(len(ends))))
@@ -100,13 +100,13 @@ def _read(step, words, real, carry):
     """Returns the carry of each row after its real words [B, T], which end the row."""
 
     def read(carry, column):
-        word, there = column
-        new = step(word, carry)[1]
+        word, is_real = column
+        next_carry = step(word, carry)[1]
 
-        def choose(new, old):
-            return jnp.where(there.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
+        def choose(after, before):
+            return jnp.where(is_real.reshape((-1,) + (1,) * (after.ndim - 1)), after, before)
 
-        return jax.tree.map(choose, new, carry), None
+        return jax.tree.map(choose, next_carry, carry), None
 
     return jax.lax.scan(read, carry, (words.T, real.T))[0]
 
@@ -115,24 +115,24 @@ def questions(corpus: Corpus) -> Corpus:
     """Returns the sentences of a mixture that have a prefix; raises UserError if there are none."""
     if corpus.prefixes is None:
         return corpus  # pairs; for other corpora `answer` raises the error
-    kept = np.flatnonzero(corpus.prefixes).tolist()
-    if not kept:
+    rows = np.flatnonzero(corpus.prefixes).tolist()
+    if not rows:
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
     return dataclasses.replace(
         corpus,
-        sentences=[corpus.sentences[number] for number in kept],
-        features=None if corpus.features is None else [corpus.features[number] for number in kept],
-        prefixes=[corpus.prefixes[number] for number in kept],
+        sentences=[corpus.sentences[number] for number in rows],
+        features=None if corpus.features is None else [corpus.features[number] for number in rows],
+        prefixes=[corpus.prefixes[number] for number in rows],
     )
 
 
-def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Judgement:
+def judge(run: Run, name: str, text: Corpus, grammar: str | None = None) -> Judgement:
     """Judges a run's answers to a text's questions, right if they are the text's word for word."""
-    corpus = questions(asked)
+    corpus = questions(text)
     answers = answer(run, corpus)
     prefixes = corpus.prefixes or [0] * len(corpus.sentences)
-    given = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
-    correct = [decoded == words for (decoded, _), words in zip(answers, given, strict=True)]
+    truth = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
+    correct = [decoded == words for (decoded, _), words in zip(answers, truth, strict=True)]
     right, count = sum(correct), len(correct)
     figures = {
         "accuracy": right / count,
@@ -148,18 +148,18 @@ def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Jud
         "figures": figures,
         "tokens": count,
         "counts": "answers that agree with the given one in every word, decoded greedily",
-        "data": passport.data_of(asked.name, asked.sentences),
-        **passport.sentence_fields(run, asked.sentences),
+        "data": passport.data_of(text.name, text.sentences),
+        **passport.sentence_fields(run, text.sentences),
     }
-    return Judgement(run, record, _told(name, figures), item_scores.from_answers(np.array(correct)))
+    return Judgement(run, record, _line(name, figures), item_scores.from_answers(np.array(correct)))
 
 
 def _well_formed(run, answers, grammar):
     """Counts the complete answers that a grammar parses."""
-    own = run.experiment.head.background
+    head_background = run.experiment.head.background
     limits: dict[str, Any] = {}
-    if isinstance(own, Grammar):
-        limits = {"longest": own.longest, "depth": own.depth}
+    if isinstance(head_background, Grammar):
+        limits = {"longest": head_background.longest, "depth": head_background.depth}
     background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
     tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
     ids, boundary = run.lexicon.ids, run.lexicon.boundary
@@ -168,7 +168,7 @@ def _well_formed(run, answers, grammar):
     return int((parsed & np.array([complete for _, complete in answers])).sum())
 
 
-def _told(name, figures):
+def _line(name, figures):
     """Formats the figures as one line of text."""
     well_formed = figures["well_formed"]
     parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"

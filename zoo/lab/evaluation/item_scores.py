@@ -51,10 +51,10 @@ def from_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
     }
 
 
-def from_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
+def from_answers(right: np.ndarray, scored: np.ndarray | None = None) -> Arrays:
     """Returns which questions were answered right."""
     answers = np.asarray(right, bool).astype(np.int8)
-    return {"right": answers if asked is None else np.where(asked, answers, np.int8(SKIPPED))}
+    return {"right": answers if scored is None else np.where(scored, answers, np.int8(SKIPPED))}
 
 
 def digest(arrays: Arrays) -> str:
@@ -99,8 +99,8 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
 
 def _check(arrays, passport):
     """Raises ValueError unless arrays belong to a figure of this kind and are consistent."""
-    of_answers = "accuracy" in passport.get("figures", {})
-    if {*arrays} != ({"right"} if of_answers else {"log_prob", "band", "lengths"}):
+    has_answers = "accuracy" in passport.get("figures", {})
+    if {*arrays} != ({"right"} if has_answers else {"log_prob", "band", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
     for name, array in arrays.items():
         array_files.check(array, _KINDS[name], name)
@@ -136,14 +136,14 @@ def interval(sums: np.ndarray, reported: float) -> tuple[float, float]:
 def with_intervals(bands: Iterable[dict], arrays: Arrays | None) -> list[dict]:
     """Adds to rows of bands their intervals; NaN twice without scores or with one sentence."""
     numbers = {UNKNOWN_BAND: UNKNOWN, **{name: n for n, name in enumerate(BAND_NAMES)}}
-    found = []
+    rows = []
     for row in bands:
         ends = math.nan, math.nan
         if arrays is not None:
             chosen = np.asarray(arrays["band"]) == numbers[row["band"]]
             ends = interval(statistics(arrays, chosen), float(row["log_perplexity"]))
-        found.append({**row, "interval": ends})
-    return found
+        rows.append({**row, "interval": ends})
+    return rows
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:

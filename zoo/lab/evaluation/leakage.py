@@ -34,26 +34,26 @@ def priors_that_saw(
 ) -> list[str]:
     """Returns the names of the priors that were estimated on the judged text."""
     source = experiment.data
-    of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
-    of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
+    matches = {name for name in source.splits() if split in (name, *source.parts(name))}
+    matches = matches or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
 
     def saw(part: WordSource) -> bool:
-        of_treebanks = [_splits_from(source, treebank) for treebank in part.treebanks]
+        from_treebanks = [_splits_from(source, treebank) for treebank in part.treebanks]
         # Where no split is named, all of them are read.
-        read = [splits or source.splits() for splits in part.splits] + of_treebanks
-        others = [
+        read = [splits or source.splits() for splits in part.splits] + from_treebanks
+        outside = [
             treebank
-            for treebank, splits in zip(part.treebanks, of_treebanks, strict=True)
+            for treebank, splits in zip(part.treebanks, from_treebanks, strict=True)
             if not splits
         ]
-        return any(of_text & {*splits} for splits in read) or any(
-            _has(treebank, experiment.vocabulary, sentences) for treebank in others
+        return any(matches & {*splits} for splits in read) or any(
+            _has(treebank, experiment.vocabulary, sentences) for treebank in outside
         )
 
     parts = [part for part in seen_texts.of_experiment(experiment) if _estimated(part, lexicon)]
     digest = seen_texts.digest_of(sentences)[0] if sentences and knowledge else None
-    same = {gave for text in knowledge or () if text["digest"] == digest for gave in text["gave"]}
-    return [*dict.fromkeys(part.gave for part in parts if part.gave in same or saw(part))]
+    priors = {gave for text in knowledge or () if text["digest"] == digest for gave in text["gave"]}
+    return [*dict.fromkeys(part.gave for part in parts if part.gave in priors or saw(part))]
 
 
 def _estimated(part: WordSource, lexicon: Lexicon) -> bool:
@@ -87,15 +87,15 @@ def _splits_from(source: Source, path: str) -> set[str]:
             for name, corpus in zip(source.names, source.corpora, strict=True)
             for split in _splits_from(corpus, path)
         }
-        return {whole for whole in source.splits() if parts & {whole, *source.parts(whole)}}
+        return {split for split in source.splits() if parts & {split, *source.parts(split)}}
     fields = {field.name for field in dataclasses.fields(source)}
     if not {"train", "validation", "tests"} <= fields:
         return set()  # the source does not read files
-    given: Any = source
-    paths = zip(source.splits(), (given.train, given.validation, *given.tests), strict=True)
+    reader: Any = source
+    paths = zip(source.splits(), (reader.train, reader.validation, *reader.tests), strict=True)
     # Pairs are read from two files.
-    several = ((split, other if isinstance(other, tuple) else (other,)) for split, other in paths)
-    return {split for split, others in several if _file(path) in map(_file, others)}
+    split_files = ((split, file if isinstance(file, tuple) else (file,)) for split, file in paths)
+    return {split for split, names in split_files if _file(path) in map(_file, names)}
 
 
 def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
@@ -144,8 +144,8 @@ OF_ALL = 0.25
 
 def overlap_by_role(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
     """Counts how much of a text is among the texts seen in each role."""
-    counts_of = {role: overlap(sentences, getattr(seen, role)) for role in ROLES}
-    return {"letters": LETTERS, **counts_of}
+    counts_by_role = {role: overlap(sentences, getattr(seen, role)) for role in ROLES}
+    return {"letters": LETTERS, **counts_by_role}
 
 
 def overlap(sentences: Sequence[list[str]], texts: Texts) -> dict:
@@ -153,19 +153,19 @@ def overlap(sentences: Sequence[list[str]], texts: Texts) -> dict:
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
-    there = texts.has(hashes_of(text for text, _ in spelled))
+    is_present = texts.has(hashes_of(text for text, _ in spelled))
     return {
-        "all": _counts(there, np.ones_like(there), tokens),
-        "long": _counts(there, long, tokens),
+        "all": _counts(is_present, np.ones_like(is_present), tokens),
+        "long": _counts(is_present, long, tokens),
     }
 
 
-def _counts(there, chosen, tokens):
-    seen = there & chosen
+def _counts(is_present, chosen, tokens):
+    is_counted = is_present & chosen
     return {
-        "sentences": int(seen.sum()),
+        "sentences": int(is_counted.sum()),
         "of_sentences": int(chosen.sum()),
-        "tokens": int(tokens[seen].sum()),
+        "tokens": int(tokens[is_counted].sum()),
         "of_tokens": int(tokens[chosen].sum()),
     }
 
@@ -201,6 +201,6 @@ def describe(counts: dict) -> str:
     """Describes the shares of a text that a model had seen."""
     if not counts["all"]["tokens"]:
         return "none of its sentences found"
-    shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
+    text = f"{share(counts['all']):.2%} of its tokens in sentences found there"
     long = counts["long"]
-    return f"{shown}, {share(long):.2%} for long sentences" if long["of_tokens"] else shown
+    return f"{text}, {share(long):.2%} for long sentences" if long["of_tokens"] else text

@@ -138,17 +138,17 @@ class LoadedModel(Loaded):
         if not self.lexicon.is_character_level:
             sentence_scores.check_run(self)
             sentence_scores.check_lines(sentences if prefixes is None else [])
-        read = [
-            sentence_scores.words_by(self, one) if isinstance(one, str) else self.words_in(one)
-            for one in sentences
+        words = [
+            sentence_scores.words_by(self, line) if isinstance(line, str) else self.words_in(line)
+            for line in sentences
         ]
-        texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
+        texts = [line if isinstance(line, str) else " ".join(line) for line in sentences]
         if prefixes is None:
-            return sentence_scores.score(self, read, "the sentences").rows(texts)
+            return sentence_scores.score(self, words, "the sentences").rows(texts)
         if isinstance(prefixes, str) or len(prefixes) != len(sentences):
             raise UserError("prefixes are one for each sentence: give a list of as many.")
-        before, read = (list(map(self.words_in, some)) for some in (prefixes, sentences))
-        return sentence_scores.score(self, read, "the sentences", before).rows(texts)
+        prefix_words, words = (list(map(self.words_in, side)) for side in (prefixes, sentences))
+        return sentence_scores.score(self, words, "the sentences", prefix_words).rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
@@ -158,14 +158,14 @@ class LoadedModel(Loaded):
             if sentence_scores.LINE_BREAK not in self.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
             letters = [[*piece] for piece in texts.pieces(lines)]
-            given = evaluation_texts.from_corpus(Corpus("the text", letters), "")
+            tokenized = evaluation_texts.from_corpus(Corpus("the text", letters), "")
         else:
             name = "the text"
-            given = evaluation_texts.from_string(text, pathlib.Path(name), name, self.reading)
-        run = self.for_text(given, state, lines=True)
-        scored = run.score_corpus(given.corpus, one_row=True)
-        rows = word_surprisal.rows(given, *scored, run.lexicon)
-        return [word_surprisal.Row.from_columns(row, given) for row in rows]
+            tokenized = evaluation_texts.from_string(text, pathlib.Path(name), name, self.reading)
+        run = self.for_text(tokenized, state, lines=True)
+        scored = run.score_corpus(tokenized.corpus, one_row=True)
+        rows = word_surprisal.rows(tokenized, *scored, run.lexicon)
+        return [word_surprisal.Row.from_columns(row, tokenized) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
@@ -261,8 +261,8 @@ class LoadedModel(Loaded):
 
     def _ids(self, words, rows):
         """Returns word ids int32 [rows]."""
-        several = words if not isinstance(words, str) and np.ndim(words) else [words] * rows
-        ids = [self.id(word) if isinstance(word, str) else int(word) for word in several]
+        row_words = words if not isinstance(words, str) and np.ndim(words) else [words] * rows
+        ids = [self.id(word) if isinstance(word, str) else int(word) for word in row_words]
         if len(ids) != rows:
             raise UserError(f"{len(ids)} words for {rows} states: give one word, or one a state.")
         for number in ids:
@@ -297,7 +297,7 @@ class LoadedTranslator(Loaded):
         restoring = Restoring(self._translator, {}, "marks" if marked else "keep")
         sources = [self._translator.read(sentence) for sentence in sentences]
         translations = restoring.translate(sources, search, batch, ratio=longest_ratio)
-        best = (of_source[0].words if of_source else [] for of_source in translations)
+        best = (hypotheses[0].words if hypotheses else [] for hypotheses in translations)
         return [*map(self._translator.detokenize, best)]
 
     @functools.cached_property

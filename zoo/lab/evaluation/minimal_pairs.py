@@ -114,14 +114,14 @@ class PairScores:
                 if value:
                     places.setdefault(name, {}).setdefault(value, []).append(place)
         return {
-            name: {value: self.select(np.array(of)) for value, of in places[name].items()}
+            name: {value: self.select(np.array(rows)) for value, rows in places[name].items()}
             for name in GROUPS
             if name in places
         }
 
-    def select(self, chosen: np.ndarray) -> "PairScores":
+    def select(self, selection: np.ndarray) -> "PairScores":
         """Returns the scores of some of the pairs, by a mask or their positions."""
-        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        places = np.flatnonzero(selection) if selection.dtype == bool else selection
         equal = np.flatnonzero(np.isin(places, self.equal)).tolist()
         scores = self.good[places], self.bad[places], self.scored[places]
         return PairScores(*scores, equal=tuple(equal))
@@ -147,18 +147,18 @@ class PairScores:
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
     file, text = files.read(path)
-    lines = [one for one in enumerate(text.split("\n"), 1) if one[1].strip()]
+    lines = [line for line in enumerate(text.split("\n"), 1) if line[1].strip()]
     if not lines:
         raise UserError(f"{file} has no pairs: give a file with sentences.")
     first = lines[0][1]
     if first.lstrip().startswith("{"):
-        return _of_rows(_json_rows(lines, file), file, reading)
+        return _pairs_from_rows(_json_rows(lines, file), file, reading)
     for delimiter in "\t,;":
         header = known_names(table_rows.header(first, delimiter), *GROUPS, *_SIDES[0])
         if any({*sides} <= {*header} for sides in _SIDES):
             rows = table_rows.rows(text, file, delimiter, full=True)[1]
             named_rows = ((n, zip(header, row.values(), strict=True)) for n, row in rows)
-            return _of_rows([(n, dict(row)) for n, row in named_rows], file, reading)
+            return _pairs_from_rows([(n, dict(row)) for n, row in named_rows], file, reading)
         names = {name.lower().partition("_")[0] for name in header}
         if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
             raise UserError(
@@ -167,15 +167,15 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
             )
     cells = table_rows.header(first)
     if len(cells) > 2 and not {"", *_LABELS} & {*cells}:
-        return _of_rows(_rows_without_header(lines, file), file, reading)
-    return _of_labels(lines, file, reading)
+        return _pairs_from_rows(_rows_without_header(lines, file), file, reading)
+    return _pairs_from_labels(lines, file, reading)
 
 
-def _of_rows(rows, path, reading):
+def _pairs_from_rows(rows, path, reading):
     """Makes the pairs of (line, {name: value}) of each row."""
     pairs = []
     for number, row in rows:
-        sides = next((both for both in _SIDES if {*both} <= {*row}), _SIDES[0])
+        sides = next((names for names in _SIDES if {*names} <= {*row}), _SIDES[0])
         good, bad = texts = tuple(row.get(name) for name in sides)
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise UserError(
@@ -217,12 +217,12 @@ def _rows_without_header(lines, path):
         yield number, dict(zip((*GROUPS, *_SIDES[0]), (*groups, *values[-2:]), strict=True))
 
 
-def _of_labels(lines, path, reading):
+def _pairs_from_labels(lines, path, reading):
     pairs, good, good_words, twins = [], None, [], 0
 
-    def fail(number, what):
+    def fail(number, problem):
         raise UserError(
-            f"{path}, line {number}: {what}; write True or False, a tab and the sentence, each "
+            f"{path}, line {number}: {problem}; write True or False, a tab and the sentence, each "
             "True line followed by its False twins."
         )
 
@@ -263,8 +263,8 @@ def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
     scored[list(equal)] = False
     values = np.full((len(pairs), 2), np.nan)
     if scored.any():
-        wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
-        sentences = [sentence for pair in wanted for sentence in pair[:2]]
+        scored_pairs = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
+        sentences = [sentence for pair in scored_pairs for sentence in pair[:2]]
         scores = sentence_scores.score(run, sentences, "the minimal pairs")
         values[scored] = scores.word_log_prob.reshape(-1, 2)
     return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
@@ -293,9 +293,9 @@ def describe(path: str, scores: PairScores) -> str:
     for name, groups in scores.by_group().items():
         lines.append(f"  by {name}:")
         lines += [
-            f"    {value}: {of_group.accuracy:.2%} ({of_group.right:,} of {of_group.pairs:,}; "
-            f"{of_group.skipped:,} skipped)"
-            for value, of_group in groups.items()
+            f"    {value}: {group.accuracy:.2%} ({group.right:,} of {group.pairs:,}; "
+            f"{group.skipped:,} skipped)"
+            for value, group in groups.items()
         ]
     if scores.equal:
         lines.append(
@@ -304,16 +304,16 @@ def describe(path: str, scores: PairScores) -> str:
         )
     missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
     if missing:
-        more = ", ..." * (len(scores.commonest_missing) > 10)
-        lines.append(f"  missing words, by pairs: {', '.join(missing)}{more}")
+        ellipsis = ", ..." * (len(scores.commonest_missing) > 10)
+        lines.append(f"  missing words, by pairs: {', '.join(missing)}{ellipsis}")
     return "\n".join(lines)
 
 
 def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
     """Yields a row for each pair, in the order of the file."""
-    both = scores.good.tolist(), scores.bad.tolist()
+    log_probs = scores.good.tolist(), scores.bad.tolist()
     for number, (pair, good, bad, scored, missing) in enumerate(
-        zip(pairs, *both, scores.scored.tolist(), scores.missing, strict=True), 1
+        zip(pairs, *log_probs, scores.scored.tolist(), scores.missing, strict=True), 1
     ):
         right = good > bad if scored else None
         yield Row(
@@ -323,7 +323,7 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
 
 def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores) -> dict:
     """Makes the passport of an accuracy on minimal pairs."""
-    both = [sentence for pair in pairs for sentence in pair[:2]]
+    sentences = [sentence for pair in pairs for sentence in pair[:2]]
     return {
         "kind": "minimal pairs",
         "split": f"pairs:{pathlib.PurePath(path).name}",
@@ -333,7 +333,7 @@ def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores)
             "pairs whose differing words are in the lexicon; right if the sum of log p over the "
             "words, boundary not counted, is higher for the good sentence"
         ),
-        "data": passport.data_of(path, both),
+        "data": passport.data_of(path, sentences),
         **passport.sentence_fields(run, [good for good, *_ in pairs]),
     }
 
@@ -346,7 +346,7 @@ def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
         _check(path, scores)
         scores = dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
         record = passport_of(run, path, pairs, scores)
-        both = [sentence for pair in pairs for sentence in pair[:2]]
+        sentences = [sentence for pair in pairs for sentence in pair[:2]]
         yield Judgement(
             run,
             record,
@@ -354,7 +354,7 @@ def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
             scores.answers(),
             rows=[*rows(pairs, scores)],
             columns=Row._fields if any(scores.groups) else COLUMNS,
-            notes=[*run.notes(both), run.share(both, path)],
+            notes=[*run.notes(sentences), run.share(sentences, path)],
             warnings=passport.warnings(record),
         )
 

@@ -34,10 +34,10 @@ class Mixture(NamedTuple):
 
 def mixed(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -> np.ndarray:
     """Computes log((1 - l) p + l [unseen] / N), float64 [n], nats."""
-    given = np.asarray(log_prob, np.float64) + np.log1p(-weight)
+    model_log_prob = np.asarray(log_prob, np.float64) + np.log1p(-weight)
     with np.errstate(divide="ignore"):
         uniform = np.where(unseen, np.log(weight) - np.log(words), -np.inf)
-    return np.logaddexp(given, uniform)
+    return np.logaddexp(model_log_prob, uniform)
 
 
 def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
@@ -48,12 +48,12 @@ def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
         sum over unseen words (1/N - p) / ((1 - l) p + l/N)  -  (number of other words) / (1 - l).
     """
     p = np.exp(np.asarray(log_prob, np.float64)[unseen])
-    others, share = int(np.sum(~unseen)), 1 / words
+    seen_count, share = int(np.sum(~unseen)), 1 / words
 
     def derivative(weight):
         with np.errstate(divide="ignore"):
             terms = (share - p) / ((1 - weight) * p + weight * share)
-        return terms.sum() - others / (1 - weight)
+        return terms.sum() - seen_count / (1 - weight)
 
     if not len(p) or derivative(0.0) <= 0:
         return 0.0
@@ -73,8 +73,8 @@ def from_run(run: Run, weight: float | None = None) -> Mixture | None:
     """Sets the weight of a run on its validation text; None if training saw all of its words."""
     run.experiment.check_whole_words("--unseen-weight")
     if run.experiment.vocabulary.open_classes or run.constraint:
-        what = "a grammar that forbids words" if run.constraint else "classes of strings"
-        raise UserError(f"{run.path} has {what}, so no weight is set: leave out --unseen-weight.")
+        part = "a grammar that forbids words" if run.constraint else "classes of strings"
+        raise UserError(f"{run.path} has {part}, so no weight is set: leave out --unseen-weight.")
     words = unseen_words(run.lexicon)
     if not words:
         return None

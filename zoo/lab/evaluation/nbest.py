@@ -151,13 +151,13 @@ def line(
     words: Sequence[str],
     features: Mapping[str, float],
     score: float,
-    rest: Sequence[str] = (),
+    further_fields: Sequence[str] = (),
 ) -> str:
     """Formats a hypothesis as a line of the format "fields", without a line break."""
     # Moses writes bars within a word so.
     text = _BARS.sub(lambda match: match[0].replace("|", "&#124;"), " ".join(words))
     values = " ".join(f"{name}= {value:.9g}" for name, value in features.items())
-    return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *rest))
+    return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *further_fields))
 
 
 def parse_features(text: str, place: str) -> dict[str, float]:
@@ -475,8 +475,8 @@ def _hypothesis(value, number, place):
 
 def _may_be_words(name, item):
     # A single word of ASCII is an id, a path or a code; "output" is of a recogniser, too.
-    known = name in ("text", "reference", "ref", *IDS, *_DESCRIPTIONS)
-    return not known and isinstance(item, str) and (len(item.split()) > 1 or not item.isascii())
+    is_meta = name in ("text", "reference", "ref", *IDS, *_DESCRIPTIONS)
+    return not is_meta and isinstance(item, str) and (len(item.split()) > 1 or not item.isascii())
 
 
 # {format: its reader of (lines, path, files of costs)}

@@ -80,9 +80,9 @@ def source_fields(run: Run, corpus: Corpus) -> dict:
 
 def prior_fields(run: Run, split: str, corpus: Corpus) -> dict:
     """Returns the names of the priors that were estimated on a text."""
-    text, seen = (corpus.name, corpus.sentences), run.seen_texts
-    known = seen.knowledge if seen else None
-    saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, known)
+    text, history = (corpus.name, corpus.sentences), run.seen_texts
+    knowledge = history.knowledge if history else None
+    saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, knowledge)
     return {"priors_saw_this_text": saw}
 
 
@@ -126,7 +126,7 @@ def policies(run: Run) -> dict:
 
 def counts_sentence(run: Run) -> str:
     """Describes the tokens that figures count."""
-    chosen = policies(run)
+    choices = policies(run)
     language = run.reading.language
     tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
     words = {
@@ -134,39 +134,39 @@ def counts_sentence(run: Run) -> str:
         "split": "syntactic words (a fused form counts as the words in it)",
         "surface": "words as they are written (a fused form is one)",
         "kept": "syntactic words, and fused forms beside the words in them",
-    }[chosen["fused"]]
-    marks = chosen["boundary_marks"]
-    many = f"the {marks} boundaries" if marks != 1 else "the boundary"
+    }[choices["fused"]]
+    marks = choices["boundary_marks"]
+    boundaries = f"the {marks} boundaries" if marks != 1 else "the boundary"
     boundary = {
-        "counted": f"{many} after each sentence counted",
-        "uncounted": f"{many} after each sentence predicted but not counted",
+        "counted": f"{boundaries} after each sentence counted",
+        "uncounted": f"{boundaries} after each sentence predicted but not counted",
         "none": "no boundaries, and the first word of the text not predicted",
-    }[chosen["boundary"]]
-    if chosen["blank_lines"] and chosen["boundary"] != "none":
+    }[choices["boundary"]]
+    if choices["blank_lines"] and choices["boundary"] != "none":
         boundary += ", blank lines being sentences without words"
     unknown = {
         "counted": "unknown words counted as <unk>",
         "skipped": "unknown words read as <unk> and not counted",
         "refused": "no unknown words",
-    }[chosen["unknown"]]
+    }[choices["unknown"]]
     sentence = f"{words}; {boundary}; {unknown}"
     return sentence.replace("word", "character") if run.lexicon.is_character_level else sentence
 
 
 def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
-    seen, workdir = run.seen_texts, Workdir(run.path)
+    texts, workdir = run.seen_texts, Workdir(run.path)
     return {
-        "trained_on": None if seen is None else list(seen.trained_on.about),
-        "selected_on": None if seen is None else list(seen.selected_on.about),
-        "not_known": None if seen is None else list(seen.not_known),
-        "knowledge": None if seen is None or seen.knowledge is None else list(seen.knowledge),
-        "overlap": None if seen is None else leakage.overlap_by_role(sentences, seen),
+        "trained_on": None if texts is None else list(texts.trained_on.about),
+        "selected_on": None if texts is None else list(texts.selected_on.about),
+        "not_known": None if texts is None else list(texts.not_known),
+        "knowledge": None if texts is None or texts.knowledge is None else list(texts.knowledge),
+        "overlap": None if texts is None else leakage.overlap_by_role(sentences, texts),
         "training": {
             "seed": run.experiment.training.seed,
             "recipe_sha256": workdir.recipe_digest(),
             "recipe_but_seed": workdir.recipe_digest_but_seed(),
-            "made_with": None if seen is None else seen.made_with or None,
+            "made_with": None if texts is None else texts.made_with or None,
             "finished": workdir.finished(),
         },
     }
@@ -194,8 +194,8 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **{
-            f"{name}_lexicon": {"hash": other.digest(), **_words(other)}
-            for name, other in zip(model.lexicon_names[1:], run.source_lexicons, strict=True)
+            f"{name}_lexicon": {"hash": source.digest(), **_words(source)}
+            for name, source in zip(model.lexicon_names[1:], run.source_lexicons, strict=True)
         },
         **_seen_text_fields(run, sentences),
         "head": repr(head),
@@ -328,19 +328,19 @@ def seen_text_lines(passport: dict) -> list[str]:
     recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
     if not recorded:
         return ["trained on, selected on: not recorded"]
-    shown = [f"in the training text: {leakage.describe(recorded['trained_on'])}"]
+    lines = [f"in the training text: {leakage.describe(recorded['trained_on'])}"]
     if leakage.is_validation(passport["split"]):
-        shown.append("selected on this text, as a validation text is for")
+        lines.append("selected on this text, as a validation text is for")
     else:
-        told = leakage.describe(recorded["selected_on"])
-        shown.append(f"in the text that chose the checkpoint: {told}")
-    return shown + [f"not known: the texts that {part} had seen" for part in unknown]
+        selection_overlap = leakage.describe(recorded["selected_on"])
+        lines.append(f"in the text that chose the checkpoint: {selection_overlap}")
+    return lines + [f"not known: the texts that {part} had seen" for part in unknown]
 
 
 def warnings(passport: dict) -> list[str]:
     """Returns the warning of a figure whose text the model saw: one line, or none."""
-    why = leakage.reason(passport)
-    return [f"  not a figure of unseen text: {why}"] if why else []
+    reason = leakage.reason(passport)
+    return [f"  not a figure of unseen text: {reason}"] if reason else []
 
 
 def _knowledge(passport):
@@ -380,6 +380,6 @@ def conditions(passport: dict) -> list[str]:
         lines.append(f"learns from this text by {' and '.join(ways)}")
     if constraint := passport.get("constraint"):
         lines.append(f"only as the grammar {constraint['grammar']} allows")
-    if of_words := passport["figures"].get("impossible"):
-        lines.append(Impossible(of_words["tokens"], of_words["first"], of_words["others"]).sentence)
+    if zeros := passport["figures"].get("impossible"):
+        lines.append(Impossible(zeros["tokens"], zeros["first"], zeros["others"]).sentence)
     return lines

@@ -105,14 +105,14 @@ def in_words(
     words, pieces = zip(*spelled, strict=True)
     at = np.cumsum([0, *map(len, pieces[:-1])])
     marks = lexicon.unknown, lexicon.boundary  # they have counts of their own
-    seen: collections.Counter = collections.Counter()
+    frequencies: collections.Counter = collections.Counter()
     for word, count in lexicon.left_out.items():
-        seen[word.replace(MARK, "_")] += count  # as its pieces spell it
-    counts = np.array([-1 if word in marks else seen[word] for word in words])
+        frequencies[word.replace(MARK, "_")] += count  # as its pieces spell it
+    counts = np.array([-1 if word in marks else frequencies[word] for word in words])
     log_prob = np.add.reduceat(scores.log_prob.astype(np.float64), at).astype(np.float32)
     arrays = text.words[at], text.known[at], text.counted[at], np.searchsorted(at, text.starts)
-    whole = EncodedText(*arrays, text.trained[at], Strings(np.zeros(len(at)), counts), pieces)
-    return whole, Scores(log_prob, scores.counted[at])
+    merged = EncodedText(*arrays, text.trained[at], Strings(np.zeros(len(at)), counts), pieces)
+    return merged, Scores(log_prob, scores.counted[at])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,10 +139,10 @@ def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Imp
         return None
     position = int(np.argmax(impossible))
     sentence, number = text.position(position)
-    others = dataclasses.replace(scores, counted=scores.counted & ~impossible)
+    possible = dataclasses.replace(scores, counted=scores.counted & ~impossible)
     word = text.read_as(lexicon, position, position + 1)
     first = f"{word!r}, word {number} of sentence {sentence}"
-    return Impossible(int(impossible.sum()), first, others.log_perplexity)
+    return Impossible(int(impossible.sum()), first, possible.log_perplexity)
 
 
 def perplexity_of(log_perplexity: float) -> float:
@@ -179,19 +179,19 @@ def compiled_score_step(model, mesh: Mesh | None = None, pairs: bool = False):
     donated = () if pairs else (6,)
     if mesh is None:
         return jax.jit(score_step, donate_argnums=donated)
-    whole, rows = NamedSharding(mesh, REPLICATED), NamedSharding(mesh, BY_ROWS)
-    outputs = whole if pairs else (whole, rows)
+    replicated, rows = NamedSharding(mesh, REPLICATED), NamedSharding(mesh, BY_ROWS)
+    outputs = replicated if pairs else (replicated, rows)
     return jax.jit(
-        over_rows(score_step, mesh, whole=3), out_shardings=outputs, donate_argnums=donated
+        over_rows(score_step, mesh, replicated=3), out_shardings=outputs, donate_argnums=donated
     )
 
 
-def over_rows(step, mesh: Mesh, whole: int):
+def over_rows(step, mesh: Mesh, replicated: int):
     """Shares a scoring step's batch rows over the data axis's devices, without communication."""
 
     def shared_out(*arguments):
-        batch_rows = (BY_ROWS,) * (len(arguments) - whole)
-        specs = (*(REPLICATED,) * whole, *batch_rows)
+        batch_rows = (BY_ROWS,) * (len(arguments) - replicated)
+        specs = (*(REPLICATED,) * replicated, *batch_rows)
         return jax.shard_map(
             step,
             mesh=mesh,
@@ -249,8 +249,8 @@ def score(
     def scored(step, batch):
         nonlocal carry
         arrays = shard((batch.words, batch.targets, batch.reset), mesh)
-        found, carry = step(*arrays, carry)
-        return found
+        log_probs, carry = step(*arrays, carry)
+        return log_probs
 
     return _score(model, params, tables, text, batches, scored, (mesh, False))
 
@@ -265,18 +265,18 @@ def _score(model, params, tables, text, batches, scored, kind) -> Scores:
         return gathered(text, ((batch, scored(step, batch)) for batch in batches))
 
 
-def gathered(text: EncodedText, found: Iterable[tuple[Any, tuple]]) -> Scores:
+def gathered(text: EncodedText, scored_batches: Iterable[tuple[Any, tuple]]) -> Scores:
     """Puts (log p, log Z) of the positions of batches in the order of a text, with a bar."""
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
     with bar(len(text.words), "tokens") as advance:
-        for batch, scores in found:
-            there = batch.positions >= 0
-            at = batch.positions[there]
-            log_prob[at], log_z[at] = (np.asarray(one)[there] for one in scores)
+        for batch, scores in scored_batches:
+            is_real = batch.positions >= 0
+            at = batch.positions[is_real]
+            log_prob[at], log_z[at] = (np.asarray(array)[is_real] for array in scores)
             predicted[at] = True
-            advance(int(there.sum()))
+            advance(int(is_real.sum()))
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
@@ -311,11 +311,11 @@ def score_pairs(
     """Computes the log-probabilities of all translations of a text, in its order."""
     mesh = sharing(mesh, batch)
 
-    def scored(step, one):
-        return step(*shard((one.source, one.lengths, one.words, one.targets), mesh))
+    def scored(step, rows):
+        return step(*shard((rows.source, rows.lengths, rows.words, rows.targets), mesh))
 
-    every = BucketedPairs(pairs, batch, _PADDING).epoch()
-    return _score(model, params, tables, pairs.target, every, scored, (mesh, True))
+    batches = BucketedPairs(pairs, batch, _PADDING).epoch()
+    return _score(model, params, tables, pairs.target, batches, scored, (mesh, True))
 
 
 # -------------- bars of long computations, on a terminal and where a command asks for them
@@ -345,5 +345,5 @@ def bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
         from tqdm import tqdm
     with tqdm(
         total=total, unit=f" {unit}", disable=None, delay=DELAY, leave=False, dynamic_ncols=True
-    ) as shown:
-        yield shown.update
+    ) as progress_bar:
+        yield progress_bar.update

@@ -108,11 +108,11 @@ def write(
     scores: Mapping[str, Mapping[str, item_scores.Arrays]],
 ):
     """Adds runs to a record, made if it does not exist; replaces runs of the same names."""
-    new = {record.run for record in records}
-    others = [record for record in read(file) if record.run not in new] if file.exists() else []
-    every = sorted([*others, *records], key=lambda record: record.run)
+    runs = {record.run for record in records}
+    earlier = [record for record in read(file) if record.run not in runs] if file.exists() else []
+    merged = sorted([*earlier, *records], key=lambda record: record.run)
     text = ""
-    for record in every:  # without a learning curve that was not kept
+    for record in merged:  # without a learning curve that was not kept
         names = Record._fields if record.validations else _LINE
         line = {name: getattr(record, name) for name in names}
         text += strict_json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
@@ -124,10 +124,10 @@ def write(
             raise UserError(
                 f"{scores_file(file)} cannot be read ({error}): put back a copy of it."
             ) from error
-        arrays = {name: array for name, array in arrays.items() if name.split("/")[0] not in new}
-    for run, of_results in scores.items():
-        for result, of_result in of_results.items():
-            arrays |= {f"{run}/{result}/{name}": array for name, array in of_result.items()}
+        arrays = {name: array for name, array in arrays.items() if name.split("/")[0] not in runs}
+    for run, results in scores.items():
+        for result, result_arrays in results.items():
+            arrays |= {f"{run}/{result}/{name}": array for name, array in result_arrays.items()}
     if arrays:
         atomic_writes.write_whole(scores_file(file), lambda path: array_files.write(path, arrays))
     atomic_writes.write_text(file, text)

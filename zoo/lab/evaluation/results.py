@@ -125,12 +125,12 @@ def names_of(columns: Iterable[Column]) -> dict[Column, str]:
     """Names columns, with lexicon and normalisation where columns of one text and policy differ."""
     columns, names = [*columns], {}
     for column in columns:
-        alike = [other for other in columns if str(other) == str(column)]
+        peers = [peer for peer in columns if str(peer) == str(column)]
         names[column] = str(column)
-        if len({other.lexicon for other in alike}) > 1:
+        if len({peer.lexicon for peer in peers}) > 1:
             names[column] += f", lexicon {column.lexicon}"
-            alike = [other for other in alike if other.lexicon == column.lexicon]
-        if len({other.over for other in alike}) > 1:
+            peers = [peer for peer in peers if peer.lexicon == column.lexicon]
+        if len({peer.over for peer in peers}) > 1:
             names[column] += f", over {column.over}"
     return names
 
@@ -139,17 +139,17 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     """Reads {run: passports of its perplexities by column}, in the order of file names."""
     folders = [*folders]
     check_folders(folders)
-    found = {folder: [*read_passports(folder, ("perplexity",))] for folder in folders}
-    for folder, of_run in found.items():
-        if not of_run:
+    results_by_folder = {folder: [*read_passports(folder, ("perplexity",))] for folder in folders}
+    for folder, results in results_by_folder.items():
+        if not results:
             on_disk = not records.is_record(folder) and not location.is_bucket(folder)
             if on_disk and not os.path.isdir(folder):  # takes a name that is too long
-                what = "is not a folder" if os.path.exists(folder) else "does not exist"
-                raise UserError(f"{folder} {what}: give the folder of an evaluated run.")
+                problem = "is not a folder" if os.path.exists(folder) else "does not exist"
+                raise UserError(f"{folder} {problem}: give the folder of an evaluated run.")
             if on_disk and not Workdir(folder).exists():
                 raise UserError(f"{folder} is not a run: give a run's folder or FILE.jsonl:RUN.")
             raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
-    return {folder: _in_columns(folder, of_run) for folder, of_run in found.items()}
+    return {folder: _in_columns(folder, results) for folder, results in results_by_folder.items()}
 
 
 class Place(NamedTuple):
@@ -195,8 +195,8 @@ def _check(passport):
         if name not in passport and name not in _OPTIONAL:
             raise ValueError(f"it has no {name}")
     tokens, figures = passport["tokens"], passport["figures"]
-    if tokens < (least := int(kind == "perplexity")):
-        raise ValueError(f"tokens is {tokens}, where at least {least} should be")
+    if tokens < (minimum := int(kind == "perplexity")):
+        raise ValueError(f"tokens is {tokens}, where at least {minimum} should be")
     if (interval := figures.get("interval")) is not None:
         strict_json.check(interval, [float], "figures.interval")
         if len(interval) != 2:
@@ -238,15 +238,11 @@ def _check_answers(figures, tokens):
 
 def read_passports(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:
     """Reads (place, passport) of the results of some kinds of a run, in the order of file names."""
-    every = (
-        _record_passports(run)
-        if records.is_record(run)
-        else _folder_passports(location.path_of(run))
-    )
-    return ((place, passport) for place, passport in every if passport["kind"] in kinds)
+    results = _from_record(run) if records.is_record(run) else _from_folder(location.path_of(run))
+    return ((place, passport) for place, passport in results if passport["kind"] in kinds)
 
 
-def _folder_passports(folder):
+def _from_folder(folder):
     """Yields (place, passport) of the results in a run's folder."""
     # os.path.isdir takes a name that is too long, unlike pathlib.
     if not location.is_bucket(folder) and not os.path.isdir(folder):
@@ -257,7 +253,7 @@ def _folder_passports(folder):
         yield Place(path.name, item_scores.path_of(path)), read_passport(path)
 
 
-def _record_passports(path):
+def _from_record(path):
     """Yields (place, passport) of the results of a run of a record."""
     file, run = records.file_and_run(path)
     for name, passport in records.record_of(path).results.items():
@@ -291,36 +287,36 @@ def recipe_of(run: str | pathlib.Path) -> dict:
         ) from error
     if _USER_COMPONENT.search(json.dumps(recipe)):
         for _, passport in read_passports(run, _SHAPES):
-            made = (passport.get("training") or {}).get("made_with")
-            if isinstance(made, dict) and isinstance(sources := made.get("sources"), dict):
-                told = ", ".join(f"{name} [{str(one)[:8]}]" for name, one in sources.items())
-                return {**recipe, "source": told}
+            origin = (passport.get("training") or {}).get("made_with")
+            if isinstance(origin, dict) and isinstance(sources := origin.get("sources"), dict):
+                text = ", ".join(f"{name} [{str(digest)[:8]}]" for name, digest in sources.items())
+                return {**recipe, "source": text}
     return recipe
 
 
 def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
     """Returns (split, SHA-256) of the texts on which a run has a perplexity."""
-    found = (passport for _, passport in read_passports(folder, ("perplexity",)))
-    return {(passport["split"], passport["data"]["sha256"]) for passport in found}
+    passports = (passport for _, passport in read_passports(folder, ("perplexity",)))
+    return {(passport["split"], passport["data"]["sha256"]) for passport in passports}
 
 
-def _twice(folder, what, first, place):
+def _duplicate(folder, label, first, place):
     return UserError(
-        f"{folder} has two results of {what}: {first} and {place.name}; take the one that is not "
+        f"{folder} has two results of {label}: {first} and {place.name}; take the one that is not "
         "meant out of its results."
     )
 
 
-def _in_columns(folder, found):
+def _in_columns(folder, results):
     """Returns {column: passport}, with the `Place` where each was read as its "place"."""
-    of_columns = {}
+    passports_by_column = {}
     names: dict = {}
-    for place, passport in found:
+    for place, passport in results:
         column = Column.from_passport(passport)
-        if column in of_columns:
-            raise _twice(folder, column, names[column], place)
-        of_columns[column], names[column] = {**passport, "place": place}, place.name
-    return of_columns
+        if column in passports_by_column:
+            raise _duplicate(folder, column, names[column], place)
+        passports_by_column[column], names[column] = {**passport, "place": place}, place.name
+    return passports_by_column
 
 
 def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
@@ -336,19 +332,19 @@ def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, di
         for column, passport in results.items():
             columns.setdefault(column, {})[name] = passport
     for column in list(columns):
-        alike = [key for key in columns if (key.split, key.learns) == (column.split, column.learns)]
-        for other in [key for key in alike if key != column]:
-            if column in columns and not _meet(columns, column, other):
-                columns[column].update(columns.pop(other))
+        peers = [key for key in columns if (key.split, key.learns) == (column.split, column.learns)]
+        for peer in [key for key in peers if key != column]:
+            if column in columns and not _share_column(columns, column, peer):
+                columns[column].update(columns.pop(peer))
     return columns
 
 
-def _meet(columns, one, other):
+def _share_column(columns, first, second):
     """Whether a run of one column and a run of the other stand together in some column."""
     return any(
-        columns[one].keys() & there.keys() and columns[other].keys() & there.keys()
-        for column, there in columns.items()
-        if column.split == one.split
+        columns[first].keys() & runs.keys() and columns[second].keys() & runs.keys()
+        for column, runs in columns.items()
+        if column.split == first.split
     )
 
 
@@ -411,27 +407,27 @@ def check_comparable(
     second: dict,
     names: tuple[Any, Any],
     fields: tuple[str, ...] = PERPLEXITY_FIELDS,
-    again: str = "evaluate",
+    verb: str = "evaluate",
 ):
     """Raises UserError for the first field in which two passports are not of the same quantity."""
-    old, new = quantity(first, fields), quantity(second, fields)
+    left, right = quantity(first, fields), quantity(second, fields)
     fused = "policies.fused"
-    if old.get("data.sha256") == new.get("data.sha256") and old.get(fused) != new.get(fused):
+    if left.get("data.sha256") == right.get("data.sha256") and left.get(fused) != right.get(fused):
         # The hash is of words as they were read: the text has no fused form read in two ways.
-        for one in (old, new):
-            one[fused] = None
-            if "counts" in one:  # of which words, and of which marks
-                one["counts"] = one["counts"].partition("; ")[2]
-    for field in old | new:
-        if old.get(field) != new.get(field):
-            remedy = f"{again} both alike"
+        for values in (left, right):
+            values[fused] = None
+            if "counts" in values:  # of which words, and of which marks
+                values["counts"] = values["counts"].partition("; ")[2]
+    for field in left | right:
+        if left.get(field) != right.get(field):
+            remedy = f"{verb} both alike"
             if field == "data.sha256":
-                remedy = f"{again} both on one text"
-                if again == "evaluate":
+                remedy = f"{verb} both on one text"
+                if verb == "evaluate":
                     remedy += ", or choose a text that both have by zoo compare --split"
             raise UserError(
                 f"{names[0]} and {names[1]} cannot be compared on {first['split']}, because "
-                f"{field} differs: {old.get(field)!r} against {new.get(field)!r}; {remedy}."
+                f"{field} differs: {left.get(field)!r} against {right.get(field)!r}; {remedy}."
             )
 
 
@@ -462,29 +458,29 @@ def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _Answ
     """
     folders = [*folders]
     check_folders(folders)
-    every: dict[tuple[str, str], dict] = {}  # {questions: {run: {options: its answers}}}
+    by_questions: dict[tuple[str, str], dict] = {}  # {questions: {run: {options: its answers}}}
     names: dict = {}
     for folder in folders:
         for place, passport in read_passports(folder, ANSWERS):
             questions = Questions(passport["split"], passport["data"]["sha256"], _options(passport))
-            if other := names.get((folder, questions)):
-                raise _twice(folder, questions, other, place)
+            if earlier := names.get((folder, questions)):
+                raise _duplicate(folder, questions, earlier, place)
             names[folder, questions] = place.name
-            of_runs = every.setdefault(questions[:2], {})
+            by_run = by_questions.setdefault(questions[:2], {})
             answers = passport, place.read_scores(passport)
-            of_runs.setdefault(folder, {})[questions.options] = answers
-    found = {}
-    for (split, digest), of_runs in every.items():
-        first = {run: min(results, key=len) for run, results in of_runs.items()}
-        others = {options for results in of_runs.values() for options in results}
-        found[Questions(split, digest)] = {run: of_runs[run][first[run]] for run in of_runs}
-        for options in sorted(others, key=lambda options: (len(options), options)):
-            under = {
-                run: results[options] for run, results in of_runs.items() if options in results
+            by_run.setdefault(folder, {})[questions.options] = answers
+    accuracies = {}
+    for (split, digest), by_run in by_questions.items():
+        fewest = {run: min(results, key=len) for run, results in by_run.items()}
+        choices = {options for results in by_run.values() for options in results}
+        accuracies[Questions(split, digest)] = {run: by_run[run][fewest[run]] for run in by_run}
+        for options in sorted(choices, key=lambda options: (len(options), options)):
+            same_options = {
+                run: results[options] for run, results in by_run.items() if options in results
             }
-            if any(first[run] != options for run in under):
-                found[Questions(split, digest, options)] = under
-    return found
+            if any(fewest[run] != options for run in same_options):
+                accuracies[Questions(split, digest, options)] = same_options
+    return accuracies
 
 
 def _options(passport):
@@ -501,4 +497,4 @@ def _options(passport):
         "renormalised": passport["renormalised"],
         f"learning from the text by {learning}": learning,
     }
-    return tuple(option for option, changed in changes.items() if changed)
+    return tuple(option for option, is_changed in changes.items() if is_changed)

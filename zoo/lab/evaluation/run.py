@@ -68,12 +68,10 @@ class Run:
         """Loads the run of a work directory."""
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
-        checkpoint, params = workdir.params(experiment, lexicon)
-        others = workdir.other_lexicons(experiment)
-        tables = experiment.model.evaluation_tables(lexicon, *others)
-        return cls(
-            workdir.path, experiment, lexicon, params, tables, checkpoint, source_lexicons=others
-        )
+        step, params = workdir.params(experiment, lexicon)
+        sources = workdir.other_lexicons(experiment)
+        tables = experiment.model.evaluation_tables(lexicon, *sources)
+        return cls(workdir.path, experiment, lexicon, params, tables, step, source_lexicons=sources)
 
     def with_state(self, state: str | None) -> Self:
         """Returns the run judged under another state policy; None changes nothing."""
@@ -82,14 +80,14 @@ class Run:
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
         return self._with_recipe("", evaluation=evaluation)
 
-    def for_text(self, given: texts.TokenizedText, state: str | None, lines: bool = False) -> Self:
+    def for_text(self, text: texts.TokenizedText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
         items of a table, and for the sentences of any text with `lines`; "items" if an item has
         several sentences and the run's own policy carries the state."""
-        apart = (lines or given.items) and self.lexicon.boundary is not None
+        apart = (lines or text.items) and self.lexicon.boundary is not None
         if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
-            carried = given.items and self.experiment.evaluation.state == "carried"
-            state = "items" if carried and given.corpus.items else "sentences"
+            carried = text.items and self.experiment.evaluation.state == "carried"
+            state = "items" if carried and text.corpus.items else "sentences"
         return self.with_state(state)
 
     def with_tokenizer(self, language: str | None) -> Self:
@@ -115,20 +113,20 @@ class Run:
                 "strings outside the lexicon of this run are words already "
                 f"(vocabulary.open_classes): leave {'--add-words' if add else '--lexicon'} out."
             )
-        old = self.lexicon
-        marks = [word for word in old.words if word in (old.boundary, old.unknown)]
-        listed = listed_words(path, old, self.experiment.vocabulary.lower_case)
+        trained = self.lexicon
+        marks = [word for word in trained.words if word in (trained.boundary, trained.unknown)]
+        listed = listed_words(path, trained, self.experiment.vocabulary.lower_case)
         words = (
-            (*old.words, *(word for word in listed if word not in old.ids))
+            (*trained.words, *(word for word in listed if word not in trained.ids))
             if add
             else (*marks, *listed)
         )
-        if old.feature_names:
+        if trained.feature_names:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
-            lexicon = vocabulary.extended(source, old, words).select_words(words)
+            lexicon = vocabulary.extended(source, trained, words).select_words(words)
         else:
-            lexicon = old.with_words(words, old.occurrences(words))
-        lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
+            lexicon = trained.with_words(words, trained.occurrences(words))
+        lexicon = dataclasses.replace(lexicon, alphabet=trained.letters)
         model, params = self.experiment.language_model, self.params
         variant = f"lexicon-{lexicon.words_digest()[:8]}"
         if spread:
@@ -136,14 +134,14 @@ class Run:
             if head.tied:  # the embedding's table becomes the table of the new words
                 params = {**params, "head": model.head_params(params)}
                 head = dataclasses.replace(head, tied=False)
-            model = dataclasses.replace(model, head=SpreadUnknown(head, old, letters))
+            model = dataclasses.replace(model, head=SpreadUnknown(head, trained, letters))
             variant += f"-spread-letters-{letters}" if letters else "-spread"
         run = dataclasses.replace(
             self,
             lexicon=lexicon,
-            params=model.for_lexicon(params, old, lexicon),
+            params=model.for_lexicon(params, trained, lexicon),
             tables=model.evaluation_tables(lexicon),
-            training_lexicon=old,
+            training_lexicon=trained,
         )
         return run._with_recipe(variant, model=model)
 
@@ -340,10 +338,10 @@ class Run:
         )
         return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *spaced])
 
-    def share(self, sentences: Sequence[list[str]], of: str) -> str | None:
+    def share(self, sentences: Sequence[list[str]], text: str) -> str | None:
         """Returns a note on the share of unknown words in sentences; None without any."""
         unknown = self.experiment.vocabulary.missing(sentences, self.lexicon).values()
-        return sentence_scores.share(sum(map(len, sentences)), sum(unknown), of)
+        return sentence_scores.share(sum(map(len, sentences)), sum(unknown), text)
 
     def _untokenised(self, sentences, unknown):
         """Returns a note on unknown words that end with punctuation marks; None without any, or in
@@ -352,8 +350,8 @@ class Run:
         if note is None or self.lexicon.is_character_level or self.reading.language:
             return None
         counts = collections.Counter(word for sentence in sentences for word in sentence)
-        _, attached, alone = text_notes.count_marks(counts)
-        return note if attached >= alone else None
+        _, attached, separate = text_notes.count_marks(counts)
+        return note if attached >= separate else None
 
     def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
         """Returns (the corpus as word ids, log p of its words under the state policy). A carried
@@ -427,12 +425,12 @@ def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[
     return words
 
 
-def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
+def splits_of(workdir: str | pathlib.Path, splits: list[str]) -> list[str]:
     """Returns the splits of a run that were asked for, or its tests; reads no parameters."""
-    if asked:
-        return asked
-    splits = Workdir(workdir).experiment().data.splits()
-    tests = [split for split in splits if split not in ("train", "validation")]
+    if splits:
+        return splits
+    data_splits = Workdir(workdir).experiment().data.splits()
+    tests = [split for split in data_splits if split not in ("train", "validation")]
     if not tests:
         raise UserError(f"{workdir} has no test splits: give --split validation.")
     return tests
@@ -440,7 +438,7 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
 
 def first_test(experiment: Experiment) -> str:
     """Returns the first test split, or validation without one."""
-    tests = (one for one in experiment.data.splits() if one not in ("train", "validation"))
+    tests = (split for split in experiment.data.splits() if split not in ("train", "validation"))
     return next(tests, "validation")
 
 

@@ -27,14 +27,14 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
     """Yields the sentences of a file, some thousand at a time, lists whole."""
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
-        yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
+        yield from _row_chunks(_apart(rows, path) if nbest else rows, nbest)
     elif not evaluation_texts.is_readable(path, run.experiment.data.form.column):
         yield Sentences.from_text(run.read_file(path))
     else:
-        yield from _of_text(run, path)
+        yield from _text_chunks(run, path)
 
 
-def _of_text(run, path):
+def _text_chunks(run, path):
     """Yields the sentences of plain text line by line, or all of a file of another form."""
     form = run.experiment.data.form.column
     part = files.Part.parse(path)
@@ -48,30 +48,30 @@ def _of_text(run, path):
         yield Sentences.from_text(evaluation_texts.from_content(text, path, run.reading, form))
         return
     rows = ((None, number, sentence_scores.words_of(text, run.reading)) for number, text in lines)
-    yield from _of_rows(rows, False)
+    yield from _row_chunks(rows, False)
 
 
-def _of_rows(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
+def _row_chunks(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
     """Yields sentences in chunks, made of rows (id or None, line, words), lists whole."""
-    held: list[tuple] = []
+    chunk: list[tuple] = []
     for row in rows:
-        if len(held) >= TOGETHER and not (nbest and row[0] == held[-1][0]):
-            yield Sentences.from_rows(held, nbest)
-            held = []
-        held.append(row)
-    if held:
-        yield Sentences.from_rows(held, nbest)
+        if len(chunk) >= TOGETHER and not (nbest and row[0] == chunk[-1][0]):
+            yield Sentences.from_rows(chunk, nbest)
+            chunk = []
+        chunk.append(row)
+    if chunk:
+        yield Sentences.from_rows(chunk, nbest)
 
 
 def _apart(rows, path):
     """Yields rows of n-best lists; raises UserError where a list continues after another one."""
-    seen: set[str] = set()
-    last = None
+    ids: set[str] = set()
+    last_id = None
     for row in rows:
-        if row[0] != last and row[0] in seen:
+        if row[0] != last_id and row[0] in ids:
             raise nbest_lists.repetition_error(row[0], path, row[1])
-        last = row[0]
-        seen.add(last)
+        last_id = row[0]
+        ids.add(last_id)
         yield row
 
 
@@ -106,12 +106,12 @@ class Stream:
 
     def _add(self, sentences, scores):
         # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
-        some = (scores.words > 0) | sentences.nbest
-        self.sentences += int(some.sum())
+        is_sentence = (scores.words > 0) | sentences.nbest
+        self.sentences += int(is_sentence.sum())
         self.words += int(scores.words.sum())
         self.unknown_words += int(scores.unknown.sum())
-        self.log_prob += float(scores.log_prob[some].sum())
-        self.log_prob_known += float(scores.log_prob_known[some].sum())
+        self.log_prob += float(scores.log_prob[is_sentence].sum())
+        self.log_prob_known += float(scores.log_prob_known[is_sentence].sum())
         self.nbest = sentences.nbest and sentences.ids is not None
         if sentences.ids is not None:
             self.lists += len({*sentences.ids})
@@ -120,11 +120,11 @@ class Stream:
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
         words, unknown = self.words, self.unknown_words
-        what = f"{self.sentences:,} sentences"
+        totals = f"{self.sentences:,} sentences"
         if self.nbest:
-            what = f"{self.lists:,} lists, {self.sentences:,} hypotheses"
+            totals = f"{self.lists:,} lists, {self.sentences:,} hypotheses"
         summary = (
-            f"{self.path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
+            f"{self.path}: {totals}, {words:,} words, {unknown:,} of them read as <unk> "
             f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
         )
         notes = [summary, sentence_scores.warning(self.run.lexicon, unknown)]

@@ -51,19 +51,19 @@ class ScoredText(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """Remarks on the text, and on a state that leaves little to learn from it."""
-        little = []
+        remarks = []
         if self.run.learns_from_text and self.run.experiment.evaluation.state == "sentences":
-            little = [
+            remarks = [
                 "each sentence starts from an empty state, so that little of the text is left "
                 "to learn from: see --state carried"
             ]
         if items := self.corpus.items:
             state, count = self.run.experiment.evaluation.state, len(self.corpus.sentences)
-            little += [
+            remarks += [
                 f"{len(items):,} items are divided into {count:,} sentences at . ! ? and …; "
                 f"--state items carries the state in an item, sentences empties it: {state} here"
             ]
-        return little + self.run.notes(self.corpus.sentences)
+        return remarks + self.run.notes(self.corpus.sentences)
 
     def judgement(self, mixture: Mixture | None = None) -> Judgement:
         """Returns the perplexity of the text, perhaps of a mixture too."""
@@ -110,13 +110,13 @@ def score(
     # The words of a split are known.
     split_run = dataclasses.replace(run, tokenizer="") if run.tokenizer else run
     for split in splits:
-        of_split, corpus = split_run.with_state(state), run.read(split)
-        yield ScoredText(of_split, split, corpus, *of_split.score_corpus(corpus, lines))
+        state_run, corpus = split_run.with_state(state), run.read(split)
+        yield ScoredText(state_run, split, corpus, *state_run.score_corpus(corpus, lines))
     if file is not None:
-        given = run.read_file(file)
-        of_file, name = run.for_text(given, state, lines), f"data:{pathlib.PurePath(file).name}"
-        scores = of_file.score_corpus(given.corpus, lines)
-        yield ScoredText(of_file, name, given.corpus, *scores, given)
+        text = run.read_file(file)
+        file_run, name = run.for_text(text, state, lines), f"data:{pathlib.PurePath(file).name}"
+        scores = file_run.score_corpus(text.corpus, lines)
+        yield ScoredText(file_run, name, text.corpus, *scores, text)
 
 
 def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
@@ -192,11 +192,11 @@ def _part(scores: Scores, chosen: np.ndarray) -> dict:
 def describe(record: dict) -> str:
     """Formats the figures of a perplexity as text."""
     figures = record["figures"]
-    of_characters = record["counts"].startswith("characters")
-    token, word = ("character", "character") if of_characters else ("token", "word")
+    is_character_level = record["counts"].startswith("characters")
+    token, word = ("character", "character") if is_character_level else ("token", "word")
     lines = [
         f"{record['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per {token}, "
-        f"{figures['bits']:.4f} bits{' per character' * of_characters}, perplexity "
+        f"{figures['bits']:.4f} bits{' per character' * is_character_level}, perplexity "
         f"{figures['perplexity']:,.2f}, {record['tokens']:,} {token}s",
         *(f"  {line}" for line in passport.conditions(record)),
     ]
@@ -218,16 +218,16 @@ def describe(record: dict) -> str:
             f"  over all spellings: log-perplexity "
             f"{figures['log_perplexity_over_all_spellings']:.4f}"
         )
-    for part, name in (
+    for key, name in (
         ("seen", f"{word}s seen in training"),
         ("unseen", "words of the lexicon unseen in training"),
         ("strings", "strings outside the lexicon, of its classes"),
     ):
-        of_part = figures.get(part, {"tokens": 0})
-        if of_part["tokens"]:
+        part = figures.get(key, {"tokens": 0})
+        if part["tokens"]:
             lines.append(
-                f"  {name}: {of_part['tokens']:,} tokens ({of_part['rate']:.2%}), log-perplexity "
-                f"{of_part['log_perplexity']:.4f}, perplexity {float(of_part['perplexity']):,.1f}"
+                f"  {name}: {part['tokens']:,} tokens ({part['rate']:.2%}), log-perplexity "
+                f"{part['log_perplexity']:.4f}, perplexity {float(part['perplexity']):,.1f}"
             )
     if mixture := figures.get("mixture"):
         tuned = f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"

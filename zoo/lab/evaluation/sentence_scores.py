@@ -121,21 +121,21 @@ def rows(
     )
     if nbest and column is None and form != "fields":
         _, lists = nbest_lists.parse_lists(lines, path, sparse=True)
-        for one in lists:
-            for hypothesis in sorted(one.hypotheses, key=lambda hypothesis: hypothesis.line):
-                yield one.id, hypothesis.line, words_of(hypothesis.text, reading)
+        for nbest_list in lists:
+            for hypothesis in sorted(nbest_list.hypotheses, key=lambda hypothesis: hypothesis.line):
+                yield nbest_list.id, hypothesis.line, words_of(hypothesis.text, reading)
         return
     for number, line in lines:
-        where = f"{path}, line {number}"
-        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, where)
+        location = f"{path}, line {number}"
+        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, location)
         if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{where}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
+                f"{location}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
                 "another --column."
             )
         text = fields[field - 1]
-        text = nbest_lists.without_alignments(text, where) if nbest else text
+        text = nbest_lists.without_alignments(text, location) if nbest else text
         yield fields[0].strip(), number, words_of(text, reading)
 
 
@@ -183,16 +183,17 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
     )
 
 
-def share(words: int, unknown: int, of: str, to: str = "the run") -> str | None:
+def share(words: int, unknown: int, text: str, to: str = "the run") -> str | None:
     """Returns a note on the share of unknown words in a text or lists; None without any."""
     if not unknown:
         return None
     if unknown == words:
         return (
-            f"all {words:,} words of {of} are unknown to {to}, and nothing is measured but "
+            f"all {words:,} words of {text} are unknown to {to}, and nothing is measured but "
             "<unk>: give words in the language, tokenisation and case of its training text"
         )
-    return f"{unknown:,} of the {words:,} words of {of} are unknown to {to} ({unknown / words:.2%})"
+    rate = unknown / words
+    return f"{unknown:,} of the {words:,} words of {text} are unknown to {to} ({rate:.2%})"
 
 
 def score(
@@ -201,14 +202,14 @@ def score(
     """Scores sentences of words or characters under a run, each from an empty state, or their words
     after prefixes, without the boundary."""
     before = prefixes or [()] * len(sentences)
-    pairs = [(tuple(first), tuple(rest)) for first, rest in zip(before, sentences, strict=True)]
+    pairs = [(tuple(prefix), tuple(words)) for prefix, words in zip(before, sentences, strict=True)]
     distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
-    text, log_prob = _scored(run, [[*first, *rest] for first, rest in distinct], name)
+    text, log_prob = _scored(run, [[*prefix, *words] for prefix, words in distinct], name)
     count = len(text.starts)
     sentence = np.repeat(np.arange(count), text.lengths)
     begins, lengths = np.zeros((2, count), np.int64)
-    begins[: len(distinct)] = [len(first) for first, _ in distinct]
-    lengths[: len(distinct)] = [len(rest) for _, rest in distinct]
+    begins[: len(distinct)] = [len(prefix) for prefix, _ in distinct]
+    lengths[: len(distinct)] = [len(words) for _, words in distinct]
     place = np.arange(len(text.words)) - text.starts[sentence] - begins[sentence]
     is_word = (place >= 0) & (place < lengths[sentence])
     unread = text.unknown(run.lexicon) & is_word
@@ -243,8 +244,8 @@ def _scored(run, sentences, name):
         )
     beside = [] if any(sentences) else [[lexicon.words[0]]]
     text = experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), lexicon)
-    given = experiment.language_model, run.params, run.tables
-    return text, score_tree(*given, text, lexicon.ids[first])
+    model_arguments = experiment.language_model, run.params, run.tables
+    return text, score_tree(*model_arguments, text, lexicon.ids[first])
 
 
 def words_by(run, text: str) -> list[str]:
@@ -267,13 +268,13 @@ def check_hypotheses(run):
 
 def check_lines(sentences: Iterable[str | Sequence[str]]):
     """Raises UserError for sentences that are the content, or the lines, of a file."""
-    lines = [one if isinstance(one, str) else "" for one in sentences]
+    lines = [sentence if isinstance(sentence, str) else "" for sentence in sentences]
     kind = evaluation_texts.detect_form(pathlib.Path("-"), "\n".join(lines[:1000]))
     for number, line in enumerate(lines, 1):
         if "\n" in line.strip() or kind != "plain":
-            what = "has several lines" if "\n" in line.strip() else f"is of a {kind}"
+            problem = "has several lines" if "\n" in line.strip() else f"is of a {kind}"
             raise UserError(
-                f"sentence {number} {what}: give sentences, such as the lines of a plain text; "
+                f"sentence {number} {problem}: give sentences, such as the lines of a plain text; "
                 "surprisal reads the content of a treebank or table, and zoo score such a file."
             )
 
@@ -324,7 +325,7 @@ def score_tree(
             words = np.zeros(inside.shape, np.int64)
             words[inside] = text.words[text.positions(group)]
             tree = prefix_tree(words, lengths, boundary, BLOCK)
-            word_log_probs = _of_words(
+            word_log_probs = _read_log_probs(
                 tree, lengths, _tree_scores(model, params, tables, prepared, tree, scored)
             )
             log_prob[text.positions(group)] = word_log_probs[inside]
@@ -350,7 +351,7 @@ def _groups(text: EncodedText) -> Iterator[np.ndarray]:
         yield np.array(group)
 
 
-def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
+def _read_log_probs(tree: PrefixTree, lengths, scores) -> np.ndarray:
     """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree."""
     log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
     rows = np.arange(len(lengths))
@@ -358,9 +359,9 @@ def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
     log_probs[rows, lengths - 1] = scores[len(parents) + rows]
     node = tree.node.copy()
     for position in range(lengths.max() - 2, -1, -1):
-        there = position < lengths - 1
-        log_probs[there, position] = scores[node[there]]
-        node[there] = parents[node[there]]
+        is_inside = position < lengths - 1
+        log_probs[is_inside, position] = scores[node[is_inside]]
+        node[is_inside] = parents[node[is_inside]]
     return log_probs
 
 
@@ -373,22 +374,22 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> n
     level, before = levels(model)(params, tables, prepared, room)
     order = np.argsort(tree.node, kind="stable")
     scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
-    asked = []
+    pending = []
     for depth, (first, end) in enumerate(itertools.pairwise(starts)):
         above = BLOCK * (1 + starts[depth - 1]) if depth else 0
         parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # padding has the parent 0
         letters = tree.letter[first:end].ravel()
-        for some in chunks(len(parents)):
-            rows, words = (filled(x[some], some.stop - some.start) for x in (parents, letters))
-            start = np.int32(some.start)
+        for chunk in chunks(len(parents)):
+            rows, words = (filled(x[chunk], chunk.stop - chunk.start) for x in (parents, letters))
+            start = np.int32(chunk.start)
             level = advance(params, tables, prepared, before[2], level, rows, words, start)
         nodes, targets, slots = _next_words(tree, order, first, end, starts[depth + 1 : depth + 3])
-        for some in chunks(len(nodes)):
-            rows, words = (filled(x[some], some.stop - some.start) for x in (nodes, targets))
+        for chunk in chunks(len(nodes)):
+            rows, words = (filled(x[chunk], chunk.stop - chunk.start) for x in (nodes, targets))
             log_probs = log_prob(params, tables, prepared, outputs(level), rows, words)
-            asked.append((slots[some], log_probs))
+            pending.append((slots[chunk], log_probs))
         level, before = before, level
-    for slots, log_probs in asked:
+    for slots, log_probs in pending:
         scores[slots] = np.asarray(log_probs)[: len(slots)]
         # The last words of sentences have the last slots.
         scored(int((slots >= BLOCK * (1 + len(tree.parent))).sum()))
@@ -468,11 +469,11 @@ def states_after(model, params, tables, prepared, words, carry):
     a word in each row."""
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
     hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
-    given = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)
-    if model.head.target_scores(*given, context, prepared) is None:
+    head_arguments = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)
+    if model.head.target_scores(*head_arguments, context, prepared) is None:
         return hidden, context, carry, jnp.zeros(len(words))
     arguments = {"context": context, "prepared": prepared}
-    return hidden, context, carry, model.head.log_prob_and_log_z(*given, **arguments)[1]
+    return hidden, context, carry, model.head.log_prob_and_log_z(*head_arguments, **arguments)[1]
 
 
 @functools.cache
@@ -483,17 +484,17 @@ def compiled(model):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)
         states = states_after(model, params, tables, prepared, words, carry)
         return jax.tree.map(
-            lambda room, new: jax.lax.dynamic_update_slice_in_dim(room, new, start, 0),
+            lambda room, update: jax.lax.dynamic_update_slice_in_dim(room, update, start, 0),
             level,
             states,
         )
 
     def log_prob(params, tables, prepared, states, rows, targets):
         hidden, context, log_z = jax.tree.map(lambda leaf: leaf[rows], states)
-        given = model.head_params(params), tables["head"], hidden, targets
-        scores = model.head.target_scores(*given, context, prepared)
+        head_arguments = model.head_params(params), tables["head"], hidden, targets
+        scores = model.head.target_scores(*head_arguments, context, prepared)
         if scores is not None:
             return scores - log_z
-        return model.head.log_prob(*given, context=context, prepared=prepared)
+        return model.head.log_prob(*head_arguments, context=context, prepared=prepared)
 
     return jax.jit(advance, donate_argnames="level"), jax.jit(log_prob)

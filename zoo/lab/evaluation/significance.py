@@ -28,8 +28,8 @@ def bootstrap_interval(
     generator = np.random.default_rng(seed)
     sums = np.empty((samples, statistics.shape[1]))
     for number in range(samples):
-        drawn = np.bincount(generator.integers(count, size=count), minlength=count)
-        sums[number] = drawn @ statistics
+        multiplicities = np.bincount(generator.integers(count, size=count), minlength=count)
+        sums[number] = multiplicities @ statistics
     figures = figure(sums)
     if not np.isfinite(figures).all():  # errors, and no word of a reference
         return math.nan, math.nan
@@ -43,26 +43,26 @@ def bounds(low: float, high: float) -> str:
 
 
 def paired_test(
-    one: np.ndarray, other: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
+    first: np.ndarray, second: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
 ) -> float:
     """Computes the probability of as large a difference of equal systems, by randomisation.
 
     Each sample exchanges the two systems' sentences with probability 1/2 each (Riezler and Maxwell
     2005); p = (1 + samples with as large a difference) / (1 + samples).
     """
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return math.nan
-    if np.array_equal(one, other):  # whatever the figure is, even without any reference
+    if np.array_equal(first, second):  # whatever the figure is, even without any reference
         return 1.0
-    difference = abs(float(figure(one.sum(0))) - float(figure(other.sum(0))))
+    difference = abs(float(figure(first.sum(0))) - float(figure(second.sum(0))))
     if not math.isfinite(difference):
         return math.nan
     generator = np.random.default_rng(seed)
-    moved = np.empty((samples, one.shape[1]))
+    exchanged = np.empty((samples, first.shape[1]))
     for number in range(samples):
-        moved[number] = generator.integers(0, 2, len(one)) @ (other - one)
-    first, second = figure(one.sum(0) + moved), figure(other.sum(0) - moved)
-    return (1 + int((np.abs(first - second) >= difference - 1e-9).sum())) / (1 + samples)
+        exchanged[number] = generator.integers(0, 2, len(first)) @ (second - first)
+    left, right = figure(first.sum(0) + exchanged), figure(second.sum(0) - exchanged)
+    return (1 + int((np.abs(left - right) >= difference - 1e-9).sum())) / (1 + samples)
 
 
 def binomial_interval(right: float, count: float) -> tuple[float, float]:
@@ -86,27 +86,27 @@ def percent(interval: tuple[float, float]) -> str:
     return f"[{low}, {high}]"
 
 
-def mcnemar_test(only_one: int, only_other: int) -> float:
+def mcnemar_test(only_first: int, only_second: int) -> float:
     """Computes the probability of as uneven a split of two equal systems, exactly (McNemar 1947).
 
     If they are alike, each question that one of them alone has right belongs to either with
-    probability 1/2: p = min(1, 2 P(X <= min(only_one, only_other))), X binomial of their number and
-    1/2.
+    probability 1/2: p = min(1, 2 P(X <= min(only_first, only_second))), X binomial of their number
+    and 1/2.
     """
     from scipy import stats  # half a second, which few commands need
 
-    count = only_one + only_other
-    return float(stats.binomtest(only_one, count).pvalue) if count else 1.0
+    count = only_first + only_second
+    return float(stats.binomtest(only_first, count).pvalue) if count else 1.0
 
 
-def seeds_test(one: list[float], other: list[float]) -> float:
+def seeds_test(first: list[float], second: list[float]) -> float:
     """Computes the probability of as large a difference of means if two groups of seeds were alike,
     by Welch's t-test (1947)."""
-    if min(len(one), len(other)) < 2:
+    if min(len(first), len(second)) < 2:
         return math.nan
     from scipy import stats  # half a second, which few commands need
 
-    groups = [(np.mean(runs), np.std(runs, ddof=1), len(runs)) for runs in (one, other)]
+    groups = [(np.mean(runs), np.std(runs, ddof=1), len(runs)) for runs in (first, second)]
     if not groups[0][1] + groups[1][1]:
         return float(groups[0][0] == groups[1][0])
     return float(stats.ttest_ind_from_stats(*groups[0], *groups[1], equal_var=False).pvalue)

@@ -31,25 +31,25 @@ class Row(NamedTuple):
     token: str = ""  # the ID of a treebank's token
 
     @classmethod
-    def from_columns(cls, values: tuple, given: TokenizedText) -> "Row":
+    def from_columns(cls, values: tuple, text: TokenizedText) -> "Row":
         """Makes a row of values of `columns`, without the own columns of a table."""
-        return cls(*values[: len(COLUMNS)], *values[len(COLUMNS) + len(given.columns) :])
+        return cls(*values[: len(COLUMNS)], *values[len(COLUMNS) + len(text.columns) :])
 
 
 COLUMNS = Row._fields[:-1]
 
 
-def columns(given: TokenizedText) -> tuple[str, ...]:
+def columns(text: TokenizedText) -> tuple[str, ...]:
     """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
-    return (*COLUMNS, *text_tables.user_columns(COLUMNS, (*given.columns, *given.token_columns)))
+    return (*COLUMNS, *text_tables.user_columns(COLUMNS, (*text.columns, *text.token_columns)))
 
 
-def critical_note(run, given: TokenizedText) -> str | None:
+def critical_note(run, text: TokenizedText) -> str | None:
     """Returns a note on critical regions with unknown words; None without any."""
-    if "critical" not in given.columns:
+    if "critical" not in text.columns:
         return None
-    place = given.columns.index("critical")
-    tokens = (token for sentence in given.judged for token in sentence.tokens)
+    place = text.columns.index("critical")
+    tokens = (token for sentence in text.judged for token in sentence.tokens)
     regions = [[*t.words] for t in tokens if t.words and t.text == t.extra[place]]
     missing = run.experiment.vocabulary.missing(regions, run.lexicon)
     unknown = sum(not missing.keys().isdisjoint(region) for region in regions)
@@ -61,11 +61,11 @@ def critical_note(run, given: TokenizedText) -> str | None:
     )
 
 
-def rows(given: TokenizedText, text: EncodedText, scores: Scores, lexicon: Lexicon):
+def rows(tokenized: TokenizedText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """Yields a tuple of `columns`, told in docs/scoring.md, for each given token and boundary."""
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
-    spans = zip(text.starts.tolist(), ends, given.judged, strict=True)
+    spans = zip(text.starts.tolist(), ends, tokenized.judged, strict=True)
     nats = -scores.log_prob.astype(np.float64)
 
     def row(begin, end):
@@ -93,5 +93,5 @@ def rows(given: TokenizedText, text: EncodedText, scores: Scores, lexicon: Lexic
         for boundary in range(begin, end):
             position += 1
             about = (number, name, position, length, length, lexicon.boundary)
-            of_tokens = [""] * len(given.token_columns)
-            yield (*about, *row(boundary, boundary + 1), *sentence.extra, *of_tokens)
+            token_cells = [""] * len(tokenized.token_columns)
+            yield (*about, *row(boundary, boundary + 1), *sentence.extra, *token_cells)

@@ -41,8 +41,8 @@ def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str
     for name, metric in metrics(tokenizer).items():
         score = metric.corpus_score(hypotheses, [references]).score
         scores[name] = {"score": score, "signature": str(metric.get_signature())}
-    same = sum(one == other for one, other in zip(hypotheses, references, strict=True))
-    share = 100 * same / max(1, len(references))
+    matches = sum(line == reference for line, reference in zip(hypotheses, references, strict=True))
+    share = 100 * matches / max(1, len(references))
     scores[EXACT_MATCH] = {"score": share, "signature": "translations that are the reference"}
     return scores
 
@@ -50,14 +50,14 @@ def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str
 def describe(name: str, figures: dict) -> str:
     """Formats the figures as lines of text."""
     lines = [
-        f"{metric} {one['score']:.2f}  {one['signature']}"
-        for metric, one in figures["figures"].items()
+        f"{metric} {figure['score']:.2f}  {figure['signature']}"
+        for metric, figure in figures["figures"].items()
     ]
     return "\n  ".join([f"{name}: {figures['tokens']:,} sentences, {figures['counts']}", *lines])
 
 
 def passport_of(
-    run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict
+    run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, settings: dict
 ) -> dict:
     """Makes the passport of the scores of a run's translations of a split."""
     text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
@@ -68,7 +68,7 @@ def passport_of(
         "tokenizer": tokenizer,
         "tokens": len(corpus.sentences),
         "counts": f"n-grams of text that is {text}",
-        "decoding": how,
+        "decoding": settings,
         **passport.translation_fields(run, corpus),
     }
 
@@ -80,12 +80,12 @@ def decoding(
     ratio: float = LONGEST_RATIO,
 ) -> dict:
     """Describes how hypotheses are found, for a passport."""
-    other = translator.language_model
+    model = translator.language_model
     settings: dict[str, Any] = {
         "search": dataclasses.asdict(search),
         "runs": [_run(run) for run in translator.runs],
         "average": translator.average if len(translator.runs) > 1 else None,
-        "language_model": None if other is None else {**_run(other), "weight": translator.weight},
+        "language_model": None if model is None else {**_run(model), "weight": translator.weight},
     }
     if unknowns is not None:
         settings["unknowns"] = unknowns
@@ -101,16 +101,18 @@ def _run(run):
 
 def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.Path, pathlib.Path]:
     """Keeps a passport among the results of a run, and the hypotheses beside it, a line each."""
-    how = figures["decoding"]
-    plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
-    variant = f"beam-{plain['beam']}"
+    settings = figures["decoding"]
+    default = dataclasses.asdict(BeamSearch(settings["search"]["beam"]))
+    variant = f"beam-{default['beam']}"
     if figures["tokenizer"] != "none":
         variant += f"-{figures['tokenizer']}"
-    others = (
-        len(how["runs"]) > 1 or how["language_model"] or how.keys() & {"unknowns", "longest_ratio"}
+    has_extras = (
+        len(settings["runs"]) > 1
+        or settings["language_model"]
+        or settings.keys() & {"unknowns", "longest_ratio"}
     )
-    if how["search"] != plain or others:
-        text = json.dumps(how, sort_keys=True)
+    if settings["search"] != default or has_extras:
+        text = json.dumps(settings, sort_keys=True)
         variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     variant = "-".join(filter(None, (run.variant, variant)))
     result = passport.write(dataclasses.replace(run, variant=variant), figures)
@@ -133,12 +135,12 @@ def read(file: Any) -> tuple[dict, list[str]]:
             raise ValueError(f"{len(hypotheses)} hypotheses, not {figures['tokens']}")
         if figures["tokenizer"] not in TOKENIZERS:
             raise ValueError(f"its tokenizer is {figures['tokenizer']!r}")
-        one = {"score": float, "signature": str}
-        strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
+        shape = {"score": float, "signature": str}
+        strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], shape), "figures")
     except (OSError, ValueError, UserError) as error:
-        why = error.__cause__ or error  # the cause names the field that the passport lacks
+        cause = error.__cause__ or error  # the cause names the field that the passport lacks
         raise UserError(
-            f"{file} cannot be read as a result of translations ({why}): give a result of "
+            f"{file} cannot be read as a result of translations ({cause}): give a result of "
             "python -m zoo translate --bleu."
         ) from error
     return figures, hypotheses
@@ -149,8 +151,8 @@ def check_results(
 ):
     """Raises UserError unless figures are of the same quantity and of these references."""
     first = results[0][0]
-    for name, (other, _) in zip(names[1:], results[1:], strict=True):
-        check_comparable(first, other, (names[0], name), TRANSLATION_FIELDS, "translate")
+    for name, (candidate, _) in zip(names[1:], results[1:], strict=True):
+        check_comparable(first, candidate, (names[0], name), TRANSLATION_FIELDS, "translate")
     if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
         raise UserError(
             f"the text of {first['split']} has changed since {names[0]} was judged: translate it "
@@ -184,12 +186,12 @@ def by_length(
     for group, numbers in sorted(groups.items()):
         truth = [" ".join(references[number]) for number in numbers]
         counts = [
-            statistics(metric, [found[number] for number in numbers], truth) for _, found in results
+            statistics(metric, [lines[number] for number in numbers], truth) for _, lines in results
         ]
-        scores = [float(figure(of_run.sum(0))) for of_run in counts]
-        intervals = [significance.bootstrap_interval(of_run, figure) for of_run in counts]
-        least, greatest = group * step + 1, (group + 1) * step
-        rows.append(LengthBucket(least, greatest, len(numbers), scores, intervals))
+        scores = [float(figure(run_counts.sum(0))) for run_counts in counts]
+        intervals = [significance.bootstrap_interval(run_counts, figure) for run_counts in counts]
+        shortest, longest = group * step + 1, (group + 1) * step
+        rows.append(LengthBucket(shortest, longest, len(numbers), scores, intervals))
     return rows
 
 
@@ -237,13 +239,13 @@ def compare(
     for name, metric in metrics(results[0][0]["tokenizer"]).items():
         figure = figure_of(metric)
         counts = [statistics(metric, lines, reference_lines) for _, lines in results]
-        for number, (row, of_run) in enumerate(zip(rows, counts, strict=True)):
+        for number, (row, run_counts) in enumerate(zip(rows, counts, strict=True)):
             p = None
             if number:
-                p = significance.paired_test(counts[0], of_run, figure, samples=samples)
+                p = significance.paired_test(counts[0], run_counts, figure, samples=samples)
             row[name] = {
-                "score": float(figure(of_run.sum(0))),
-                "interval": significance.bootstrap_interval(of_run, figure, samples=samples),
+                "score": float(figure(run_counts.sum(0))),
+                "interval": significance.bootstrap_interval(run_counts, figure, samples=samples),
                 "p": p,
             }
     return rows
@@ -255,17 +257,17 @@ def table(rows: list[dict[str, Any]], figures: dict) -> str:
     lines = []
     for row in rows:
         cells = []
-        for metric, one in row.items():
+        for metric, figure in row.items():
             if metric != "run":
-                interval = significance.bounds(*one["interval"])
-                p = " " * 13 if one["p"] is None else f" (p = {one['p']:.4f})"
-                cells.append(f"{metric} {one['score']:.2f}{interval}{p}")
+                interval = significance.bounds(*figure["interval"])
+                p = " " * 13 if figure["p"] is None else f" (p = {figure['p']:.4f})"
+                cells.append(f"{metric} {figure['score']:.2f}{interval}{p}")
         lines.append(f"{row['run']:{width}}  {'  '.join(cells)}".rstrip())
-    how = "in brackets 95 % by sentences drawn anew"
+    note = "in brackets 95 % by sentences drawn anew"
     if len(rows) > 1:
-        how += f"; p of the difference from {rows[0]['run']}, by sentences exchanged"
+        note += f"; p of the difference from {rows[0]['run']}, by sentences exchanged"
     lines.append(
-        f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; {how}"
+        f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; {note}"
     )
-    lines += [one["signature"] for name, one in figures["figures"].items() if name in rows[0]]
+    lines += [figure["signature"] for name, figure in figures["figures"].items() if name in rows[0]]
     return "\n".join(lines)

@@ -48,16 +48,16 @@ class Translator:
                 "one order."
             )
         if self.language_model is not None:
-            other = self.language_model
+            model = self.language_model
             steps.check_weight(self.weight)
-            _ = other.experiment.language_model  # raises UserError if it is another model
+            _ = model.experiment.language_model  # raises UserError if it is another model
             if turned == {True}:
                 raise UserError(
                     f"{names[0]} writes translations from the last word to the first "
-                    f"(model.order=target_reversed), and {other.path} reads from the first: "
+                    f"(model.order=target_reversed), and {model.path} reads from the first: "
                     "leave --language-model out."
                 )
-            steps.check_same_words([self.runs[0].lexicon, other.lexicon], [names[0], other.path])
+            steps.check_same_words([self.runs[0].lexicon, model.lexicon], [names[0], model.path])
 
     @staticmethod
     def _turned(run):
@@ -122,11 +122,11 @@ class Translator:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
             if isinstance(search, Sampling):
-                kept, needs, fewer = f"{search.nbest} samples", "need", "fewer samples"
+                work, needs, fewer = f"{search.nbest} samples", "need", "fewer samples"
             else:
-                kept, needs, fewer = f"a beam of {search.beam}", "needs", "a narrower beam"
+                work, needs, fewer = f"a beam of {search.beam}", "needs", "a narrower beam"
             raise UserError(
-                f"{kept} over {batch} sentences side by side {needs} more memory than there is: "
+                f"{work} over {batch} sentences side by side {needs} more memory than there is: "
                 f"give {fewer}, or a smaller batch."
             ) from error
         for number, hypotheses in zip(numbers, translations, strict=True):
@@ -156,8 +156,8 @@ class Translator:
     def _start(self):
         """Returns the start function of a batched search, for sources in text order."""
         members = [_member(run) for run in self.runs]
-        other = self.language_model
-        language = None if other is None else _language_member(other)
+        model = self.language_model
+        language = None if model is None else _language_member(model)
 
         def start(sources, lengths):
             started = [member(sources, lengths) for member in members]
@@ -229,7 +229,7 @@ def _mean(translator, runs, method, hypothesis, source):
     words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
     words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
     targets[0, : len(hypothesis.words)] = hypothesis.words
-    of_runs, decoded = [], (words, targets) if method == "gradients" else (words,)
+    matrices, decoded = [], (words, targets) if method == "gradients" else (words,)
     for run in runs:
         model, reading, lexicon = (
             _model(run),
@@ -243,15 +243,15 @@ def _mean(translator, runs, method, hypothesis, source):
         )
         matrix = _compiled(model, method)(run.params, run.tables, *batch, *decoded)[0]
         matrix = in_sentence_order(np.asarray(matrix), len(ids), len(hypothesis.words), model.order)
-        of_runs.append(matrix @ _tokens(reading.words_of(tokens, lexicon)).T)
+        matrices.append(matrix @ _tokens(reading.words_of(tokens, lexicon)).T)
     # A word of subwords has their sum as a source, above, and their mean in a translation.
     rows = _tokens(translator.words_and_tokens(hypothesis))
-    return rows @ np.mean(of_runs, axis=0) / rows.sum(1, keepdims=True)
+    return rows @ np.mean(matrices, axis=0) / rows.sum(1, keepdims=True)
 
 
 def _tokens(words):
     """Returns which tokens spell each word, 0 or 1, [words, tokens]."""
-    return np.repeat(np.eye(len(words)), np.array([len(of) for _, of in words], int), axis=1)
+    return np.repeat(np.eye(len(words)), np.array([len(parts) for _, parts in words], int), axis=1)
 
 
 def links(
@@ -352,14 +352,14 @@ class Restoring:
         return restore_by_attention(words, source, weights, self.dictionary, unknown)
 
     def translate(
-        self, sources: Sequence[list[str]], *options, **others
+        self, sources: Sequence[list[str]], *arguments, **options
     ) -> list[list[Translation]]:
         """Translates sources; see `Translator.translate`."""
         read = self.annotate(sources)
-        found = self.translator.translate(read, *options, **others)
+        translations = self.translator.translate(read, *arguments, **options)
         return [
-            [Translation(one, self.words(one, given), given, seen) for one in best]
-            for given, seen, best in zip(sources, read, found, strict=True)
+            [Translation(output, self.words(output, source), source, marked) for output in best]
+            for source, marked, best in zip(sources, read, translations, strict=True)
         ]
 
     def describe(self) -> dict[str, Any] | None:
