@@ -14,7 +14,7 @@ from zoo.decoding import BeamSearch, sample, steps
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax, LogLinear, MixtureOfSoftmaxes, Softmax, WithCache, WithExpert
-from zoo.heads.with_cache import Remembered
+from zoo.heads.with_cache import MemoryContext
 from zoo.models import LanguageModel, SequenceToSequence
 from zoo.priors import KnowledgeBase
 
@@ -215,7 +215,7 @@ def test_a_loss_looks_at_the_arrays_of_the_inner_head(random):
     params = head.init(jax.random.key(0), SIZE, examples.plain_lexicon(13))
     tables = head.tables(examples.plain_lexicon(20))
     given = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
-    memory = Remembered(jnp.zeros((2, 1)), jnp.zeros((2, 1), jnp.int32))
+    memory = MemoryContext(jnp.zeros((2, 1)), jnp.zeros((2, 1), jnp.int32))
     with pytest.raises(ValueError, match="words"):
         head.loss(*given, context=memory)
     with pytest.raises(ValueError, match="words"):
@@ -227,10 +227,10 @@ def test_a_context_is_what_the_memory_remembers(random):
     params, tables = HEAD.init(jax.random.key(0), SIZE, lexicon), HEAD.tables(lexicon)
     given = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
     scores, words = jnp.zeros((2, 2)), jnp.zeros((2, 1), jnp.int32)
-    with pytest.raises(TypeError, match="give the output of the background's `apply`, a Rememb"):
+    with pytest.raises(TypeError, match="give the output of the background's `apply`, a Memory"):
         HEAD.log_prob(*given, context=scores)
     with pytest.raises(ValueError, match=r"scores of the shape \(2, 2\) for words of the shape"):
-        HEAD.log_prob(*given, context=Remembered(scores, words))
+        HEAD.log_prob(*given, context=MemoryContext(scores, words))
 
 
 def test_a_wrapper_takes_the_arguments_of_the_inner_head_by_name():

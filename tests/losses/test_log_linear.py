@@ -73,14 +73,14 @@ def test_a_form_can_be_asked_for(form, caplog, monkeypatch):
     head = LogLinear(form=form)
     with caplog.at_level(logging.INFO, logger="zoo"):
         tables = head.tables(examples.lexicon())
-    assert head.form_taken(tables) == form
+    assert head.form_name(tables) == form
     assert Form[form.upper()].value in caplog.text
-    assert WithExpert(Expert(), head).form_taken({"head": tables}) == form
+    assert WithExpert(Expert(), head).form_name({"head": tables}) == form
 
 
 def test_the_form_of_the_estimate_is_taken_unless_one_is_asked_for():
     lexicon = examples.lexicon()
-    assert LogLinear().form_taken(LogLinear().tables(lexicon)) == "dense_sums"
+    assert LogLinear().form_name(LogLinear().tables(lexicon)) == "dense_sums"
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ class AdaptiveSoftmax(Head):
 
     def __post_init__(self):
         check_least(self, division=1)
-        rising = isinstance(self.cutoffs, tuple) and [*self.cutoffs] == sorted({*self.cutoffs})
-        if not rising or not self.cutoffs or self.cutoffs[0] < 1:
+        is_rising = isinstance(self.cutoffs, tuple) and [*self.cutoffs] == sorted({*self.cutoffs})
+        if not is_rising or not self.cutoffs or self.cutoffs[0] < 1:
             raise UserError(
                 f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give a tuple of rising "
                 "whole numbers of at least 1."
@@ -73,20 +73,20 @@ class AdaptiveSoftmax(Head):
                 f"cluster: give cutoffs below the lexicon's {len(lexicon):,} words."
             )
         scale, frequent = self.initial_scale, self.cutoffs[0]
-        of_head, *of_tails = jax.random.split(key, 1 + 2 * len(self.cutoffs))
+        head_key, *tail_keys = jax.random.split(key, 1 + 2 * len(self.cutoffs))
         classes = frequent + len(self.cutoffs)
         params = {
-            "head": uniform(of_head, (classes, hidden_size), scale),
+            "head": uniform(head_key, (classes, hidden_size), scale),
             "head_bias": jnp.zeros(classes),
         }
         ends = (*self.cutoffs[1:], len(lexicon))
         for tail, (start, end) in enumerate(zip(self.cutoffs, ends, strict=True)):
             size = max(1, int(hidden_size / self.division ** (tail + 1)))
-            for name, k, shape, width in (
-                ("projection", of_tails[2 * tail], (hidden_size, size), hidden_size**-0.5),
-                ("tail", of_tails[2 * tail + 1], (end - start, size), scale),
+            for name, matrix_key, shape, width in (
+                ("projection", tail_keys[2 * tail], (hidden_size, size), hidden_size**-0.5),
+                ("tail", tail_keys[2 * tail + 1], (end - start, size), scale),
             ):
-                params[f"{name}_{tail}"] = uniform(k, shape, width)
+                params[f"{name}_{tail}"] = uniform(matrix_key, shape, width)
         return params
 
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:

@@ -31,4 +31,4 @@ class BlackOut(SampledHead):
     loss_name = "BlackOut loss"
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        return blackout_loss(*scores[:4], scores.left_out)
+        return blackout_loss(*scores[:4], scores.is_excluded)

@@ -159,10 +159,13 @@ class CharLSTM(Head):
 
     def _with_alphabet(self, params: Params) -> Params:
         """Replaces letters and input by the product of each letter, which all blocks then share."""
-        others = {name: x for name, x in params.items() if name not in ("letters", "input")}
-        return {**others, "alphabet": products.matmul(params["letters"], params["input"])}
+        weights = {name: x for name, x in params.items() if name not in ("letters", "input")}
+        return {
+            **weights,
+            "alphabet": products.matmul(params["letters"], params["input"]),
+        }
 
-    def _spelled(self, params: Params, letters, lengths, projected):
+    def _spelling_log_prob(self, params: Params, letters, lengths, projected):
         """Computes log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
@@ -174,17 +177,19 @@ class CharLSTM(Head):
         u, _ = lstm(projections, params["recurrent"], u, s, keep)
         logits = products.affine(u, params["output"], params["output_bias"])
         columns = jnp.maximum(letters.T - END, 0)[..., None]
-        chosen = jnp.take_along_axis(logits, columns, axis=-1)[..., 0]
-        log_prob = chosen - jax.nn.logsumexp(logits, axis=-1)
-        there = jnp.arange(longest)[:, None] < lengths[None]
-        return jnp.where(there, log_prob, 0).sum(axis=0)
+        letter_logits = jnp.take_along_axis(logits, columns, axis=-1)[..., 0]
+        log_prob = letter_logits - jax.nn.logsumexp(logits, axis=-1)
+        is_letter = jnp.arange(longest)[:, None] < lengths[None]
+        return jnp.where(is_letter, log_prob, 0).sum(axis=0)
 
     def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths, rows=1):
         """Computes log p of any spellings of N tokens in `rows` batch rows, [N], nats, normalised
         over all spellings; see Spelling.sequence_tables."""
         projected = self.hidden_projection(params, hidden)
-        shared = self._with_alphabet(params)
-        return map_by_length(self._spelled, shared, letters, lengths, (projected,), rows=rows)
+        params = self._with_alphabet(params)
+        return map_by_length(
+            self._spelling_log_prob, params, letters, lengths, (projected,), rows=rows
+        )
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Draws spellings letter by letter, int32 [N, longest], with PADDING after END."""
@@ -193,17 +198,17 @@ class CharLSTM(Head):
         def step(carry, key):
             previous, ended, state = carry
             log_probs, state = self.spelling_step(params, projected, previous, state)
-            drawn = END + jax.random.categorical(key, log_probs, axis=-1).astype(jnp.int32)
-            return (drawn, ended | (drawn == END), state), jnp.where(ended, 0, drawn)
+            letters = END + jax.random.categorical(key, log_probs, axis=-1).astype(jnp.int32)
+            return (letters, ended | (letters == END), state), jnp.where(ended, 0, letters)
 
         count = hidden.shape[0]
-        initial = (
+        initial_carry = (
             sharded_functions.filled(count, BEGIN, jnp.int32, projected),
             sharded_functions.zeros(count, bool, projected),
             self.spelling_start(projected),
         )
         keys = jax.random.split(key, self.spelling.longest)
-        return jax.lax.scan(step, initial, keys)[1].T
+        return jax.lax.scan(step, initial_carry, keys)[1].T
 
     # ------------------------------------------------------------ the contract of heads
 
@@ -219,21 +224,23 @@ class CharLSTM(Head):
         )
         return log_prob.reshape(targets.shape)
 
-    def _over_open_log_probs(self, function, params: Params, tables: Tables, hidden: jax.Array):
+    def _map_open_log_probs(self, function, params: Params, tables: Tables, hidden: jax.Array):
         """Applies a function to log p of every word [V], normalised over all spellings, one
         position after another; a prefix that words share is read once."""
-        flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
+        projections = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
-        results = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
+        results = jax.lax.map(
+            lambda row: function(self._word_log_probs(params, tree, row)), projections
+        )
         return results.reshape(*hidden.shape[:-1], *results.shape[1:])
 
-    def _of_words(self, params: Params, tree, projected):
+    def _word_log_probs(self, params: Params, tree, projected):
         """Computes log p of every word, normalised over all spellings, [V], at the position whose
         hidden state's part of the gates is `projected`, [4 size]."""
         inputs = products.matmul(params["letters"], params["input"]) + projected[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
 
-        def extended(states, prefixes, letters):
+        def extended_log_prob(states, prefixes, letters):
             """Computes log p of some prefixes, given by their ids, each followed by a letter."""
             u, _, log_z, log_prob = (state[prefixes] for state in states)
             letters = jnp.maximum(letters - END, 0)
@@ -247,11 +254,11 @@ class CharLSTM(Head):
             logits = products.affine(u, params["output"], output_bias)
             log_z = jax.nn.logsumexp(logits, axis=-1)
             # The empty prefix is not predicted but given.
-            log_prob = jnp.where(parents == 0, 0, extended(states, parents, letters))
-            new = u, s, log_z, log_prob
+            log_prob = jnp.where(parents == 0, 0, extended_log_prob(states, parents, letters))
+            block_states = u, s, log_z, log_prob
             states = tuple(
                 jax.lax.dynamic_update_slice_in_dim(state, part, start, axis=0)
-                for state, part in zip(states, new, strict=True)
+                for state, part in zip(states, block_states, strict=True)
             )
             return states, None
 
@@ -261,7 +268,7 @@ class CharLSTM(Head):
         states = (zeros, zeros, zeros[:, 0], zeros[:, 0])
         starts = block * (1 + jnp.arange(blocks))
         states, _ = jax.lax.scan(read, states, (starts, tree.parent, tree.letter))
-        return extended(states, tree.node, tree.final)
+        return extended_log_prob(states, tree.node, tree.final)
 
     def _loss(self, params, tables, hidden, targets, key, context):
         # Over all spellings, renormalised or not.
@@ -271,7 +278,7 @@ class CharLSTM(Head):
         projected = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         words = targets.ravel()
         return -sum_by_length(
-            self._spelled,
+            self._spelling_log_prob,
             self._with_alphabet(params),
             tables["letters"][words],
             tables["lengths"][words],
@@ -286,9 +293,9 @@ class CharLSTM(Head):
         log_prob = self._open_log_prob(params, tables, hidden, targets)
         if not self.renormalised:
             return log_prob, jnp.zeros_like(log_prob)
-        log_mass = self._over_open_log_probs(jax.nn.logsumexp, params, tables, hidden)
+        log_mass = self._map_open_log_probs(jax.nn.logsumexp, params, tables, hidden)
         return log_prob - log_mass, log_mass
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         function = jax.nn.log_softmax if self.renormalised else jnp.asarray
-        return self._over_open_log_probs(function, params, tables, hidden)
+        return self._map_open_log_probs(function, params, tables, hidden)

@@ -58,27 +58,27 @@ class Shapes(NamedTuple):
     loss_tables: Mapping[str, str | None] = MappingProxyType({})
 
 
-def size_of(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None:
-    """Returns the size that a letter stands for where it is an array's first, None if none has."""
-    groups = (params, shapes.params), (tables, {**shapes.tables, **shapes.loss_tables})
-    for group, declared in groups:
-        for path, letters in declared.items():
+def find_size(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None:
+    """Returns the size of the arrays' first axis named by a letter; None if no array has it."""
+    trees = (params, shapes.params), (tables, {**shapes.tables, **shapes.loss_tables})
+    for tree, shape_by_path in trees:
+        for path, letters in shape_by_path.items():
             if letters and letters.removeprefix(INTEGERS).split()[0] == letter:
-                shape = getattr(_leaf(group, path), "shape", ())
+                shape = getattr(_leaf(tree, path), "shape", ())
                 if shape:
                     return shape[0]
     return None
 
 
-def _check_group(name, argument, group, shapes):
+def _check_tree(name, argument, tree, shapes):
     arrays = {}
     for path, letters in shapes.items():
-        value = _leaf(group, path)
-        if letters is None or value is None or isinstance(value, row_lookup.Computed):
+        array = _leaf(tree, path)
+        if letters is None or array is None or isinstance(array, row_lookup.Computed):
             continue
-        array, whole = f"{argument}[{path!r}]", letters.startswith(INTEGERS)
-        _check_type(name, array, value, whole)
-        arrays[array] = value, letters.removeprefix(INTEGERS)
+        label, is_integer = f"{argument}[{path!r}]", letters.startswith(INTEGERS)
+        _check_type(name, label, array, is_integer)
+        arrays[label] = array, letters.removeprefix(INTEGERS)
     try:
         check_shapes(**arrays)
     except ValueError as error:
@@ -95,18 +95,18 @@ def _leaf(tree, path, default=None):
     return tree
 
 
-def _check_type(name, array, value, whole):
-    dtype = getattr(value, "dtype", None)
-    kind = jnp.integer if whole else jnp.floating
-    if dtype is None and isinstance(value, float | int):
-        dtype = jnp.result_type(value)
+def _check_type(name, label, array, is_integer):
+    dtype = getattr(array, "dtype", None)
+    kind = jnp.integer if is_integer else jnp.floating
+    if dtype is None and isinstance(array, float | int):
+        dtype = jnp.result_type(array)
     if dtype is None or not jnp.issubdtype(dtype, kind):
-        found = f"a {type(value).__name__}" if dtype is None else f"of the type {dtype}"
-        wanted = "whole numbers" if whole else "floating-point numbers"
-        raise TypeError(f"{name}: {array} is {found}: give {wanted}")
+        description = f"a {type(array).__name__}" if dtype is None else f"of the type {dtype}"
+        remedy = "whole numbers" if is_integer else "floating-point numbers"
+        raise TypeError(f"{name}: {label} is {description}: give {remedy}")
 
 
-def _check_makers(name, lexicon, hidden_size=1, key=None):
+def _check_init_arguments(name, lexicon, hidden_size=1, key=None):
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
             f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
@@ -124,12 +124,12 @@ def _as_array(name, argument, value) -> jax.Array:
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):
-        found = f"of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)[:60]
-        raise TypeError(f"{name}: {argument} is {found}: give an array of numbers") from None
+        description = f"of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)[:60]
+        raise TypeError(f"{name}: {argument} is {description}: give an array of numbers") from None
 
 
-# Ends of the names of methods that read what the loss alone needs.
-LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
+# Suffixes of the methods that read `Shapes.loss_tables`.
+LOSS_METHODS = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
@@ -137,80 +137,80 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def with_checks(*given: P.args, **options: P.kwargs) -> R:
+    def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            bound = signature.bind(*given, **options)
+            bound = signature.bind(*args, **kwargs)
         except TypeError:
-            return method(*given, **options)  # raises Python's own error, which names the method
+            return method(*args, **kwargs)  # raises Python's own error, which names the method
         bound.apply_defaults()
         arguments: dict[str, Any] = {**bound.arguments}
         head = arguments.pop("self")
         name = f"{type(head).__name__}.{method.__name__}"
         if "lexicon" in arguments:
-            _check_makers(name, **arguments)
+            _check_init_arguments(name, **arguments)
         elif "hidden" in arguments:
-            return _checked(head, name, functools.partial(method, head), arguments)
+            return _call_checked(head, name, functools.partial(method, head), arguments)
         else:
             check_params(head, name, arguments)
-        return method(*given, **options)
+        return method(*args, **kwargs)
 
     return with_checks
 
 
-def _checked(head, name, function, arguments):
-    """Calls a method with checked arguments: see the module's docstring."""
+def _call_checked(head, name, function, arguments):
+    """Calls a method with checked arguments of regular shapes; see the module's docstring."""
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
         raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
-    _check_given(name, head, arguments)
-    for argument in STATES:
+    _check_required(name, head, arguments)
+    for argument in ARRAY_ARGUMENTS:
         if argument in arguments:
             arguments[argument] = _as_array(name, argument, arguments[argument])
     _check_arrays(name, head, arguments)
     if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
-        return _over_explicit(head, name, function, arguments, mesh)
+        return _call_on_explicit_mesh(head, name, function, arguments, mesh)
     # Tables and keys are the same on all devices, and so are the draws from them.
-    shared = ("tables", "key")
-    differing = {name: value for name, value in arguments.items() if name not in shared}
-    arguments |= sharded_functions.vary_together(differing)
+    replicated = ("tables", "key")
+    varying = {name: value for name, value in arguments.items() if name not in replicated}
+    arguments |= sharded_functions.vary_together(varying)
     _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
-    arguments |= _regular(name, arguments)
+    arguments |= _regularise(name, arguments)
     _check_hidden_size(name, head.parameter_axes, arguments)
     if "context" in arguments:
         _check_context(name, head, arguments)
     if 0 in arguments["hidden"].shape[:-1]:
-        return _of_no_tokens(function, arguments)
+        return _call_without_tokens(function, arguments)
     if "targets" in arguments:
-        return _of_words(name, head, function, arguments)
+        return _call_with_words(name, head, function, arguments)
     return function(**arguments)
 
 
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
-    _check_given(name, head, arguments)
+    _check_required(name, head, arguments)
     if head.array_shapes is not None:
         _check_arrays(name, head, arguments)
         _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
 
 
-# The arguments that may not be None, and what errors tell to give instead.
-GIVEN = {
+# What to give for the arguments that may not be None.
+REMEDIES = {
     "params": "the result of this head's `init`",
     "tables": "the result of this head's `tables` for the lexicon, which may be {}",
     "hidden": "floating-point numbers of the shape [..., D]",
     "targets": "word ids, whole numbers",
     "token_weights": "numbers that broadcast to the targets",
 }
-STATES = ("hidden", "targets", "token_weights")
+ARRAY_ARGUMENTS = ("hidden", "targets", "token_weights")
 
 
-def _check_given(name, head, arguments):
-    for argument, wanted in GIVEN.items():
+def _check_required(name, head, arguments):
+    for argument, remedy in REMEDIES.items():
         value = arguments.get(argument, 0)
-        if value is None or (argument in STATES and _is_text(value)):
-            shown = "None" if value is None else "text"
-            raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
+        if value is None or (argument in ARRAY_ARGUMENTS and _is_text(value)):
+            description = "None" if value is None else "text"
+            raise TypeError(f"{name}: {argument} is {description}: give {remedy}")
     key = arguments.get("key")
-    of_batch = isinstance(key, Keys) or key is None or not head.loss_draws
-    if name.endswith(".sample") or not of_batch:
+    needs_no_check = isinstance(key, Keys) or key is None or not head.loss_draws
+    if name.endswith(".sample") or not needs_no_check:
         value_checks.check_key(f"{name}: key", key)
 
 
@@ -231,69 +231,71 @@ def _check_arrays(name, head, arguments):
             f"{name}: params have {surplus[0]!r}, which this head does not have: give the result "
             "of this head's `init`"
         )
-    _check_group(name, "params", params, shapes.params)
-    _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
-    _check_there(name, head, shapes, arguments)
+    _check_tree(name, "params", params, shapes.params)
+    _check_tree(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
+    _check_names(name, head, shapes, arguments)
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
-        wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
-        found = jax.tree.map(np.shape, prepared)
-        if found != wanted:
+        expected_shapes = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
+        prepared_shapes = jax.tree.map(np.shape, prepared)
+        if prepared_shapes != expected_shapes:
             raise ValueError(
-                f"{name}: prepared has the shapes {found}, and these states and tables need "
-                f"{wanted}: give the result of this head's `prepared` for them"
+                f"{name}: prepared has the shapes {prepared_shapes}, and these states and tables "
+                f"need {expected_shapes}: give the result of this head's `prepared` for them"
             )
 
 
-def _check_there(name, head, shapes, arguments):
+def _check_names(name, head, shapes, arguments):
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
-    of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
-    tables = [*shapes.tables, *of_loss]
-    for group, paths in {"params": params, "tables": tables}.items():
+    loss_tables = shapes.loss_tables if name.endswith(LOSS_METHODS) else {}
+    tables = [*shapes.tables, *loss_tables]
+    for argument, paths in {"params": params, "tables": tables}.items():
         for path in paths:
-            if _leaf(arguments[group], path, _MISSING) is not _MISSING:
+            if _leaf(arguments[argument], path, _MISSING) is not _MISSING:
                 continue
-            wanted = (
+            remedy = (
                 "give the results of this head's `init` and `tables` for the lexicon; a sampled "
                 "loss needs `tables`, not `evaluation_tables`"
             )
-            if (group, path) == ("params", "weights") and head.tied:
-                wanted = "give a tied head the embedding's table as these"
-            raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
+            if (argument, path) == ("params", "weights") and head.tied:
+                remedy = "give a tied head the embedding's table as these"
+            raise TypeError(f"{name}: {argument} have no {path!r}: {remedy}")
 
 
 def _is_text(value):
-    of_text = isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
-    return of_text or isinstance(value, str)
+    has_text = isinstance(value, list | tuple) and any(
+        isinstance(element, str) for element in value
+    )
+    return has_text or isinstance(value, str)
 
 
 def _check_sizes(name, sizes):
-    for what, of_params, of_tables in sizes:
-        if of_params != of_tables:
+    for unit, params_size, tables_size in sizes:
+        if params_size != tables_size:
             raise ValueError(
-                f"{name}: params are of {of_params:,} {what} and tables of {of_tables:,}: give "
+                f"{name}: params are of {params_size:,} {unit} and tables of {tables_size:,}: give "
                 "params and tables of one lexicon"
             )
 
 
 def _check_hidden_size(name, parameter_axes, arguments):
     size, params = arguments["hidden"].shape[-1], arguments["params"]
-    for of_parameter, names in parameter_axes.items():
-        array = params.get(of_parameter) if isinstance(params, Mapping) else None
+    for parameter, axis_names in parameter_axes.items():
+        array = params.get(parameter) if isinstance(params, Mapping) else None
         shape = getattr(array, "shape", ())
-        if HIDDEN not in names or len(shape) != len(names):
+        if HIDDEN not in axis_names or len(shape) != len(axis_names):
             continue
-        wanted = shape[names.index(HIDDEN)]
-        if wanted != size:
+        parameter_size = shape[axis_names.index(HIDDEN)]
+        if parameter_size != size:
             raise ValueError(
-                f"{name}: hidden states have {size} numbers, and params[{of_parameter!r}] of the "
-                f"shape {shape} is for {wanted}"
+                f"{name}: hidden states have {size} numbers, and params[{parameter!r}] of the "
+                f"shape {shape} is for {parameter_size}"
             )
 
 
 def _check_context(name, head, arguments):
-    """Raises TypeError unless there is a context just where the head has a background, ValueError
-    unless it has one of every token."""
+    """Raises TypeError unless a context is given if and only if the head has a background, and
+    ValueError unless it has an entry for every token."""
     context = arguments["context"]
     if context is None:
         if head.background is not None:
@@ -313,7 +315,7 @@ def _check_context(name, head, arguments):
         raise TypeError(f"{name}: the head has no background: leave context out")
 
 
-def _regular(name, arguments):
+def _regularise(name, arguments):
     """Returns hidden states, targets and token weights in regular shapes and types."""
     hidden = arguments["hidden"]
     if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
@@ -321,9 +323,9 @@ def _regular(name, arguments):
             f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
             f"are {hidden.dtype} of the shape {hidden.shape}"
         )
-    regular, shape = {"hidden": hidden}, hidden.shape[:-1]
+    arrays, shape = {"hidden": hidden}, hidden.shape[:-1]
     if "targets" in arguments:
-        regular["targets"] = targets = arguments["targets"]
+        arrays["targets"] = targets = arguments["targets"]
         if targets.shape != shape:
             raise ValueError(
                 f"{name}: hidden states of the shape {hidden.shape} need targets of the shape "
@@ -335,60 +337,63 @@ def _regular(name, arguments):
                 f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
             )
     if "token_weights" in arguments:
-        weights = _token_weights(name, arguments["token_weights"], shape, hidden.dtype)
-        regular["hidden"], regular["token_weights"] = zero_padding_states(hidden, weights)
-    return regular
+        weights = _broadcast_weights(name, arguments["token_weights"], shape, hidden.dtype)
+        arrays["hidden"], arrays["token_weights"] = zero_padding_states(hidden, weights)
+    return arrays
 
 
-def _token_weights(name, weights, wanted, dtype):
+def _broadcast_weights(name, weights, shape, dtype):
     try:
-        broadcast = jnp.broadcast_shapes(weights.shape, wanted) == wanted
+        is_broadcastable = jnp.broadcast_shapes(weights.shape, shape) == shape
     except ValueError:
-        broadcast = False
-    if not broadcast:
+        is_broadcastable = False
+    if not is_broadcastable:
         raise ValueError(
             f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
-            f"{wanted} of the targets"
+            f"{shape} of the targets"
         )
     if not jnp.issubdtype(weights.dtype, jnp.floating):
         if jnp.issubdtype(weights.dtype, jnp.complexfloating):
             raise ValueError(f"{name}: token_weights are {weights.dtype}: give real numbers")
         weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
-    return jnp.broadcast_to(weights, wanted)
+    return jnp.broadcast_to(weights, shape)
 
 
-def _of_words(name, head, function, arguments):
-    """Calls a function with targets that are words: see the module's docstring."""
+def _call_with_words(name, head, function, arguments):
+    """Calls a function with invalid targets replaced by word 0; see the module's docstring."""
     targets, weights = arguments["targets"], arguments.get("token_weights")
-    unknown = targets < 0
+    is_invalid = targets < 0
     vocabulary = _vocabulary_size(head, arguments)
     if vocabulary is not None:
         value_checks.check_ids(vocabulary, weights, **{f"{name}: targets": targets})
         if vocabulary <= jnp.iinfo(targets.dtype).max:
-            unknown |= targets >= vocabulary
-    arguments["targets"] = jnp.where(unknown, 0, targets)
+            is_invalid |= targets >= vocabulary
+    arguments["targets"] = jnp.where(is_invalid, 0, targets)
     if weights is None:
         results = function(**arguments)
-        return _without_log_prob(unknown, results)
-    arguments["token_weights"] = jnp.where(unknown, 0, weights)
+        return _mask_invalid_targets(is_invalid, results)
+    arguments["token_weights"] = jnp.where(is_invalid, 0, weights)
     results = function(**arguments)
     # A sum, as the loss: devices that share the tokens add both at once.
-    undefined = jnp.where(unknown & (weights != 0), jnp.nan, 0).sum()
+    nan_sum = jnp.where(is_invalid & (weights != 0), jnp.nan, 0).sum()
     if isinstance(results, tuple):
         loss, penalty = results
-        return loss + undefined.astype(loss.dtype), penalty
-    return results + undefined.astype(results.dtype)
+        return loss + nan_sum.astype(loss.dtype), penalty
+    return results + nan_sum.astype(results.dtype)
 
 
-def _without_log_prob(unknown, results):
-    """Returns results with NaN, and False, for targets that are no words."""
+def _mask_invalid_targets(is_invalid, results):
+    """Replaces the results of invalid targets: numbers by NaN, booleans by False."""
     if not isinstance(results, tuple):
-        return jnp.where(unknown, jnp.nan, results)
+        return jnp.where(is_invalid, jnp.nan, results)
     # The others, log Z and entropy, do not depend on the target.
-    log_prob, *others = results
-    others = [other & ~unknown if other.dtype == bool else other for other in others]
-    given = jnp.where(unknown, jnp.nan, log_prob), *others
-    return type(results)(*given) if hasattr(results, "_fields") else given
+    log_prob, *statistics = results
+    statistics = [
+        statistic & ~is_invalid if statistic.dtype == bool else statistic
+        for statistic in statistics
+    ]
+    fields = jnp.where(is_invalid, jnp.nan, log_prob), *statistics
+    return type(results)(*fields) if hasattr(results, "_fields") else fields
 
 
 def _vocabulary_size(head, arguments):
@@ -397,21 +402,21 @@ def _vocabulary_size(head, arguments):
     size = head.vocabulary_size(params, tables)
     if size is not None or not head.has_log_probs:
         return size
-    given = params, tables, hidden, arguments.get("context"), None
-    return jax.eval_shape(lambda: head._log_probs(*given)).shape[-1]
+    inputs = params, tables, hidden, arguments.get("context"), None
+    return jax.eval_shape(lambda: head._log_probs(*inputs)).shape[-1]
 
 
-def _of_no_tokens(function, arguments):
-    """Returns the results of a function for no tokens, of shapes traced for one token: empty
-    arrays, and 0 for sums."""
+def _call_without_tokens(function, arguments):
+    """Returns the results of a function without tokens: empty arrays, and 0 for sums. Their shapes
+    are traced with one token."""
     shape = arguments["hidden"].shape[:-1]
 
-    def some(array):
+    def zeros(array):
         filled = (*(max(1, count) for count in shape), *array.shape[len(shape) :])
         return jnp.zeros(filled, array.dtype)
 
     names = ("hidden", "targets", "token_weights", "context")
-    filled = {name: jax.tree.map(some, arguments[name]) for name in names if name in arguments}
+    filled = {name: jax.tree.map(zeros, arguments[name]) for name in names if name in arguments}
     arguments |= filled
     if "targets" in arguments:
         arguments["targets"] = arguments["targets"].astype(jnp.int32)
@@ -428,72 +433,86 @@ def _of_no_tokens(function, arguments):
 # tokens together, so that every layout draws the same numbers. Parameters may be sharded by their
 # words, along other axes: the compiler then inserts the communication that sums over words need.
 
-OF_TOKENS = ("targets", "token_weights", "context")
+TOKEN_ARGUMENTS = ("targets", "token_weights", "context")
 
 
-def _over_explicit(head, name, function, given, mesh):
-    """Calls a method whose results are laid out like the hidden states along tokens, and like the
-    words of the parameters along words."""
-    of_tokens = sharded_functions.spec_of(given["hidden"])[:-1]
-    axes = {name for names in of_tokens for name in names}
-    words = _axes_of_words(given["params"], axes) if name.endswith(".log_probs") else ()
-    draws = given.get("key") is not None and (name.endswith(".sample") or head.loss_draws)
+def _call_on_explicit_mesh(head, name, function, arguments, mesh):
+    """Calls a method on arrays over explicit axes of a mesh. Its results are sharded along tokens
+    like the hidden states, and along words like the parameters."""
+    token_spec = sharded_functions.spec_of(arguments["hidden"])[:-1]
+    token_axes = {name for names in token_spec for name in names}
+    word_axes = (
+        _find_word_axes(arguments["params"], token_axes) if name.endswith(".log_probs") else ()
+    )
+    draws = arguments.get("key") is not None and (name.endswith(".sample") or head.loss_draws)
 
     def spec(result):
-        if result.ndim < len(of_tokens):
+        if result.ndim < len(token_spec):
             return PartitionSpec()
-        devices = math.prod(mesh.shape[name] for name in words)
-        last = [words if result.shape[-1] % devices == 0 else ()]
-        return PartitionSpec(*of_tokens, *last * (result.ndim - len(of_tokens)))
+        devices = math.prod(mesh.shape[name] for name in word_axes)
+        word_spec = [word_axes if result.shape[-1] % devices == 0 else ()]
+        return PartitionSpec(*token_spec, *word_spec * (result.ndim - len(token_spec)))
 
-    def within(**present):
-        return _checked(head, name, function, {**dict.fromkeys(given), **present})
+    def call_checked(**operands):
+        return _call_checked(head, name, function, {**dict.fromkeys(arguments), **operands})
 
-    def whole(present):
-        if not axes or draws:
-            return within(**present)
-        return _on_each_device(within, of_tokens, axes, present)
+    def compute(operands):
+        if not token_axes or draws:
+            return call_checked(**operands)
+        return _map_over_devices(call_checked, token_spec, token_axes, operands)
 
-    present = {name: value for name, value in given.items() if value is not None}
-    return sharded_functions.with_automatic_axes(whole, present, mesh, spec)
+    operands = {name: value for name, value in arguments.items() if value is not None}
+    return sharded_functions.with_automatic_axes(compute, operands, mesh, spec)
 
 
-def _axes_of_words(params, without) -> tuple[str, ...]:
-    """Returns the mesh's axes over which rows of the parameters lie, except axes in `without`."""
-    row_axes = [
+def _find_word_axes(params, token_axes) -> tuple[str, ...]:
+    """Returns the mesh's axes that shard the parameters' rows, except `token_axes`."""
+    row_specs = [
         sharded_functions.spec_of(x)[:1]
         for x in jax.tree.leaves(params)
         if isinstance(x, jax.Array)
     ]
     return next(
-        (names for of_rows in row_axes for names in of_rows if names and not without & {*names}), ()
+        (
+            names
+            for row_spec in row_specs
+            for names in row_spec
+            if names and not token_axes & {*names}
+        ),
+        (),
     )
 
 
-def _on_each_device(function, of_tokens, axes, given):
-    """Computes function(**given) on each device's own tokens, which lie over `axes`."""
-    shape = given["hidden"].shape[:-1]
-    rows, whole = PartitionSpec(*of_tokens), PartitionSpec()
+def _map_over_devices(function, token_spec, token_axes, operands):
+    """Calls a function on each device with its own tokens, sharded over `token_axes`."""
+    shape = operands["hidden"].shape[:-1]
+    sharded, replicated = PartitionSpec(*token_spec), PartitionSpec()
 
     def spec(name, leaf):
-        its = jnp.shape(leaf)[: len(shape)] == shape
-        return rows if name == "hidden" or (name in OF_TOKENS and its) else whole
+        has_tokens = jnp.shape(leaf)[: len(shape)] == shape
+        return (
+            sharded if name == "hidden" or (name in TOKEN_ARGUMENTS and has_tokens) else replicated
+        )
 
-    if "token_weights" in given:
-        given = {**given, "token_weights": jnp.broadcast_to(given["token_weights"], shape)}
-    others = {name: value for name, value in given.items() if isinstance(value, int | float)}
-    arrays = {name: value for name, value in given.items() if name not in others}
-    summed = "token_weights" in given
+    if "token_weights" in operands:
+        operands = {**operands, "token_weights": jnp.broadcast_to(operands["token_weights"], shape)}
+    numbers = {name: value for name, value in operands.items() if isinstance(value, int | float)}
+    arrays = {name: value for name, value in operands.items() if name not in numbers}
+    is_sum = "token_weights" in operands
 
-    def of_device(arrays):
-        results = function(**others, **arrays)
-        return jax.tree.map(lambda x: jax.lax.psum(x, tuple(axes)), results) if summed else results
+    def call_on_device(arrays):
+        results = function(**numbers, **arrays)
+        return (
+            jax.tree.map(lambda x: jax.lax.psum(x, tuple(token_axes)), results)
+            if is_sum
+            else results
+        )
 
     return jax.shard_map(
-        of_device,
+        call_on_device,
         in_specs=(
             {n: jax.tree.map(lambda x, n=n: spec(n, x), value) for n, value in arrays.items()},
         ),
-        out_specs=whole if summed else rows,
-        axis_names=axes,
+        out_specs=replicated if is_sum else sharded,
+        axis_names=token_axes,
     )(arrays)

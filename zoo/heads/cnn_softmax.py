@@ -105,21 +105,23 @@ class CNNSoftmax(Head):
 
     @property
     def array_shapes(self) -> Shapes | None:
-        within = self.network.array_shapes().items()
-        params: dict[str, str | None] = {f"network/{name}": letters for name, letters in within}
+        network_shapes = self.network.array_shapes().items()
+        params: dict[str, str | None] = {
+            f"network/{name}": letters for name, letters in network_shapes
+        }
         if self.correction:
             params |= {"correction": "V R", "projection": "R D"}
-        others = self._names_beside_weights()
+        scalar_names = self._scalar_names()
         tables = {"spelling/letters": "int V L", "spelling/lengths": "int V"}
-        noise: dict[str, str | None] = {}
+        noise_shapes: dict[str, str | None] = {}
         if self.has_open_noise:
-            noise = dict.fromkeys(("log_p", "threshold", "alias", "next", "log_q"))
+            noise_shapes = dict.fromkeys(("log_p", "threshold", "alias", "next", "log_q"))
         elif self.sampled is not None:
-            noise = dict(self._sampled.array_shapes.loss_tables)
-        noise = {f"sampled/{name}": letters for name, letters in noise.items()}
-        return Shapes(params | dict.fromkeys(others, ""), tables, noise)
+            noise_shapes = dict(self._sampled.array_shapes.loss_tables)
+        noise_shapes = {f"sampled/{name}": letters for name, letters in noise_shapes.items()}
+        return Shapes(params | dict.fromkeys(scalar_names, ""), tables, noise_shapes)
 
-    def _names_beside_weights(self) -> list[str]:
+    def _scalar_names(self) -> list[str]:
         """Returns the names of the sampled loss's further parameters, one number each."""
         params = {} if self.sampled is None else self._sampled.array_shapes.params
         return [name for name in params if name != "weights"]
@@ -152,21 +154,23 @@ class CNNSoftmax(Head):
         These are "correction" [V, R] with "projection" [R, D], and the parameters of the sampled
         loss except its word vectors, its "bias" being one number.
         """
-        network_key, *keys = jax.random.split(key, 3)
+        network_key, *array_keys = jax.random.split(key, 3)
         params = {"network": self.network.init(network_key, hidden_size, lexicon)}
         if self.correction:
             shapes = {
                 "correction": (len(lexicon), self.correction),
                 "projection": (self.correction, hidden_size),
             }
-            for k, (name, shape) in zip(keys, shapes.items(), strict=True):
-                params[name] = uniform(k, shape, self.initial_scale)
+            for array_key, (name, shape) in zip(array_keys, shapes.items(), strict=True):
+                params[name] = uniform(array_key, shape, self.initial_scale)
         if self.sampled is not None:
             # Tied, for its word vectors are these: it has none of its own to draw.
-            others = dataclasses.replace(self.sampled, tied=True).init(key, hidden_size, lexicon)
+            sampled_params = dataclasses.replace(self.sampled, tied=True).init(
+                key, hidden_size, lexicon
+            )
             if self._sampled.bias:
-                others["bias"] = others["bias"][0]
-            params |= others
+                sampled_params["bias"] = sampled_params["bias"][0]
+            params |= sampled_params
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
@@ -174,9 +178,9 @@ class CNNSoftmax(Head):
         self.network.spelling.same_letters(lexicon, new_lexicon)
         if not self.correction:
             return params
-        rows_of_words = [lexicon.ids.get(word, -1) for word in new_lexicon.words]
-        correction = np.asarray(params["correction"])[rows_of_words]
-        correction[np.array(rows_of_words) < 0] = 0
+        word_rows = [lexicon.ids.get(word, -1) for word in new_lexicon.words]
+        correction = np.asarray(params["correction"])[word_rows]
+        correction[np.array(word_rows) < 0] = 0
         return {**params, "correction": jnp.asarray(correction)}
 
     def vectors(self, params: Params, tables: Tables):
@@ -184,22 +188,22 @@ class CNNSoftmax(Head):
         words = jnp.arange(tables["spelling"]["lengths"].shape[0])
         vectors = self.network.vectors(params["network"], tables["spelling"], words)
         if self.correction:
-            vectors = self._corrected(params, vectors, params["correction"])
+            vectors = self._add_correction(params, vectors, params["correction"])
         return vectors
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.vectors(params, tables)
 
-    def _vectors_of(self, params: Params, tables: Tables, words: jax.Array):
+    def _word_vectors(self, params: Params, tables: Tables, words: jax.Array):
         """Computes w of some words, [..., D]."""
         vectors = self.network.distinct_vectors(params["network"], tables["spelling"], words)
         if self.correction:
             correction = row_lookup.take(params["correction"], words)
-            vectors = self._corrected(params, vectors, correction)
+            vectors = self._add_correction(params, vectors, correction)
         return vectors
 
     @staticmethod
-    def _corrected(params, vectors, correction):
+    def _add_correction(params, vectors, correction):
         corrected = vectors + products.matmul(correction, params["projection"])
         return corrected.astype(vectors.dtype)
 
@@ -208,25 +212,27 @@ class CNNSoftmax(Head):
         """The head that reads the vectors as its weights."""
         return Softmax(bias=False, soft_cap=self.soft_cap) if self.sampled is None else self.sampled
 
-    def _formed(self, params: Params, tables: Tables, vectors=None):
+    def _softmax_params(self, params: Params, tables: Tables, vectors=None):
         """Returns the parameters of `_softmax`, with the vectors of all words as its weights."""
         if vectors is None:
             vectors = self.vectors(params, tables)
-        params = {name: params[name] for name in self._names_beside_weights()}
+        params = {name: params[name] for name in self._scalar_names()}
         params["weights"] = vectors
         if "bias" in params:
             params["bias"] = jnp.broadcast_to(params["bias"], params["weights"].shape[:1])
         return params
 
-    def _looked_up(self, params: Params, tables: Tables):
+    def _lookup_params(self, params: Params, tables: Tables):
         """Returns the parameters of `_softmax`, with vectors that are computed when looked up."""
-        own = {name: params[name] for name in self._names_beside_weights()}
-        own["weights"] = row_lookup.Computed(lambda words: self._vectors_of(params, tables, words))
-        if "bias" in own:
-            own["bias"] = row_lookup.Computed(
+        softmax_params = {name: params[name] for name in self._scalar_names()}
+        softmax_params["weights"] = row_lookup.Computed(
+            lambda words: self._word_vectors(params, tables, words)
+        )
+        if "bias" in softmax_params:
+            softmax_params["bias"] = row_lookup.Computed(
                 lambda words: jnp.broadcast_to(params["bias"], words.shape)
             )
-        return own
+        return softmax_params
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
         return len(tables["spelling"]["lengths"]), hidden_size
@@ -240,11 +246,11 @@ class CNNSoftmax(Head):
         if self.sampled is None:
             return super()._loss(params, tables, hidden, targets, key, context)
         if self.has_open_noise:
-            return self._loss_of_open_noise(params, tables, hidden, targets, key)
-        own = self._looked_up(params, tables)
-        return self.sampled.loss(own, tables["sampled"], hidden, targets, key=key)
+            return self._open_noise_loss(params, tables, hidden, targets, key)
+        softmax_params = self._lookup_params(params, tables)
+        return self.sampled.loss(softmax_params, tables["sampled"], hidden, targets, key=key)
 
-    def _loss_of_open_noise(
+    def _open_noise_loss(
         self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
     ):
         """Computes the sampled loss with noise words that the letter model spells, [...]; its
@@ -252,7 +258,7 @@ class CNNSoftmax(Head):
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
         network, samples = self.network, self._sampled.samples
-        drawn = noise.sample(
+        spellings = noise.sample(
             tables["sampled"],
             key,
             targets.shape,
@@ -260,19 +266,19 @@ class CNNSoftmax(Head):
             network.spelling.longest,
             per=self._sampled.noise_per,
         )
-        of_targets = self._vectors_of(params, tables, targets.ravel())
-        of_noise = network.spelled_vectors(
-            params["network"], drawn.letters.reshape(-1, network.spelling.longest)
+        target_vectors = self._word_vectors(params, tables, targets.ravel())
+        noise_vectors = network.spelled_vectors(
+            params["network"], spellings.letters.reshape(-1, network.spelling.longest)
         )
-        weights = jnp.concatenate([of_targets, of_noise])
+        weights = jnp.concatenate([target_vectors, noise_vectors])
         slots = jnp.arange(weights.shape[0])
         bias = jnp.broadcast_to(params["bias"], slots.shape)
         noise_words = NoiseSample(
-            slots[targets.size :].reshape(drawn.sizes.shape),
-            jnp.ones(drawn.sizes.shape, bool),
-            log_expected_count(drawn.log_q, samples, distinct=False),
+            slots[targets.size :].reshape(spellings.sizes.shape),
+            jnp.ones(spellings.sizes.shape, bool),
+            log_expected_count(spellings.log_q, samples, distinct=False),
         )
-        return self._sampled.loss_of(
+        return self._sampled.loss_with_noise(
             {**params, "weights": weights, "bias": bias},
             hidden,
             slots[: targets.size].reshape(targets.shape),
@@ -282,31 +288,31 @@ class CNNSoftmax(Head):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         if self.sampled is not None:
-            given = targets, token_weights, key, context
-            return super()._weighted_loss(params, tables, hidden, *given)
+            arguments = targets, token_weights, key, context
+            return super()._weighted_loss(params, tables, hidden, *arguments)
         return self._softmax.weighted_loss(
-            self._formed(params, tables), {}, hidden, targets, token_weights
+            self._softmax_params(params, tables), {}, hidden, targets, token_weights
         )
 
     def _as_softmax(self, params, tables, hidden, prepared):
-        formed = self._formed(params, tables, prepared)
-        return self._softmax._as_softmax(formed, {}, hidden, None)
+        softmax_params = self._softmax_params(params, tables, prepared)
+        return self._softmax._as_softmax(softmax_params, {}, hidden, None)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         return self._softmax.log_prob_and_log_z(
-            self._formed(params, tables, prepared), {}, hidden, targets
+            self._softmax_params(params, tables, prepared), {}, hidden, targets
         )
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        formed = self._formed(params, tables, prepared)
-        return self._softmax.target_scores(formed, {}, hidden, targets, context, None)
+        softmax_params = self._softmax_params(params, tables, prepared)
+        return self._softmax.target_scores(softmax_params, {}, hidden, targets, context, None)
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        return self._softmax.log_probs(self._formed(params, tables, prepared), {}, hidden)
+        return self._softmax.log_probs(self._softmax_params(params, tables, prepared), {}, hidden)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        own = self._formed(params, tables, prepared)
-        return self._softmax.sample(own, {}, hidden, key)
+        softmax_params = self._softmax_params(params, tables, prepared)
+        return self._softmax.sample(softmax_params, {}, hidden, key)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        return self._softmax.top_k(self._formed(params, tables, prepared), {}, hidden, k)
+        return self._softmax.top_k(self._softmax_params(params, tables, prepared), {}, hidden, k)

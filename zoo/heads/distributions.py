@@ -38,8 +38,8 @@ class Distribution(NamedTuple):
 
     Example:
       >>> head = heads.Softmax()
-      >>> one = heads.Distribution(head, head.init(key, 4, lexicon), {}, hidden)
-      >>> heads.entropy(one).shape
+      >>> distribution = heads.Distribution(head, head.init(key, 4, lexicon), {}, hidden)
+      >>> heads.entropy(distribution).shape
       (2,)
     """
 
@@ -52,8 +52,8 @@ class Distribution(NamedTuple):
 
     def _prepared(self) -> Prepared:
         """Returns the arrays that are computed once instead of in every block."""
-        given = self.prepared
-        return self.head.prepared(self.params, self.tables) if given is None else given
+        prepared = self.prepared
+        return self.head.prepared(self.params, self.tables) if prepared is None else prepared
 
 
 def entropy(p: Distribution) -> jax.Array:
@@ -68,15 +68,15 @@ def entropy(p: Distribution) -> jax.Array:
     Example:
       >>> params = {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}  # three words alike: log 3
       >>> entropies = heads.entropy(heads.Distribution(heads.Softmax(), params, {}, hidden))
-      >>> [round(float(one), 3) for one in entropies]
+      >>> [round(float(entropy), 3) for entropy in entropies]
       [1.099, 1.099]
     """
 
     _check_distribution("entropy", "p", p)
     targets = jnp.zeros(jnp.shape(p.hidden)[:-1], jnp.int32)  # which the entropy does not read
     arguments = p.params, p.tables, p.hidden, targets
-    of_tokens = p.head.statistics(*arguments, context=p.context, prepared=p.prepared)
-    return of_tokens.entropy
+    statistics = p.head.statistics(*arguments, context=p.context, prepared=p.prepared)
+    return statistics.entropy
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
@@ -94,63 +94,71 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
       ValueError: p and q have different tokens or numbers of words.
 
     Example:
-      >>> alike = {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}
-      >>> halves = {**alike, "bias": jnp.log(jnp.array([0.5, 0.25, 0.25]))}
-      >>> p, q = (heads.Distribution(heads.Softmax(), one, {}, hidden) for one in (halves, alike))
-      >>> [round(float(one), 3) for one in heads.kl_divergence(p, q)]  # log 3 - 1.5 log 2
+      >>> head, params = heads.Softmax(), {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}
+      >>> q = heads.Distribution(head, params, {}, hidden)
+      >>> bias = jnp.log(jnp.array([0.5, 0.25, 0.25]))
+      >>> p = q._replace(params={**params, "bias": bias})
+      >>> heads.kl_divergence(p, q).round(3).tolist()  # log 3 - 1.5 log 2
       [0.059, 0.059]
     """
-    for name, given in {"p": p, "q": q}.items():
-        _check_distribution("kl_divergence", name, given)
+    for name, distribution in {"p": p, "q": q}.items():
+        _check_distribution("kl_divergence", name, distribution)
     if jnp.shape(p.hidden)[:-1] != jnp.shape(q.hidden)[:-1]:
         raise ValueError(
             f"p has hidden states of the shape {p.hidden.shape} and q of {q.hidden.shape}: give "
             "both for the same tokens"
         )
 
-    if (words := _words(p)) != (others := _words(q)):
+    if (p_words := _count_words(p)) != (q_words := _count_words(q)):
         raise ValueError(
-            f"p is over {words:,} words, and q over {others:,}: give heads over the same words"
+            f"p is over {p_words:,} words, and q over {q_words:,}: give heads over the same words"
         )
-    if (divergence := _of_softmaxes(p, q)) is not None:
+    if (divergence := _softmax_divergence(p, q)) is not None:
         return divergence
 
-    def of_block(log_p, log_q):
-        shares = jnp.exp(log_p)
-        return (shares * jnp.where(shares > 0, log_p - log_q, 0)).sum(axis=-1)
+    def block_divergence(log_p, log_q):
+        probabilities = jnp.exp(log_p)
+        return (probabilities * jnp.where(probabilities > 0, log_p - log_q, 0)).sum(axis=-1)
 
-    return _over_blocks(of_block, p, q)
+    return _map_blocks(block_divergence, p, q)
 
 
-def _check_distribution(function, name, given):
-    if not isinstance(given, Distribution):
+def _check_distribution(function, name, distribution):
+    if not isinstance(distribution, Distribution):
         raise TypeError(
-            f"{function}: {name} is a {type(given).__name__}: give "
+            f"{function}: {name} is a {type(distribution).__name__}: give "
             "heads.Distribution(head, params, tables, hidden)"
         )
-    if given.head.spells and not given.head.renormalised:
+    if distribution.head.spells and not distribution.head.renormalised:
         raise ValueError(
             f"{function}: the head of {name} is normalised over all spellings, not over the words "
             "of a lexicon: give one with renormalised=True"
         )
 
 
-def _of_softmaxes(p, q):
-    """Computes the divergence of two softmaxes with one cap; None of other distributions."""
-    one, other = (d.head._as_softmax(d.params, d.tables, d.hidden, d.prepared) for d in (p, q))
-    if one is None or other is None or one.soft_cap != other.soft_cap:
+def _softmax_divergence(p, q):
+    """Computes the divergence of two softmaxes with the same cap; None for other heads."""
+    p_arrays, q_arrays = (
+        distribution.head._as_softmax(
+            distribution.params, distribution.tables, distribution.hidden, distribution.prepared
+        )
+        for distribution in (p, q)
+    )
+    if p_arrays is None or q_arrays is None or p_arrays.soft_cap != q_arrays.soft_cap:
         return None
-    return softmax_kl_divergence(*one[:3], *other[:3], soft_cap=one.soft_cap)
+    return softmax_kl_divergence(*p_arrays[:3], *q_arrays[:3], soft_cap=p_arrays.soft_cap)
 
 
-def _words(given):
+def _count_words(distribution):
     """Counts the words of a distribution, after the checks of its arguments."""
     return jax.eval_shape(
-        lambda: given.head.log_probs(*given[1:4], context=given.context, prepared=given.prepared)
+        lambda: distribution.head.log_probs(
+            *distribution[1:4], context=distribution.context, prepared=distribution.prepared
+        )
     ).shape[-1]
 
 
-def _over_blocks(function, *distributions):
+def _map_blocks(function, *distributions):
     """Computes a function of log p of every word, [n, V] of each distribution, by token blocks."""
     distributions = tuple(d._replace(hidden=jnp.asarray(d.hidden)) for d in distributions)
     shape = distributions[0].hidden.shape[:-1]
@@ -163,8 +171,8 @@ def _over_blocks(function, *distributions):
     def log_probs(columns):
         *hidden, contexts = columns
         return [
-            d.head.log_probs(d.params, d.tables, h, context=c, prepared=once)
-            for d, once, h, c in zip(distributions, prepared, hidden, contexts, strict=True)
+            d.head.log_probs(d.params, d.tables, h, context=c, prepared=arrays)
+            for d, arrays, h, c in zip(distributions, prepared, hidden, contexts, strict=True)
         ]
 
     columns = *(flat(d.hidden) for d in distributions), [flat(d.context) for d in distributions]
@@ -173,11 +181,11 @@ def _over_blocks(function, *distributions):
     scores = sum(d.head.scores_per_token(count) for d, count in sizes)
     block = softmax.token_block(tokens, scores)
     # What a block holds is computed again in the backward pass.
-    of_block = jax.checkpoint(lambda columns: function(*log_probs(columns)))
-    return row_blocks.map_rows(of_block, columns, block).reshape(shape)
+    apply_to_block = jax.checkpoint(lambda columns: function(*log_probs(columns)))
+    return row_blocks.map_rows(apply_to_block, columns, block).reshape(shape)
 
 
-# ----------- A check of heads that are not Zoo's own: whether their probabilities are ones
+# ----------- A check of users' heads: whether their probabilities are ones
 # A head of a user's module whose log-probabilities do not sum to one, or whose two methods
 # disagree, would give perplexities that look like any other.
 
@@ -185,8 +193,8 @@ _TOLERANCE = 1e-3  # nats: float32 sums over large vocabularies are exact to som
 
 
 def check_untrained(model, tables: Tables, *lexicons: Lexicon):
-    """Checks the head of a model that is to be trained, with drawn parameters; see `check`."""
-    if _is_own(_innermost(model.head)):  # others are not worth drawing parameters
+    """Checks the head of an untrained model, with random parameters; see `check`."""
+    if _is_user_head(_innermost(model.head)):  # others are not worth drawing parameters
         params = model.head_params(model.init(jax.random.key(0), *lexicons))
         check(model.head, params, tables["head"], model.hidden_size, len(lexicons[0]))
 
@@ -195,7 +203,7 @@ def _innermost(head):
     return _innermost(head.head) if isinstance(head, HeadAround) else head
 
 
-def _is_own(head):
+def _is_user_head(head):
     return type(head).__module__.partition(".")[0] != "zoo" and head.has_log_probs
 
 
@@ -204,17 +212,17 @@ def check(
 ):
     """Compares the methods of a head of another module at three random hidden states.
 
-    Of a head around another one, the inner head is checked. Heads with a background are not
-    checked, nor is any in a run of several processes.
+    Of a head around another, the inner head is checked. Heads with a background are not checked,
+    and no head is in a run of several processes.
     """
     while isinstance(head, HeadAround):
         params, tables, head = head.inner_params(params), tables["head"], head.head
-    if not _is_own(head):
+    if not _is_user_head(head):
         return
-    kind = type(head)
+    head_class = type(head)
     if head.background is not None or jax.process_count() > 1:
         return
-    name = f"{kind.__module__}:{kind.__qualname__}"
+    name = f"{head_class.__module__}:{head_class.__qualname__}"
     hidden = jax.random.normal(jax.random.key(0), (3, hidden_size))
     log_probs = head.log_probs(params, tables, hidden)
     if vocabulary not in (None, log_probs.shape[-1]):
@@ -231,12 +239,13 @@ def check(
         )
     words = jnp.array([0, log_probs.shape[-1] // 2, log_probs.shape[-1] - 1])
     expected = jnp.take_along_axis(log_probs, words[:, None], axis=-1)[:, 0]
-    found = head.log_prob(params, tables, hidden, words)
-    close = jnp.abs(found - expected) < _TOLERANCE * (1 + jnp.abs(expected))
-    wrong = ~(close | (found == expected))  # both may be -inf, as of sparsemax or masked words
-    if wrong.any():
-        at = int(wrong.argmax())
+    actual = head.log_prob(params, tables, hidden, words)
+    is_close = jnp.abs(actual - expected) < _TOLERANCE * (1 + jnp.abs(expected))
+    # Both may be -inf, as of sparsemax or masked words.
+    differs = ~(is_close | (actual == expected))
+    if differs.any():
+        index = int(differs.argmax())
         raise UserError(
-            f"{name} contradicts itself: _log_prob_and_log_z gives {float(found[at]):.4f} nats to "
-            f"a word to which _log_probs gives {float(expected[at]):.4f}: make them agree."
+            f"{name} contradicts itself: _log_prob_and_log_z gives {float(actual[index]):.4f} nats "
+            f"to a word to which _log_probs gives {float(expected[index]):.4f}: make them agree."
         )

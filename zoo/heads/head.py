@@ -21,7 +21,7 @@ from zoo.priors.prior import Contextual
 
 
 class SoftmaxArrays(NamedTuple):
-    """The arguments of the softmax over the words that a head's log p is."""
+    """The arguments of a softmax over the words, of heads whose log p is a softmax."""
 
     hidden: jax.Array  # [..., D]
     weights: jax.Array  # [V, D]
@@ -137,7 +137,7 @@ class Head(Component):
 
     @property
     def has_log_probs(self) -> bool:
-        """Whether the head writes `_log_probs`; an open one need not."""
+        """Whether the head overrides `_log_probs`; a head that spells words need not."""
         return type(self)._log_probs is not Head._log_probs
 
     @property
@@ -433,8 +433,8 @@ class Head(Component):
             "which new words share the unknown word's probability evenly."
         )
 
-    def form_taken(self, tables: Tables) -> str | None:
-        """Returns the name of the form in which scores are computed; None if there is but one."""
+    def form_name(self, tables: Tables) -> str | None:
+        """Returns the name of the form in which scores are computed; None if there is one form."""
         return None
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
@@ -479,7 +479,7 @@ class Head(Component):
         raise self._unwritten("_log_probs")
 
     def _as_softmax(self, params, tables, hidden, prepared) -> SoftmaxArrays | None:
-        """Returns the arguments of the softmax that log p is; None if it is none."""
+        """Returns the arguments of the softmax that gives log p; None for other heads."""
         return None
 
     def _statistics(self, params, tables, hidden, targets, temperature, context, prepared):
@@ -490,15 +490,15 @@ class Head(Component):
             )
         shaping = softmax.Shaping.from_options(None, temperature)
 
-        def of_block(log_probs, first, of_tokens):
-            scores, wanted = shaping.apply(log_probs), softmax.TermOptions(statistics=True)
+        def block_statistics(log_probs, first, block_targets):
+            scores, requests = shaping.apply(log_probs), softmax.TermOptions(statistics=True)
             terms = softmax.terms_from_scores(
-                wanted, scores, of_tokens, shaping.temperature is None
+                requests, scores, block_targets, shaping.temperature is None
             )
             return entropy.statistics_from_terms(terms)
 
         arguments = params, tables, hidden, context, prepared
-        return self._over_log_probs(of_block, *arguments, targets)
+        return self._map_log_probs(block_statistics, *arguments, targets)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         return self._sample_log_probs(params, tables, hidden, key, 1.0, context, prepared)
@@ -506,19 +506,19 @@ class Head(Component):
     def _sample_log_probs(self, params, tables, hidden, key, temperature, context, prepared):
         shaping = softmax.Shaping.from_options(None, temperature)
 
-        def of_block(log_probs, first):
-            of_first = jax.random.fold_in(key, first)
-            drawn = jax.random.categorical(of_first, shaping.apply(log_probs))
-            return drawn.astype(jnp.int32)  # with 64 bits, too
+        def sample_block(log_probs, first):
+            block_key = jax.random.fold_in(key, first)
+            words = jax.random.categorical(block_key, shaping.apply(log_probs))
+            return words.astype(jnp.int32)  # with 64 bits, too
 
-        return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
+        return self._map_log_probs(sample_block, params, tables, hidden, context, prepared)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        def of_block(log_probs, first):
+        def block_top_k(log_probs, first):
             top_k.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
-        return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
+        return self._map_log_probs(block_top_k, params, tables, hidden, context, prepared)
 
     def _weighted_loss_and_penalty(
         self, params, tables, hidden, targets, token_weights, key, context
@@ -533,13 +533,13 @@ class Head(Component):
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         """Returns V, the size that is "V" in `array_shapes`; None if no array tells it."""
         shapes = self.array_shapes
-        return None if shapes is None else checks.size_of("V", shapes, params, tables)
+        return None if shapes is None else checks.find_size("V", shapes, params, tables)
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts what must agree between params and tables of one lexicon.
+        """Returns sizes that must agree between params and tables of one lexicon.
 
         Returns:
-          Triples (name of the counted things, their number in params, their number in tables).
+          Triples (unit, such as "words", number in params, number in tables).
         """
         return ()
 
@@ -547,7 +547,7 @@ class Head(Component):
         """Returns the shapes of `prepared`; written beside `_prepared` and `array_shapes`."""
         return None
 
-    def _over_log_probs(self, function, params, tables, hidden, context, prepared, *of_tokens):
+    def _map_log_probs(self, function, params, tables, hidden, context, prepared, *token_arrays):
         """Applies function(log p of every word [n, V], position of the first token, ...) to blocks.
 
         Its further arguments are the blocks of arrays [...]. What a block holds is computed again
@@ -562,14 +562,14 @@ class Head(Component):
             return self._log_probs(params, tables, hidden, context, prepared)
 
         @jax.checkpoint
-        def of_block(columns):
-            positions, (h, c, *others) = columns
-            return function(log_probs(h, c), positions[0], *others)
+        def apply_to_block(columns):
+            positions, (h, c, *blocks) = columns
+            return function(log_probs(h, c), positions[0], *blocks)
 
         words = jax.eval_shape(log_probs, hidden, context).shape[-1]
-        flat = jax.tree.map(
-            lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context, *of_tokens)
+        rows = jax.tree.map(
+            lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context, *token_arrays)
         )
         block = softmax.token_block(tokens, self.scores_per_token(words))
-        results = row_blocks.map_rows(of_block, (jnp.arange(tokens), flat), block)
+        results = row_blocks.map_rows(apply_to_block, (jnp.arange(tokens), rows), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

@@ -13,7 +13,7 @@ from zoo.lexicon import Lexicon
 class HeadAround(Head):
     """Base class of heads that wrap another one, `self.head`, whose tables are tables["head"].
 
-    Such a head is like the inner one in all that stands here, unless it writes it itself.
+    The methods and properties below are the inner head's, unless a subclass overrides them.
     """
 
     if TYPE_CHECKING:  # a field of each
@@ -64,8 +64,8 @@ class HeadAround(Head):
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
         return self.head._penalties(self.inner_params(params), hidden)
 
-    def form_taken(self, tables: Tables) -> str | None:
-        return self.head.form_taken(tables["head"])
+    def form_name(self, tables: Tables) -> str | None:
+        return self.head.form_name(tables["head"])
 
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         return self.head.vocabulary_size(self.inner_params(params), tables["head"])

@@ -59,9 +59,9 @@ class HierarchicalSoftmax(Head):
 
     def _shape(self, vocabulary: int):
         """Returns (C, M): the fewest classes that hold the vocabulary in classes of M words."""
-        wanted = min(self.classes or math.isqrt(vocabulary), vocabulary)
-        size = -(-vocabulary // wanted)
-        return -(-vocabulary // size), size
+        class_count = min(self.classes or math.isqrt(vocabulary), vocabulary)
+        class_size = -(-vocabulary // class_count)
+        return -(-vocabulary // class_size), class_size
 
     def _tables(self, lexicon: Lexicon) -> Tables:
         return frequency_tables(lexicon.counts)
@@ -71,14 +71,14 @@ class HierarchicalSoftmax(Head):
 
         Positions beyond the V-th hold no word and are masked wherever they are read.
         """
-        count, size = self._shape(len(lexicon))
-        of_classes, of_words = jax.random.split(key)
+        class_count, class_size = self._shape(len(lexicon))
+        class_key, word_key = jax.random.split(key)
         scale = self.initial_scale
         return {
-            "classes": uniform(of_classes, (count, hidden_size), scale),
-            "class_bias": jnp.zeros(count),
-            "weights": uniform(of_words, (count, size, hidden_size), scale),
-            "bias": jnp.zeros((count, size)),
+            "classes": uniform(class_key, (class_count, hidden_size), scale),
+            "class_bias": jnp.zeros(class_count),
+            "weights": uniform(word_key, (class_count, class_size, hidden_size), scale),
+            "bias": jnp.zeros((class_count, class_size)),
         }
 
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

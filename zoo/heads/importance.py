@@ -25,4 +25,4 @@ class ImportanceSampling(SampledHead):
     loss_name = "sampled softmax loss"
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        return importance_loss(*scores[:4], scores.left_out)
+        return importance_loss(*scores[:4], scores.is_excluded)

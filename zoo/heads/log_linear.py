@@ -70,9 +70,9 @@ class LogLinear(Head):
 
     Example:
       >>> features = [{"Article": 1.0}, {"Noun": 1.0}, {"Verb": 1.0}]
-      >>> known = with_features(lexicon, features, np.log([0.5, 0.3, 0.2]))
+      >>> lexicon = with_features(lexicon, features, np.log([0.5, 0.3, 0.2]))
       >>> head = heads.LogLinear(initial_scale=0.0)  # the background, to begin with
-      >>> params, tables = head.init(key, 4, known), head.tables(known)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
       >>> np.exp(head.log_prob(params, tables, hidden, targets)).round(2)
       array([0.5, 0.2], dtype=float32)
     """
@@ -132,7 +132,7 @@ class LogLinear(Head):
         lexicon = lexicon.with_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
-        tables: Tables = lexicon.tables(self._chosen_form(lexicon))
+        tables: Tables = lexicon.tables(self._choose_form(lexicon))
         if self.background is not None:
             tables["background"] = self.background.tables(lexicon)
         return tables
@@ -142,7 +142,7 @@ class LogLinear(Head):
             return ()  # prepared arrays stand for them
         return (("features", len(params["bias"]), feature_signatures.feature_count(tables)),)
 
-    def _chosen_form(self, lexicon: Lexicon):
+    def _choose_form(self, lexicon: Lexicon):
         if self.form != "auto":
             return feature_signatures.choose_form(lexicon, (feature_signatures.BY_NAME[self.form],))
         if self.background is None:
@@ -150,7 +150,7 @@ class LogLinear(Head):
         # A background of its own needs the weights of a softmax over signatures.
         return feature_signatures.choose_form(lexicon, feature_signatures.SUMS)
 
-    def form_taken(self, tables: Tables):
+    def form_name(self, tables: Tables):
         return feature_signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params: Params, tables: Tables):
@@ -185,9 +185,9 @@ class LogLinear(Head):
         width = len(tables["signature"])
         return {"log_measure": log_masses, "contexts": context, "width": width}
 
-    def _known(self, tables: Tables, context: Context, targets: jax.Array):
-        """Computes the part of log p(targets) beside the signatures' scores, without gradient: log
-        b(x) - log B(s(x)), or log b(x | c) if their measure is B(s | c)."""
+    def _log_offset(self, tables: Tables, context: Context, targets: jax.Array):
+        """Computes the part of log p(targets) that the network does not change: log b(x) - log
+        B(s(x)), or log b(x | c) if the signatures' measure is B(s | c)."""
         if self.background is None:
             return tables["log_within"][targets]
         return jax.lax.stop_gradient(
@@ -199,17 +199,19 @@ class LogLinear(Head):
         return softmax.logits(hidden, params["weights"], params["bias"])
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        known = self._known(tables, context, targets)
-        token_weights = stop_weight_gradients(token_weights, is_absent(known, token_weights))
-        of_tokens = tables["signature"][targets], token_weights
+        log_offset = self._log_offset(tables, context, targets)
+        token_weights = stop_weight_gradients(token_weights, is_absent(log_offset, token_weights))
+        weighted_signatures = tables["signature"][targets], token_weights
         if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
-            summed = log_linear.weighted_sparse_log_linear_loss(*features, hidden, *of_tokens)
+            loss = log_linear.weighted_sparse_log_linear_loss(
+                *features, hidden, *weighted_signatures
+            )
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._measure(tables, context)
-            summed = weighted_softmax_loss(hidden, weights, bias, *of_tokens, **measure)
-        return summed - weighted_sum(known, token_weights)
+            loss = weighted_softmax_loss(hidden, weights, bias, *weighted_signatures, **measure)
+        return loss - weighted_sum(log_offset, token_weights)
 
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
         """Computes penalty * sum_f |a_f|^penalty_norm, [...]."""
@@ -220,19 +222,19 @@ class LogLinear(Head):
         )
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        of_targets = tables["signature"][targets]
+        signatures = tables["signature"][targets]
         if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
-            loss, log_z = log_linear.sparse_log_linear_loss(*features, hidden, of_targets)
+            loss, log_z = log_linear.sparse_log_linear_loss(*features, hidden, signatures)
         else:
             weights, bias = prepared or self._signature_weights(params, tables)
             measure = self._measure(tables, context)
-            loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets, **measure)
-        return self._known(tables, context, targets) - loss, log_z
+            loss, log_z = softmax.softmax_loss(hidden, weights, bias, signatures, **measure)
+        return self._log_offset(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
         """Computes a . phi(x) plus the logarithm of the background, see `Head.target_scores`; None
-        of a product, or if the background depends on the context."""
+        for the form "product", or if the background depends on the context."""
         if self._is_product(tables) or self.background is not None:
             return None
         weights, bias = prepared or self._signature_weights(params, tables)
@@ -246,16 +248,18 @@ class LogLinear(Head):
     def _log_probs(self, params, tables, hidden, context, prepared):
         if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
-            return self._of_words(tables, log_linear.sparse_log_linear_log_probs(*features, hidden))
+            return self._word_log_probs(
+                tables, log_linear.sparse_log_linear_log_probs(*features, hidden)
+            )
         weights, bias = prepared or self._signature_weights(params, tables)
         scores = softmax.logits(hidden, weights, bias)
         if self.background is None:
-            return self._of_words(tables, jax.nn.log_softmax(scores, axis=-1))
+            return self._word_log_probs(tables, jax.nn.log_softmax(scores, axis=-1))
         log_background = self.background.log_probs(tables["background"], context)
         log_background = jax.lax.stop_gradient(log_background).astype(scores.dtype)
         return jax.nn.log_softmax(scores[..., tables["signature"]] + log_background, axis=-1)
 
-    def _of_words(self, tables: Tables, log_probs):
+    def _word_log_probs(self, tables: Tables, log_probs):
         """Computes log p of words, [..., V], from log p of signatures, [..., S]."""
         words = log_probs[..., tables["signature"]]
         return words + jnp.broadcast_to(tables["log_within"], words.shape)

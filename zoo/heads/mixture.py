@@ -49,8 +49,8 @@ class _Mixture(WordVectors):
 
     @property
     def array_shapes(self) -> Shapes | None:
-        own = {"prior": "D M", "projection": "D P", "projection_bias": "P", "weights": "V K"}
-        return Shapes(own | ({"bias": "V"} if self.bias else {}), {})
+        params = {"prior": "D M", "projection": "D P", "projection_bias": "P", "weights": "V K"}
+        return Shapes(params | ({"bias": "V"} if self.bias else {}), {})
 
     def __post_init__(self):
         check_least(self, components=1, size=0)
@@ -61,14 +61,14 @@ class _Mixture(WordVectors):
         {"weights", "bias": the softmax's, for vectors of `size` dimensions (D if 0), "prior": R
         [D, M], "projection": P [D, M size], "projection_bias": q [M size]}.
         """
-        of_words, of_prior, of_projection = jax.random.split(key, 3)
+        softmax_key, prior_key, projection_key = jax.random.split(key, 3)
         size, scale = self.size or hidden_size, hidden_size**-0.5
-        params = super()._init(of_words, size, lexicon)
-        for name, k, columns in (
-            ("prior", of_prior, self.components),
-            ("projection", of_projection, self.components * size),
+        params = super()._init(softmax_key, size, lexicon)
+        for name, matrix_key, columns in (
+            ("prior", prior_key, self.components),
+            ("projection", projection_key, self.components * size),
         ):
-            params[name] = uniform(k, (hidden_size, columns), scale)
+            params[name] = uniform(matrix_key, (hidden_size, columns), scale)
         params["projection_bias"] = jnp.zeros(self.components * size)
         return params
 
@@ -112,7 +112,7 @@ class MixtureOfSoftmaxes(_Mixture):
         """Whether there is dropout."""
         return bool(self.latent_dropout)
 
-    def _dropped(self, contexts, key):
+    def _drop_latent(self, contexts, key):
         """Drops numbers of the g_m [..., M, size] if a key is given and the rate is not 0."""
         if key is None or not self.latent_dropout:
             return contexts
@@ -124,7 +124,7 @@ class MixtureOfSoftmaxes(_Mixture):
 
     def _loss(self, params, tables, hidden, targets, key, context):
         log_prior, contexts = self.contexts(params, hidden)
-        contexts = self._dropped(contexts, key)
+        contexts = self._drop_latent(contexts, key)
         arguments = contexts, log_prior, *self._weights(params), targets
         return mixture.mixture_loss(*arguments, soft_cap=self.soft_cap)
 
@@ -134,7 +134,7 @@ class MixtureOfSoftmaxes(_Mixture):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         log_prior, contexts = self.contexts(params, hidden)
-        contexts = self._dropped(contexts, key)
+        contexts = self._drop_latent(contexts, key)
         arguments = contexts, log_prior, *self._weights(params), targets, token_weights
         return mixture.weighted_mixture_loss(*arguments, soft_cap=self.soft_cap)
 
@@ -147,12 +147,12 @@ class MixtureOfSoftmaxes(_Mixture):
         return mixture.mixture_log_probs(*arguments, soft_cap=self.soft_cap)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        of_component, of_word = jax.random.split(key)
+        component_key, word_key = jax.random.split(key)
         log_prior, contexts = self.contexts(params, hidden)
-        chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
-        context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
+        component = jax.random.categorical(component_key, log_prior)[..., None, None]
+        context = jnp.take_along_axis(contexts, component, axis=-2)[..., 0, :]
         table = self._weights(params)
-        return top_k.softmax_sample(context, *table, of_word, soft_cap=self.soft_cap)
+        return top_k.softmax_sample(context, *table, word_key, soft_cap=self.soft_cap)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,10 +174,10 @@ class MixtureOfContexts(_Mixture, Softmax):
         _Mixture.__post_init__(self)
         Softmax.__post_init__(self)
 
-    def _scores_of(
+    def _softmax_inputs(
         self, params: Params, hidden: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Returns (mixed contexts, weights, bias), the arguments of a softmax."""
         log_prior, contexts = self.contexts(params, hidden)
-        mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
-        return mixed, *self._weights(params)
+        context = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
+        return context, *self._weights(params)

@@ -68,7 +68,7 @@ class NCE(SampledHead):
             scores.noise - log_partition,
             scores.log_expected_true,
             scores.log_expected_noise,
-            scores.kept,
+            scores.is_kept,
         )
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):

@@ -19,8 +19,8 @@ MOST_POWER = 10.0  # the largest exponent of counts: their powers stay within fl
 
 def check_power(noise):
     if not 0 <= noise.power <= MOST_POWER:
-        where = field_name(noise, "power")
-        raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
+        field = field_name(noise, "power")
+        raise UserError(f"{field} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
 
 
 class Noise(Component):
@@ -172,69 +172,71 @@ class LetterNoise(Noise):
         """
         words = spelling.sequence_tables(lexicon)
         weights = (np.asarray(lexicon.counts, np.float64) + 1) ** self.power
-        p, following = _automaton(words, weights, spelling.letter_count(lexicon), self)
+        p, transitions = _automaton(words, weights, spelling.letter_count(lexicon), self)
         threshold, alias = zip(*map(alias_table, p), strict=True)
         tables = {
             "log_p": jnp.asarray(np.log(p), jnp.float32),
             "threshold": jnp.asarray(np.stack(threshold), jnp.float32),
             "alias": jnp.asarray(np.stack(alias)),
-            "next": jnp.asarray(following, jnp.int32),
+            "next": jnp.asarray(transitions, jnp.int32),
             "letters": jnp.asarray(words["letters"]),
             "sizes": jnp.asarray(words["lengths"]),
         }
         return {**tables, "log_q": log_prob(tables, tables["letters"], tables["sizes"])}
 
 
-def _automaton(words, weights, letter_count, recipe):
+def _automaton(words, weights, letter_count, noise):
     """Returns (p of the letters from END on, float64 [C, A'], state after each, int64 [C, A']); a
     context is coded as a number in base `letter_count`, its last letter the last digit."""
-    letters, longest = words["letters"].astype(np.int64), recipe.order - 1
-    if letter_count**recipe.order > np.iinfo(np.int64).max:
+    letters, longest = words["letters"].astype(np.int64), noise.order - 1
+    if letter_count**noise.order > np.iinfo(np.int64).max:
         raise UserError(
-            f"order of LetterNoise is {recipe.order}, too high for {letter_count:,} "
+            f"order of LetterNoise is {noise.order}, too high for {letter_count:,} "
             "letters: lower it."
         )
     paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)
-    there = np.arange(letters.shape[1]) < words["lengths"][:, None]
+    is_letter = np.arange(letters.shape[1]) < words["lengths"][:, None]
     outputs = letter_count - END
     # Contexts of each size, and the state of the first context of each size.
-    known: list = []
+    contexts_by_size: list = []
     starts = [0]
     p = np.full((1, outputs), 1 / outputs)
-    parts = []
-    for size in range(recipe.order):
-        chosen = there & (np.arange(letters.shape[1]) + 1 >= size)
+    p_by_size = []
+    for size in range(noise.order):
+        chosen = is_letter & (np.arange(letters.shape[1]) + 1 >= size)
         row, position = np.nonzero(chosen)
         codes = np.zeros(len(row), np.int64)
         for back in range(size, 0, -1):
             codes = codes * letter_count + paths[row, position + 1 - back]
-        contexts, of_context = np.unique(codes, return_inverse=True)
+        contexts, context_indices = np.unique(codes, return_inverse=True)
         counts = np.zeros((len(contexts), outputs))
-        np.add.at(counts, (of_context.ravel(), letters[row, position] - END), weights[row])
+        np.add.at(counts, (context_indices.ravel(), letters[row, position] - END), weights[row])
         if size:
-            p = p[np.searchsorted(known[-1], contexts % letter_count ** (size - 1))]
-        total = counts.sum(axis=1, keepdims=True) + recipe.smoothing
-        p = (counts + recipe.smoothing * p) / total
-        known.append(contexts)
-        parts.append(p)
+            p = p[np.searchsorted(contexts_by_size[-1], contexts % letter_count ** (size - 1))]
+        total = counts.sum(axis=1, keepdims=True) + noise.smoothing
+        p = (counts + noise.smoothing * p) / total
+        contexts_by_size.append(contexts)
+        p_by_size.append(p)
         starts.append(starts[-1] + len(contexts))
 
-    following = np.zeros((starts[-1], outputs), np.int64)
-    for size, contexts in enumerate(known):
+    transitions = np.zeros((starts[-1], outputs), np.int64)
+    for size, contexts in enumerate(contexts_by_size):
         codes = contexts[:, None] * letter_count + np.arange(END, letter_count)
-        next_states = following[starts[size] : starts[size + 1]]
+        next_states = transitions[starts[size] : starts[size + 1]]
         for shorter in range(1, min(size + 1, longest) + 1):  # the longest that is known stays
-            if not len(known[shorter]):
+            if not len(contexts_by_size[shorter]):
                 break  # no word is so long
             suffixes = codes % letter_count**shorter
-            slot = np.searchsorted(known[shorter], suffixes).clip(max=len(known[shorter]) - 1)
-            is_known = known[shorter][slot] == suffixes
-            next_states[is_known] = starts[shorter] + slot[is_known]
+            index = np.searchsorted(contexts_by_size[shorter], suffixes).clip(
+                max=len(contexts_by_size[shorter]) - 1
+            )
+            is_context = contexts_by_size[shorter][index] == suffixes
+            next_states[is_context] = starts[shorter] + index[is_context]
     # A spelling starts after BEGIN: that context is swapped with the first, which is empty.
-    first = starts[1] + int(np.searchsorted(known[1], BEGIN)) if longest else 0
+    start = starts[1] + int(np.searchsorted(contexts_by_size[1], BEGIN)) if longest else 0
     order = np.arange(starts[-1])
-    order[[0, first]] = first, 0
-    return np.concatenate(parts)[order], order[following[order]]
+    order[[0, start]] = start, 0
+    return np.concatenate(p_by_size)[order], order[transitions[order]]
 
 
 def log_prob(tables, letters, sizes):
@@ -242,14 +244,14 @@ def log_prob(tables, letters, sizes):
 
     def step(carry, position):
         total, state = carry
-        letter, there = position
+        letter, is_letter = position
         column = jnp.maximum(letter - END, 0)
-        total += jnp.where(there, tables["log_p"][state, column], 0)
+        total += jnp.where(is_letter, tables["log_p"][state, column], 0)
         return (total, tables["next"][state, column]), None
 
-    there = jnp.arange(letters.shape[1])[:, None] < sizes[None]
-    initial = jnp.zeros(len(sizes), tables["log_p"].dtype), jnp.zeros(len(sizes), jnp.int32)
-    return jax.lax.scan(step, initial, (letters.T, there))[0][0]
+    is_letter = jnp.arange(letters.shape[1])[:, None] < sizes[None]
+    initial_carry = jnp.zeros(len(sizes), tables["log_p"].dtype), jnp.zeros(len(sizes), jnp.int32)
+    return jax.lax.scan(step, initial_carry, (letters.T, is_letter))[0][0]
 
 
 class Spellings(NamedTuple):
@@ -264,33 +266,33 @@ def draw(tables, key, shape, longest: int) -> Spellings:
     """Draws spellings from q, letter by letter until all have ended."""
     count, outputs = math.prod(shape), tables["log_p"].shape[1]
 
-    def unfinished(carry):
+    def is_unfinished(carry):
         position, *_, ended = carry
         return (position < longest) & ~ended.all()
 
     def step(carry):
         position, letters, sizes, log_q, state, ended = carry
-        of_cell, of_threshold = jax.random.split(jax.random.fold_in(key, position))
-        cell = jax.random.randint(of_cell, (count,), 0, outputs, jnp.int32)
-        stays = jax.random.uniform(of_threshold, (count,)) < tables["threshold"][state, cell]
-        drawn = jnp.where(stays, cell, tables["alias"][state, cell])
-        letters = letters.at[:, position].set(jnp.where(ended, PADDING, drawn + END))
-        log_q += jnp.where(ended, 0, tables["log_p"][state, drawn])
+        cell_key, threshold_key = jax.random.split(jax.random.fold_in(key, position))
+        cell = jax.random.randint(cell_key, (count,), 0, outputs, jnp.int32)
+        keeps_cell = jax.random.uniform(threshold_key, (count,)) < tables["threshold"][state, cell]
+        columns = jnp.where(keeps_cell, cell, tables["alias"][state, cell])
+        letters = letters.at[:, position].set(jnp.where(ended, PADDING, columns + END))
+        log_q += jnp.where(ended, 0, tables["log_p"][state, columns])
         sizes += ~ended
         return (
             position + 1,
             letters,
             sizes,
             log_q,
-            tables["next"][state, drawn],
-            ended | (drawn == 0),
+            tables["next"][state, columns],
+            ended | (columns == 0),
         )
 
     zeros = jnp.zeros(count, jnp.int32)
     letters = jnp.full((count, longest), PADDING, jnp.int32)
     log_q = jnp.zeros(count, tables["log_p"].dtype)
-    initial = 0, letters, zeros, log_q, zeros, jnp.zeros(count, bool)
-    _, letters, sizes, log_q, *_ = jax.lax.while_loop(unfinished, step, initial)
+    initial_carry = 0, letters, zeros, log_q, zeros, jnp.zeros(count, bool)
+    _, letters, sizes, log_q, *_ = jax.lax.while_loop(is_unfinished, step, initial_carry)
     return Spellings(letters.reshape(*shape, longest), sizes.reshape(shape), log_q.reshape(shape))
 
 

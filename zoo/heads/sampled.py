@@ -24,11 +24,11 @@ from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, s
 PRODUCTS = {"batch": "...d,kd->...k", "row": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
 
 
-def for_tokens(of_draws: jax.Array, per: str, tokens: tuple[int, ...]) -> jax.Array:
+def broadcast_draws(draws: jax.Array, per: str, tokens: tuple[int, ...]) -> jax.Array:
     """Broadcasts an array over draws to [..., K], one row for each token."""
     if per == "row":
-        of_draws = of_draws.reshape(of_draws.shape[0], *(1,) * (len(tokens) - 1), -1)
-    return jnp.broadcast_to(of_draws, (*tokens, of_draws.shape[-1]))
+        draws = draws.reshape(draws.shape[0], *(1,) * (len(tokens) - 1), -1)
+    return jnp.broadcast_to(draws, (*tokens, draws.shape[-1]))
 
 
 class SampledScores(NamedTuple):
@@ -38,10 +38,10 @@ class SampledScores(NamedTuple):
     noise: jax.Array  # the scores of the noise words, [..., K]
     log_expected_true: jax.Array  # log of the expected number of draws of the target, [...]
     log_expected_noise: jax.Array  # the same of each noise word, [..., K]
-    kept: jax.Array  # bool [..., K], False for a draw that was dropped as a repeat
+    is_kept: jax.Array  # bool [..., K], False for a draw that was dropped as a repeat
     # bool [..., K], True for a draw without a slot in a loss over the slots of the target and the
     # draws: a dropped draw, and, where slots belong to distinct words, a draw of the target
-    left_out: jax.Array
+    is_excluded: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,13 +91,13 @@ class SampledHead(SoftmaxScores):
     def _loss(self, params, tables, hidden, targets, key, context):
         if key is None:
             raise ValueError(f"{type(self).__name__}.loss draws noise words: give it a key")
-        drawn = sample_noise(
+        noise_sample = sample_noise(
             tables, key, targets.shape, self.samples, per=self.noise_per, distinct=self.distinct
         )
-        return self.loss_of(params, hidden, targets, tables["log_q"][targets], drawn)
+        return self.loss_with_noise(params, hidden, targets, tables["log_q"][targets], noise_sample)
 
-    def loss_of(
-        self, params: Params, hidden: jax.Array, targets: jax.Array, log_q: jax.Array, drawn
+    def loss_with_noise(
+        self, params: Params, hidden: jax.Array, targets: jax.Array, log_q: jax.Array, noise_sample
     ) -> jax.Array:
         """Computes the sampled loss, [...], with a given `NoiseSample` and log q of the targets."""
         shape = targets.shape
@@ -106,16 +106,16 @@ class SampledHead(SoftmaxScores):
                 x.reshape(-1, *x.shape[len(shape) :]) for x in (hidden, targets, log_q)
             )
 
-        of_tokens = functools.partial(for_tokens, per=self.noise_per, tokens=targets.shape)
-        words, kept, log_expected = map(of_tokens, drawn)
+        broadcast = functools.partial(broadcast_draws, per=self.noise_per, tokens=targets.shape)
+        words, is_kept, log_expected = map(broadcast, noise_sample)
         product = PRODUCTS[self.noise_per]
         scores = SampledScores(
             true=self._scores(params, hidden, targets, "...d,...d->..."),
-            noise=self._scores(params, hidden, drawn.words, product, of_tokens),
+            noise=self._scores(params, hidden, noise_sample.words, product, broadcast),
             log_expected_true=log_expected_count(log_q, self.samples, self.distinct),
             log_expected_noise=log_expected,
-            kept=kept,
-            left_out=~kept | (words == targets[..., None]) if self.distinct else ~kept,
+            is_kept=is_kept,
+            is_excluded=~is_kept | (words == targets[..., None]) if self.distinct else ~is_kept,
         )
         return self.sampled_loss(params, scores).reshape(shape)
 
@@ -129,7 +129,7 @@ class SampledHead(SoftmaxScores):
         hidden: jax.Array,
         words: jax.Array,
         product,
-        of_tokens=lambda bias: bias,
+        broadcast=lambda bias: bias,
     ):
         """Computes w_v . h + c_v of some words, in at least float32."""
         vectors = row_lookup.take(params["weights"], words)
@@ -145,4 +145,4 @@ class SampledHead(SoftmaxScores):
         if not self.bias:
             return scores
         bias = row_lookup.take(params["bias"], words).astype(scores.dtype)
-        return scores + of_tokens(bias)
+        return scores + broadcast(bias)

@@ -19,7 +19,7 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
-from zoo.heads.sampled import PRODUCTS, for_tokens
+from zoo.heads.sampled import PRODUCTS, broadcast_draws
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import importance
 from zoo.losses.noise_sampling import UNITS, draw_per_unit, sample_noise, tables_with_zeros
@@ -55,9 +55,9 @@ class SampledLogLinear(LogLinear):
 
     Example:
       >>> features = [{"Article": 1.0}, {"Noun": 1.0}, {"Verb": 1.0}]
-      >>> known = with_features(lexicon, features, np.log([0.5, 0.3, 0.2]))
+      >>> lexicon = with_features(lexicon, features, np.log([0.5, 0.3, 0.2]))
       >>> head = heads.SampledLogLinear(samples=8)
-      >>> params, tables = head.init(key, 4, known), head.tables(known)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
       >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
       (2,)
       >>> head.log_prob(params, tables, hidden, targets).shape  # exact
@@ -98,9 +98,11 @@ class SampledLogLinear(LogLinear):
             return tables
         log_mass = np.asarray(tables["log_mass"], np.float64)
         mass = np.exp(log_mass - log_mass.max())
-        drawn = tables_with_zeros(mass / mass.sum())  # a signature without mass is never drawn
+        mass_tables = tables_with_zeros(
+            mass / mass.sum()
+        )  # a signature without mass is never drawn
         features = feature_signatures.feature_tables(lexicon.with_kinds(self.kinds))
-        return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
+        return {**tables, "draws": {**mass_tables, **jax.tree.map(jnp.asarray, features)}}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
         return super()._tables(lexicon)
@@ -108,44 +110,48 @@ class SampledLogLinear(LogLinear):
     def _loss(self, params, tables, hidden, targets, key, context):
         if key is None:
             raise ValueError("SampledLogLinear.loss draws words: give it a key")
-        draws, of_targets = tables["draws"], tables["signature"][targets]
-        drawn = sample_noise(draws, key, targets.shape, self.samples, per=self.noise_per).words
-        true = self._scores(params, draws, hidden, of_targets, "...d,...d->...")
-        noise = self._scores(params, draws, hidden, drawn, PRODUCTS[self.noise_per])
+        draws, target_signatures = tables["draws"], tables["signature"][targets]
+        noise_signatures = sample_noise(
+            draws, key, targets.shape, self.samples, per=self.noise_per
+        ).words
+        true = self._scores(params, draws, hidden, target_signatures, "...d,...d->...")
+        noise = self._scores(params, draws, hidden, noise_signatures, PRODUCTS[self.noise_per])
         if self.estimate == "importance":
             # The target is among the slots: without it, a seldom drawn word could not have more of
             # E_p[phi] than the share of steps that draw it, and its score would rise without end.
             slots = jnp.log(self.samples + 1).astype(noise.dtype)
             log_z = importance.log_sum_exp(true, noise) - slots
-            known = draws["log_q"][of_targets] + tables["log_within"][targets]
-            return log_z - true - known
+            log_offset = draws["log_q"][target_signatures] + tables["log_within"][targets]
+            return log_z - true - log_offset
         scores = jnp.concatenate([true[..., None], noise], axis=-1)
         thresholds = self._log_thresholds(key, noise)
         thresholds = jnp.concatenate([jnp.zeros_like(thresholds[..., :1]), thresholds], axis=-1)
-        last = metropolis_walk(thresholds, jax.lax.stop_gradient(scores))
-        return jnp.take_along_axis(scores, last[..., None], axis=-1)[..., 0] - true
+        final_slots = metropolis_walk(thresholds, jax.lax.stop_gradient(scores))
+        return jnp.take_along_axis(scores, final_slots[..., None], axis=-1)[..., 0] - true
 
     _weighted_loss = Head._weighted_loss  # not LogLinear's, of the exact loss
 
-    def _scores(self, params: Params, draws: Tables, hidden: jax.Array, chosen, product):
+    def _scores(self, params: Params, draws: Tables, hidden: jax.Array, signatures, product):
         """Computes a . phi_s of some signatures, in at least float32, by the einsum `product` of
         hidden states and signatures' vectors."""
-        features, values = draws["features"][chosen], draws["feature_values"][chosen]
+        features, values = draws["features"][signatures], draws["feature_values"][signatures]
         rows = row_lookup.take(params["weights"], features)
         vectors = precision.rounded_as(products.einsum("...pd,...p->...d", rows, values), rows)
         biases = (params["bias"][features] * values).sum(axis=-1)
         scores = products.einsum(product, hidden, vectors)
         if product in PRODUCTS.values():  # of draws
-            biases = for_tokens(biases, self.noise_per, scores.shape[:-1])
+            biases = broadcast_draws(biases, self.noise_per, scores.shape[:-1])
         return scores + biases.astype(scores.dtype)
 
     def _log_thresholds(self, key, scores):
         """Draws log u for the steps of the chains, [..., K], for each unit of `noise_per`."""
-        whole = isinstance(key, Keys)
-        of_chain = key.fold_in(CHAIN) if whole else jax.random.fold_in(key, CHAIN)
+        has_row_keys = isinstance(key, Keys)
+        chain_key = key.fold_in(CHAIN) if has_row_keys else jax.random.fold_in(key, CHAIN)
 
         def draw(key, shape):
             return jnp.log(jax.random.uniform(key, shape, scores.dtype))
 
-        drawn = draw_per_unit(draw, of_chain, scores.shape[:-1], self.samples, self.noise_per)
-        return for_tokens(drawn, self.noise_per, scores.shape[:-1])
+        log_thresholds = draw_per_unit(
+            draw, chain_key, scores.shape[:-1], self.samples, self.noise_per
+        )
+        return broadcast_draws(log_thresholds, self.noise_per, scores.shape[:-1])

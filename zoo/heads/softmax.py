@@ -57,7 +57,7 @@ class SoftmaxScores(WordVectors):
 
     soft_cap: float | None = None
 
-    def _scores_of(
+    def _softmax_inputs(
         self, params: Params, hidden: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Returns (states, weights, bias), from which all scores w_x . h + c_x are computed.
@@ -67,31 +67,31 @@ class SoftmaxScores(WordVectors):
         return hidden, *self._weights(params)
 
     def _as_softmax(self, params, tables, hidden, prepared):
-        return SoftmaxArrays(*self._scores_of(params, hidden), self.soft_cap)
+        return SoftmaxArrays(*self._softmax_inputs(params, hidden), self.soft_cap)
 
     @property
     def _shaping(self):
         return softmax.Shaping.from_options(self.soft_cap)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        scores = self._scores_of(params, hidden)
+        scores = self._softmax_inputs(params, hidden)
         loss, log_z = softmax.softmax_loss(*scores, targets, soft_cap=self.soft_cap)
         return -loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
         """Computes w_x . h + c_x, capped; see `Head.target_scores`."""
-        return softmax.target_logits(*self._scores_of(params, hidden), targets, self._shaping)
+        return softmax.target_logits(*self._softmax_inputs(params, hidden), targets, self._shaping)
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        logits = softmax.logits(*self._scores_of(params, hidden), self._shaping)
+        logits = softmax.logits(*self._softmax_inputs(params, hidden), self._shaping)
         return jax.nn.log_softmax(logits, axis=-1)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        scores = self._scores_of(params, hidden)
+        scores = self._softmax_inputs(params, hidden)
         return top_k.softmax_sample(*scores, key, soft_cap=self.soft_cap)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        return top_k.softmax_top_k(*self._scores_of(params, hidden), k, soft_cap=self.soft_cap)
+        return top_k.softmax_top_k(*self._softmax_inputs(params, hidden), k, soft_cap=self.soft_cap)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,22 +135,22 @@ class Softmax(SoftmaxScores):
     def loss_name(self) -> str:
         """Name of the loss, which lists its terms beside -log p."""
         parts = {"label smoothing": self.label_smoothing, "log Z penalty": self.z_loss}
-        trained = " and ".join(name for name, value in parts.items() if value)
-        return f"cross-entropy with {trained}" if trained else "loss"
+        terms = " and ".join(name for name, value in parts.items() if value)
+        return f"cross-entropy with {terms}" if terms else "loss"
 
     def _loss(self, params, tables, hidden, targets, key, context):
-        scores = self._scores_of(params, hidden)
-        loss, log_z = softmax.softmax_loss(*scores, targets, **self._shape_of_loss)
+        scores = self._softmax_inputs(params, hidden)
+        loss, log_z = softmax.softmax_loss(*scores, targets, **self._loss_options)
         return loss + self.z_loss * log_z * log_z if self.z_loss else loss
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        scores, penalty = self._scores_of(params, hidden), self.z_loss
+        scores, penalty = self._softmax_inputs(params, hidden), self.z_loss
         return weighted_softmax_loss(
-            *scores, targets, token_weights, penalty=penalty, **self._shape_of_loss
+            *scores, targets, token_weights, penalty=penalty, **self._loss_options
         )
 
     @property
-    def _shape_of_loss(self):
+    def _loss_options(self):
         return {"soft_cap": self.soft_cap, "label_smoothing": self.label_smoothing}
 
 

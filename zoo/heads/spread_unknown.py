@@ -42,10 +42,11 @@ class SpreadUnknown(HeadAround):
       letters: n of the n-grams of letters; 0 for even shares.
 
     Example:
-      >>> old = Lexicon(words=("<unk>", "cat"), counts=np.array([3, 1]), unknown="<unk>")
-      >>> new = Lexicon(words=("<unk>", "cat", "dog"), counts=np.array([3, 1, 0]), unknown="<unk>")
-      >>> head = heads.SpreadUnknown(heads.Softmax(initial_scale=0.0), old)
-      >>> params, tables = head.init(key, 4, new), head.tables(new)
+      >>> lexicon = Lexicon(words=("<unk>", "cat"), counts=np.array([3, 1]), unknown="<unk>")
+      >>> words, counts = ("<unk>", "cat", "dog"), np.array([3, 1, 0])
+      >>> new_lexicon = Lexicon(words, counts, unknown="<unk>")
+      >>> head = heads.SpreadUnknown(heads.Softmax(initial_scale=0.0), lexicon)
+      >>> params, tables = head.init(key, 4, new_lexicon), head.tables(new_lexicon)
       >>> jnp.exp(head.log_prob(params, tables, hidden, targets)).round(2).tolist()
       [0.25, 0.25]
     """
@@ -75,8 +76,8 @@ class SpreadUnknown(HeadAround):
     @property
     def array_shapes(self) -> Shapes | None:
         shapes = self.head.array_shapes
-        own = {"head": None, "word_ids": "int N", "log_share": "N"}
-        return None if shapes is None else Shapes(shapes.params, own)
+        tables = {"head": None, "word_ids": "int N", "log_share": "N"}
+        return None if shapes is None else Shapes(shapes.params, tables)
 
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         return len(tables["word_ids"])
@@ -84,7 +85,9 @@ class SpreadUnknown(HeadAround):
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}; see `lexicon.shares`."""
         try:
-            word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)
+            word_shares = shares(
+                self.lexicon, lexicon, self._spelling_log_probs if self.letters else None
+            )
         except NoUnknownWord as error:
             raise UserError(
                 f"this run has no unknown word whose probability {error.args[0]!r} could share: "
@@ -103,10 +106,10 @@ class SpreadUnknown(HeadAround):
             "log_share": jnp.asarray(word_shares.log_share),
         }
 
-    def _spelled(self, words: list[str]) -> list[float]:
+    def _spelling_log_probs(self, words: list[str]) -> list[float]:
         marks = {self.lexicon.unknown, self.lexicon.boundary}
-        known = [word for word in self.lexicon.words if word not in marks]
-        model = strings.letter_model(known, self.letters, extra_words=words)
+        training_words = [word for word in self.lexicon.words if word not in marks]
+        model = strings.letter_model(training_words, self.letters, extra_words=words)
         return [*map(model.log_prob, words)]
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -115,7 +118,7 @@ class SpreadUnknown(HeadAround):
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         return params
 
-    # As of a head of its own: all are of the new words, and nothing is trained.
+    # Not the inner head's: they concern the new words, and nothing is trained.
     normalised_over = Head.normalised_over
     _evaluation_tables = Head._evaluation_tables
     _penalties = Head._penalties

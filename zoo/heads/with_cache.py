@@ -31,8 +31,8 @@ from zoo.lexicon import Lexicon
 from zoo.priors.prior import Contextual
 
 
-class Remembered(NamedTuple):
-    """The context of a position: what the memory holds there."""
+class MemoryContext(NamedTuple):
+    """The context of a position: scores and words of the memory's pairs."""
 
     scores: jax.Array  # theta h . h_i of each pair, [..., N']; -inf where there is none
     words: jax.Array  # int32 [..., N'], the words x_i
@@ -63,11 +63,11 @@ class Memory(Contextual):
         return {}
 
     def initial_carry(self, batch: int, hidden_size: int = 0) -> MemoryCarry:
-        what = (
+        description = (
             f"a cache of {self.size:,} states, of {hidden_size:,} numbers in {batch:,} batch rows"
         )
         # Before and after a window.
-        memory.check(what, 2 * 4 * batch * self.size * hidden_size, memory.host_memory())
+        memory.check(description, 2 * 4 * batch * self.size * hidden_size, memory.host_memory())
         return MemoryCarry(
             jnp.zeros((batch, self.size, hidden_size)),
             jnp.full((batch, self.size), -1, jnp.int32),
@@ -84,37 +84,40 @@ class Memory(Contextual):
         reset: jax.Array | None = None,
         hidden: jax.Array | None = None,
     ) -> tuple[Context, Carry]:
-        """Computes (Remembered of each position, leaves [B, T, N + T]; the carry)."""
+        """Computes (MemoryContext of each position, leaves [B, T, N + T]; the carry)."""
         if hidden is None:
             raise TypeError("Memory.apply: give hidden=, the hidden states of the positions")
         time = words.shape[1]
         # The pair that position t completes: the state before it, and the word that followed.
         before = jnp.concatenate([carry.last[:, None], hidden[:, :-1].astype(carry.last.dtype)], 1)
-        known = jnp.ones(words.shape, bool).at[:, 0].set(carry.begun)
+        has_pair = jnp.ones(words.shape, bool).at[:, 0].set(carry.begun)
         texts = jnp.zeros(words.shape, jnp.int32)
         if reset is not None:
-            known &= ~reset
+            has_pair &= ~reset
             texts = jnp.cumsum(reset, axis=1, dtype=jnp.int32)
         states = jnp.concatenate([carry.states, before], axis=1)
-        after = jnp.concatenate([carry.words, jnp.where(known, words, -1)], axis=1)
-        # Of which text of the row a pair is; the carry's is that of no reset.
-        of_text = jnp.pad(texts, ((0, 0), (self.size, 0)))
+        after = jnp.concatenate([carry.words, jnp.where(has_pair, words, -1)], axis=1)
+        # The number of the text that each pair is from; pairs of the carry are from text 0.
+        pair_texts = jnp.pad(texts, ((0, 0), (self.size, 0)))
         age = self.size + jnp.arange(time)[:, None] - jnp.arange(self.size + time)[None]
-        held = ((age >= 0) & (age < self.size))[None]
-        held = held & (after >= 0)[:, None] & (of_text[:, None] == texts[:, :, None])
+        is_in_memory = ((age >= 0) & (age < self.size))[None]
+        is_in_memory = (
+            is_in_memory & (after >= 0)[:, None] & (pair_texts[:, None] == texts[:, :, None])
+        )
         scores = self.flatness * jnp.einsum("btd,bnd->btn", hidden, states)
-        context = Remembered(
-            jnp.where(held, scores, -jnp.inf), jnp.broadcast_to(after[:, None], held.shape)
+        context = MemoryContext(
+            jnp.where(is_in_memory, scores, -jnp.inf),
+            jnp.broadcast_to(after[:, None], is_in_memory.shape),
         )
         last_text = texts[:, -1:]
-        kept = jnp.where(of_text == last_text, after, -1)
-        new = MemoryCarry(
+        last_words = jnp.where(pair_texts == last_text, after, -1)
+        next_carry = MemoryCarry(
             states[:, time:],
-            kept[:, time:],
+            last_words[:, time:],
             hidden[:, -1].astype(carry.last.dtype),
             jnp.ones_like(carry.begun),
         )
-        return context, new
+        return context, next_carry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,8 +135,8 @@ class WithCache(HeadAround):
     Example:
       >>> head = heads.WithCache(heads.Softmax(initial_scale=0.0), size=2, weight=0.5)
       >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
-      >>> from zoo.heads.with_cache import Remembered
-      >>> memory = Remembered(jnp.zeros((2, 1)), jnp.array([[0], [1]]))  # one word each
+      >>> from zoo.heads.with_cache import MemoryContext
+      >>> memory = MemoryContext(jnp.zeros((2, 1)), jnp.array([[0], [1]]))  # one word each
       >>> np.exp(head.log_prob(params, tables, hidden, targets, context=memory)).round(2)
       array([0.67, 0.17], dtype=float32)
 
@@ -168,7 +171,7 @@ class WithCache(HeadAround):
         return self.head.loss_name
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The settings in words, for passports."""
         return f"a cache ({self.size:,} words, flatness {self.flatness:g}, weight {self.weight:g})"
 
@@ -197,10 +200,10 @@ class WithCache(HeadAround):
 
     def _log_shares(self, context):
         """Returns (log p_cache of each pair [..., N], whether the memory is empty [...])."""
-        if not isinstance(context, Remembered):
+        if not isinstance(context, MemoryContext):
             raise TypeError(
                 f"WithCache: context is a {type(context).__name__}: give the output of the "
-                "background's `apply`, a Remembered"
+                "background's `apply`, a MemoryContext"
             )
         if context.scores.shape != context.words.shape:
             raise ValueError(
@@ -211,18 +214,18 @@ class WithCache(HeadAround):
         empty = jnp.isneginf(total)
         return context.scores - jnp.where(empty, 0, total)[..., None], empty
 
-    def _mixed(self, log_prob, of_cache, empty):
+    def _mix(self, log_prob, cache_log_prob, empty):
         log_weight = math.log(self.weight) if self.weight else -math.inf
-        mixed = jnp.logaddexp(math.log1p(-self.weight) + log_prob, log_weight + of_cache)
-        return jnp.where(empty, log_prob, mixed)
+        mixture = jnp.logaddexp(math.log1p(-self.weight) + log_prob, log_weight + cache_log_prob)
+        return jnp.where(empty, log_prob, mixture)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_prob, log_z = self.head.log_prob_and_log_z(
             params, tables["head"], hidden, targets, prepared=prepared
         )
         shares, empty = self._log_shares(context)
-        same = jnp.where(context.words == targets[..., None], shares, -jnp.inf)
-        return self._mixed(log_prob, _log_sum(same), empty), log_z
+        target_shares = jnp.where(context.words == targets[..., None], shares, -jnp.inf)
+        return self._mix(log_prob, _log_sum(target_shares), empty), log_z
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         log_probs = self.head.log_probs(params, tables["head"], hidden, prepared=prepared)
@@ -234,16 +237,16 @@ class WithCache(HeadAround):
         words, shares = (x.reshape(rows.shape[0], -1) for x in (words, jnp.exp(shares)))
         sums = jnp.zeros((rows.shape[0], vocabulary), shares.dtype)
         sums = sums.at[rows, words].add(shares, mode="drop").reshape(*shape, vocabulary)
-        return self._mixed(log_probs, jnp.log(sums), empty[..., None])
+        return self._mix(log_probs, jnp.log(sums), empty[..., None])
 
 
-# Below every score, and finite.
-_LEAST = -1e30
+# Below every score, and finite: the maximum without any pair.
+_LOWEST_SCORE = -1e30
 
 
 def _log_sum(scores):
     """Computes the log of the sum of exp(scores) [..., N], -inf without any, with a gradient."""
-    greatest = jnp.maximum(scores.max(axis=-1, keepdims=True), _LEAST)
+    greatest = jnp.maximum(scores.max(axis=-1, keepdims=True), _LOWEST_SCORE)
     total = jnp.exp(scores - greatest).sum(axis=-1)
     return jnp.where(
         total > 0, jnp.log(jnp.where(total > 0, total, 1)) + greatest[..., 0], -jnp.inf

@@ -52,8 +52,8 @@ class WithExpert(HeadAround):
       >>> head = heads.WithExpert(KnowledgeBase("facts.tsv"), heads.Softmax(initial_scale=0.0))
       >>> params = head.init(key, 4, lexicon) | {"bias": jnp.log(4.0)}  # the weight g of the expert
       >>> tables = {"head": {}, "background": {}}  # head.tables(lexicon) reads the facts
-      >>> words, named = jnp.array([2, 2]), jnp.array([2, -1])  # at the second, it names nothing
-      >>> np.exp(head.log_prob(params, tables, hidden, words, context=named)).round(2)
+      >>> words, expert_words = jnp.array([2, 2]), jnp.array([2, -1])  # -1: it names nothing
+      >>> np.exp(head.log_prob(params, tables, hidden, words, context=expert_words)).round(2)
       array([0.67, 0.33], dtype=float32)
     """
 
@@ -100,26 +100,26 @@ class WithExpert(HeadAround):
         """Computes g, [...]; 0 where the expert names nothing."""
         self._check_context(hidden, context)
         weight = products.matmul(hidden, params["weights"]) + params["bias"]
-        return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
+        return jnp.where((_as_word_sets(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _check_context(self, hidden, context):
-        wanted = "give the ids of the words that the expert names at each position, -1 for no word"
+        remedy = "give the ids of the words that the expert names at each position, -1 for no word"
         dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
         if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
-            found = type(context).__name__ if dtype is None else dtype
-            raise TypeError(f"WithExpert: context is {found}: {wanted}")
+            description = type(context).__name__ if dtype is None else dtype
+            raise TypeError(f"WithExpert: context is {description}: {remedy}")
         if shape not in (context.shape, context.shape[:-1]):
             shapes = f"the shape {context.shape} and the tokens {shape}"
-            raise ValueError(f"WithExpert: context has {shapes}: {wanted}")
+            raise ValueError(f"WithExpert: context has {shapes}: {remedy}")
 
     def inner_params(self, params: Params) -> Params:
         return params["head"]
 
     def _log_mass(self, params, tables, hidden, context, weight, log_z, prepared):
         """Computes the term that the expert adds to the inner head's log Z, `log_z`, [...]."""
-        named = _several(context, weight)
-        inner, words = (params["head"], tables["head"]), jnp.maximum(named, 0)
-        if named.shape[-1] == 1:
+        expert_words = _as_word_sets(context, weight)
+        inner, words = (params["head"], tables["head"]), jnp.maximum(expert_words, 0)
+        if expert_words.shape[-1] == 1:
             log_prob = self.head.log_prob(*inner, hidden, words[..., 0], prepared=prepared)
             return log_expert_mass(log_prob, weight)
         size = hidden.shape[-1]
@@ -130,35 +130,37 @@ class WithExpert(HeadAround):
             log_probs = flat.reshape(words.shape)
         else:
             log_probs = scores.reshape(words.shape) - log_z[..., None]
-        same = named[..., :, None] == named[..., None, :]
-        distinct = (named >= 0) & ~jnp.tril(same, -1).any(axis=-1)  # no entry before names the word
+        is_same_word = expert_words[..., :, None] == expert_words[..., None, :]
+        distinct = (expert_words >= 0) & ~jnp.tril(is_same_word, -1).any(
+            axis=-1
+        )  # no entry before names the word
         return log_expert_mass(_log_sum(log_probs, distinct), weight)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]
         log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)
-        added = self._log_mass(params, tables, hidden, context, weight, log_z, prepared)
-        is_named = (_several(context, weight) == targets[..., None]).any(axis=-1)
-        return log_prob + jnp.where(is_named, weight, 0) - added, log_z + added
+        log_mass = self._log_mass(params, tables, hidden, context, weight, log_z, prepared)
+        is_named = (_as_word_sets(context, weight) == targets[..., None]).any(axis=-1)
+        return log_prob + jnp.where(is_named, weight, 0) - log_mass, log_z + log_mass
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         log_probs = self.head.log_probs(params["head"], tables["head"], hidden, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)
-        named = _several(context, weight)
-        is_named = jax.nn.one_hot(named, log_probs.shape[-1], dtype=bool).any(axis=-2)
+        expert_words = _as_word_sets(context, weight)
+        is_named = jax.nn.one_hot(expert_words, log_probs.shape[-1], dtype=bool).any(axis=-2)
         # Not a softmax of the sums: the inner head may give mass to words outside the lexicon.
-        added = log_expert_mass(_log_sum(log_probs, is_named), weight)
-        return log_probs + jnp.where(is_named, weight[..., None], 0) - added[..., None]
+        log_mass = log_expert_mass(_log_sum(log_probs, is_named), weight)
+        return log_probs + jnp.where(is_named, weight[..., None], 0) - log_mass[..., None]
 
 
-def _several(context: jax.Array, like: jax.Array):
-    """Returns the words that an expert names as [..., M], given as [...] or [..., M]."""
+def _as_word_sets(context: jax.Array, like: jax.Array):
+    """Reshapes the words that an expert names, [...] or [..., M], to [..., M]."""
     return context if context.ndim > like.ndim else context[..., None]
 
 
-def _log_sum(log_probs, chosen):
-    """Computes the log of the sum of chosen probabilities; of none, the least finite number."""
-    least = jnp.finfo(log_probs.dtype).min
-    # The least finite number replaces -inf, whose gradient is undefined.
-    return jax.nn.logsumexp(jnp.where(chosen, jnp.maximum(log_probs, least), least), axis=-1)
+def _log_sum(log_probs, is_named):
+    """Computes the log of the named words' mass; the lowest finite number without any."""
+    lowest = jnp.finfo(log_probs.dtype).min
+    # The lowest finite number replaces -inf, whose gradient is undefined.
+    return jax.nn.logsumexp(jnp.where(is_named, jnp.maximum(log_probs, lowest), lowest), axis=-1)

@@ -199,7 +199,7 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
         },
         **_seen_text_fields(run, sentences),
         "head": repr(head),
-        "form": head.form_taken(run.tables["head"]),
+        "form": head.form_name(run.tables["head"]),
         "model": configuration.to_json(model),
         "vocabulary": configuration.to_json(run.experiment.vocabulary),
         "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),

@@ -195,7 +195,7 @@ class Run:
         """The ways in which the run learns from the very text that it is judged on, if any."""
         dynamic = [] if self.dynamic is None else [self.dynamic.description]
         head = self.experiment.head
-        return dynamic + ([head.told] if isinstance(head, WithCache) else [])
+        return dynamic + ([head.description] if isinstance(head, WithCache) else [])
 
     def constrained(self, grammar: str) -> Self:
         """Returns the run with the probabilities of words that a grammar forbids set to 0.
