@@ -185,11 +185,9 @@ class CharLSTM(Head):
     def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths, rows=1):
         """Computes log p of any spellings of N tokens in `rows` batch rows, [N], nats, normalised
         over all spellings; see Spelling.sequence_tables."""
-        projected = self.hidden_projection(params, hidden)
+        columns = letters, lengths, (self.hidden_projection(params, hidden),)
         params = self._with_alphabet(params)
-        return map_by_length(
-            self._spelling_log_prob, params, letters, lengths, (projected,), rows=rows
-        )
+        return map_by_length(self._spelling_log_prob, params, *columns, rows=rows)
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Draws spellings letter by letter, int32 [N, longest], with PADDING after END."""
@@ -227,11 +225,9 @@ class CharLSTM(Head):
     def _map_open_log_probs(self, function, params: Params, tables: Tables, hidden: jax.Array):
         """Applies a function to log p of every word [V], normalised over all spellings, one
         position after another; a prefix that words share is read once."""
-        projections = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
+        rows = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
-        results = jax.lax.map(
-            lambda row: function(self._word_log_probs(params, tree, row)), projections
-        )
+        results = jax.lax.map(lambda row: function(self._word_log_probs(params, tree, row)), rows)
         return results.reshape(*hidden.shape[:-1], *results.shape[1:])
 
     def _word_log_probs(self, params: Params, tree, projected):
@@ -283,7 +279,7 @@ class CharLSTM(Head):
             tables["letters"][words],
             tables["lengths"][words],
             (projected,),
-            token_weights.ravel(),
+            weights=token_weights.ravel(),
             rows=math.prod(targets.shape[:1]),
         )
 

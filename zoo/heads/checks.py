@@ -166,7 +166,8 @@ def _call_checked(head, name, function, arguments):
         if argument in arguments:
             arguments[argument] = _as_array(name, argument, arguments[argument])
     _check_arrays(name, head, arguments)
-    if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
+    mesh = sharded_functions.explicit_mesh(arguments)
+    if mesh is not None:
         return _call_on_explicit_mesh(head, name, function, arguments, mesh)
     # Tables and keys are the same on all devices, and so are the draws from them.
     replicated = ("tables", "key")
@@ -215,6 +216,7 @@ def _check_required(name, head, arguments):
 
 
 def _check_arrays(name, head, arguments):
+    """Raises TypeError or ValueError unless all arrays have the shapes that the head declares."""
     shapes = head.array_shapes
     if shapes is None:
         return
@@ -263,10 +265,8 @@ def _check_names(name, head, shapes, arguments):
 
 
 def _is_text(value):
-    has_text = isinstance(value, list | tuple) and any(
-        isinstance(element, str) for element in value
-    )
-    return has_text or isinstance(value, str)
+    elements = value if isinstance(value, list | tuple) else [value]
+    return any(isinstance(element, str) for element in elements)
 
 
 def _check_sizes(name, sizes):
@@ -388,10 +388,7 @@ def _mask_invalid_targets(is_invalid, results):
         return jnp.where(is_invalid, jnp.nan, results)
     # The others, log Z and entropy, do not depend on the target.
     log_prob, *statistics = results
-    statistics = [
-        statistic & ~is_invalid if statistic.dtype == bool else statistic
-        for statistic in statistics
-    ]
+    statistics = [x & ~is_invalid if x.dtype == bool else x for x in statistics]
     fields = jnp.where(is_invalid, jnp.nan, log_prob), *statistics
     return type(results)(*fields) if hasattr(results, "_fields") else fields
 
@@ -402,8 +399,8 @@ def _vocabulary_size(head, arguments):
     size = head.vocabulary_size(params, tables)
     if size is not None or not head.has_log_probs:
         return size
-    inputs = params, tables, hidden, arguments.get("context"), None
-    return jax.eval_shape(lambda: head._log_probs(*inputs)).shape[-1]
+    context = arguments.get("context")
+    return jax.eval_shape(lambda: head._log_probs(params, tables, hidden, context, None)).shape[-1]
 
 
 def _call_without_tokens(function, arguments):
@@ -441,9 +438,7 @@ def _call_on_explicit_mesh(head, name, function, arguments, mesh):
     like the hidden states, and along words like the parameters."""
     token_spec = sharded_functions.spec_of(arguments["hidden"])[:-1]
     token_axes = {name for names in token_spec for name in names}
-    word_axes = (
-        _find_word_axes(arguments["params"], token_axes) if name.endswith(".log_probs") else ()
-    )
+    word_axes = _word_axes(arguments["params"], token_axes) if name.endswith(".log_probs") else ()
     draws = arguments.get("key") is not None and (name.endswith(".sample") or head.loss_draws)
 
     def spec(result):
@@ -465,26 +460,15 @@ def _call_on_explicit_mesh(head, name, function, arguments, mesh):
     return sharded_functions.with_automatic_axes(compute, operands, mesh, spec)
 
 
-def _find_word_axes(params, token_axes) -> tuple[str, ...]:
+def _word_axes(params, token_axes) -> tuple[str, ...]:
     """Returns the mesh's axes that shard the parameters' rows, except `token_axes`."""
-    row_specs = [
-        sharded_functions.spec_of(x)[:1]
-        for x in jax.tree.leaves(params)
-        if isinstance(x, jax.Array)
-    ]
-    return next(
-        (
-            names
-            for row_spec in row_specs
-            for names in row_spec
-            if names and not token_axes & {*names}
-        ),
-        (),
-    )
+    arrays = [x for x in jax.tree.leaves(params) if isinstance(x, jax.Array)]
+    row_axes = [axes for array in arrays for axes in sharded_functions.spec_of(array)[:1]]
+    return next((axes for axes in row_axes if axes and not token_axes & {*axes}), ())
 
 
-def _map_over_devices(function, token_spec, token_axes, operands):
-    """Calls a function on each device with its own tokens, sharded over `token_axes`."""
+def _map_over_devices(function, token_spec, axes, operands):
+    """Calls a function on each device with its own tokens, which are sharded over `axes`."""
     shape = operands["hidden"].shape[:-1]
     sharded, replicated = PartitionSpec(*token_spec), PartitionSpec()
 
@@ -502,11 +486,7 @@ def _map_over_devices(function, token_spec, token_axes, operands):
 
     def call_on_device(arrays):
         results = function(**numbers, **arrays)
-        return (
-            jax.tree.map(lambda x: jax.lax.psum(x, tuple(token_axes)), results)
-            if is_sum
-            else results
-        )
+        return jax.tree.map(lambda x: jax.lax.psum(x, tuple(axes)), results) if is_sum else results
 
     return jax.shard_map(
         call_on_device,
@@ -514,5 +494,5 @@ def _map_over_devices(function, token_spec, token_axes, operands):
             {n: jax.tree.map(lambda x, n=n: spec(n, x), value) for n, value in arrays.items()},
         ),
         out_specs=replicated if is_sum else sharded,
-        axis_names=token_axes,
+        axis_names=axes,
     )(arrays)

@@ -105,10 +105,8 @@ class CNNSoftmax(Head):
 
     @property
     def array_shapes(self) -> Shapes | None:
-        network_shapes = self.network.array_shapes().items()
-        params: dict[str, str | None] = {
-            f"network/{name}": letters for name, letters in network_shapes
-        }
+        shapes = self.network.array_shapes().items()
+        params: dict[str, str | None] = {f"network/{name}": letters for name, letters in shapes}
         if self.correction:
             params |= {"correction": "V R", "projection": "R D"}
         scalar_names = self._scalar_names()
@@ -165,12 +163,9 @@ class CNNSoftmax(Head):
                 params[name] = uniform(array_key, shape, self.initial_scale)
         if self.sampled is not None:
             # Tied, for its word vectors are these: it has none of its own to draw.
-            sampled_params = dataclasses.replace(self.sampled, tied=True).init(
-                key, hidden_size, lexicon
-            )
+            params |= dataclasses.replace(self.sampled, tied=True).init(key, hidden_size, lexicon)
             if self._sampled.bias:
-                sampled_params["bias"] = sampled_params["bias"][0]
-            params |= sampled_params
+                params["bias"] = params["bias"][0]
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
@@ -224,15 +219,13 @@ class CNNSoftmax(Head):
 
     def _lookup_params(self, params: Params, tables: Tables):
         """Returns the parameters of `_softmax`, with vectors that are computed when looked up."""
-        softmax_params = {name: params[name] for name in self._scalar_names()}
-        softmax_params["weights"] = row_lookup.Computed(
-            lambda words: self._word_vectors(params, tables, words)
-        )
-        if "bias" in softmax_params:
-            softmax_params["bias"] = row_lookup.Computed(
+        weights = row_lookup.Computed(lambda words: self._word_vectors(params, tables, words))
+        scalars = {name: params[name] for name in self._scalar_names()}
+        if "bias" in scalars:
+            scalars["bias"] = row_lookup.Computed(
                 lambda words: jnp.broadcast_to(params["bias"], words.shape)
             )
-        return softmax_params
+        return {**scalars, "weights": weights}
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
         return len(tables["spelling"]["lengths"]), hidden_size
@@ -244,32 +237,23 @@ class CNNSoftmax(Head):
 
     def _loss(self, params, tables, hidden, targets, key, context):
         if self.sampled is None:
-            return super()._loss(params, tables, hidden, targets, key, context)
+            return super()._loss(params, tables, hidden, targets, key=key, context=context)
         if self.has_open_noise:
             return self._open_noise_loss(params, tables, hidden, targets, key)
         softmax_params = self._lookup_params(params, tables)
         return self.sampled.loss(softmax_params, tables["sampled"], hidden, targets, key=key)
 
-    def _open_noise_loss(
-        self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
-    ):
+    def _open_noise_loss(self, params, tables, hidden, targets, key):
         """Computes the sampled loss with noise words that the letter model spells, [...]; its
         weights are the vectors of the targets, then of the noise words."""
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
-        network, samples = self.network, self._sampled.samples
-        spellings = noise.sample(
-            tables["sampled"],
-            key,
-            targets.shape,
-            samples,
-            network.spelling.longest,
-            per=self._sampled.noise_per,
-        )
+        longest, samples = self.network.spelling.longest, self._sampled.samples
+        unit = self._sampled.noise_per
+        spellings = noise.sample(tables["sampled"], key, targets.shape, samples, longest, per=unit)
         target_vectors = self._word_vectors(params, tables, targets.ravel())
-        noise_vectors = network.spelled_vectors(
-            params["network"], spellings.letters.reshape(-1, network.spelling.longest)
-        )
+        letters = spellings.letters.reshape(-1, longest)
+        noise_vectors = self.network.spelled_vectors(params["network"], letters)
         weights = jnp.concatenate([target_vectors, noise_vectors])
         slots = jnp.arange(weights.shape[0])
         bias = jnp.broadcast_to(params["bias"], slots.shape)
@@ -288,8 +272,9 @@ class CNNSoftmax(Head):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         if self.sampled is not None:
-            arguments = targets, token_weights, key, context
-            return super()._weighted_loss(params, tables, hidden, *arguments)
+            return super()._weighted_loss(
+                params, tables, hidden, targets, token_weights, key=key, context=context
+            )
         return self._softmax.weighted_loss(
             self._softmax_params(params, tables), {}, hidden, targets, token_weights
         )
@@ -305,7 +290,9 @@ class CNNSoftmax(Head):
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
         softmax_params = self._softmax_params(params, tables, prepared)
-        return self._softmax.target_scores(softmax_params, {}, hidden, targets, context, None)
+        return self._softmax.target_scores(
+            softmax_params, {}, hidden, targets, context=context, prepared=None
+        )
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         return self._softmax.log_probs(self._softmax_params(params, tables, prepared), {}, hidden)

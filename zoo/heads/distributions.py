@@ -74,9 +74,7 @@ def entropy(p: Distribution) -> jax.Array:
 
     _check_distribution("entropy", "p", p)
     targets = jnp.zeros(jnp.shape(p.hidden)[:-1], jnp.int32)  # which the entropy does not read
-    arguments = p.params, p.tables, p.hidden, targets
-    statistics = p.head.statistics(*arguments, context=p.context, prepared=p.prepared)
-    return statistics.entropy
+    return p.head.statistics(*p[1:4], targets, context=p.context, prepared=p.prepared).entropy
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
@@ -109,11 +107,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
             "both for the same tokens"
         )
 
-    if (p_words := _count_words(p)) != (q_words := _count_words(q)):
+    p_words, q_words = _count_words(p), _count_words(q)
+    if p_words != q_words:
         raise ValueError(
             f"p is over {p_words:,} words, and q over {q_words:,}: give heads over the same words"
         )
-    if (divergence := _softmax_divergence(p, q)) is not None:
+    divergence = _softmax_divergence(p, q)
+    if divergence is not None:
         return divergence
 
     def block_divergence(log_p, log_q):
@@ -138,23 +138,16 @@ def _check_distribution(function, name, distribution):
 
 def _softmax_divergence(p, q):
     """Computes the divergence of two softmaxes with the same cap; None for other heads."""
-    p_arrays, q_arrays = (
-        distribution.head._as_softmax(
-            distribution.params, distribution.tables, distribution.hidden, distribution.prepared
-        )
-        for distribution in (p, q)
-    )
+    p_arrays, q_arrays = (d.head._as_softmax(*d[1:4], d.prepared) for d in (p, q))
     if p_arrays is None or q_arrays is None or p_arrays.soft_cap != q_arrays.soft_cap:
         return None
     return softmax_kl_divergence(*p_arrays[:3], *q_arrays[:3], soft_cap=p_arrays.soft_cap)
 
 
-def _count_words(distribution):
+def _count_words(p):
     """Counts the words of a distribution, after the checks of its arguments."""
     return jax.eval_shape(
-        lambda: distribution.head.log_probs(
-            *distribution[1:4], context=distribution.context, prepared=distribution.prepared
-        )
+        lambda: p.head.log_probs(*p[1:4], context=p.context, prepared=p.prepared)
     ).shape[-1]
 
 

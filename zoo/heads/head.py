@@ -45,7 +45,7 @@ class Head(Component):
 
     Users call the public methods, which are written once, here, and check their arguments. A head
     writes the same methods with an underscore. These take checked arguments of regular shapes and
-    types, in this order:
+    types, by these names:
 
         _init(key, hidden_size, lexicon) -> params
         _log_prob_and_log_z(params, tables, hidden, targets, context, prepared) -> ([...], [...])
@@ -212,7 +212,7 @@ class Head(Component):
 
         It is -log p(targets | hidden) plus the penalties unless a head defines another loss.
         """
-        losses = self._loss(params, tables, hidden, targets, key, context)
+        losses = self._loss(params, tables, hidden, targets, key=key, context=context)
         penalties = self._penalties(params, hidden)
         return losses if penalties is None else penalties + losses
 
@@ -281,11 +281,10 @@ class Head(Component):
         prepared: Prepared = None,
     ) -> jax.Array:
         """Computes log p(targets | hidden), exactly, [...], nats."""
+        options = {"context": context, "prepared": prepared}
         if _is_one(temperature):
-            return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)[0]
-        return self._statistics(
-            params, tables, hidden, targets, temperature, context, prepared
-        ).log_prob
+            return self._log_prob_and_log_z(params, tables, hidden, targets, **options)[0]
+        return self._statistics(params, tables, hidden, targets, temperature, **options).log_prob
 
     @final
     @checks.checked
@@ -304,7 +303,9 @@ class Head(Component):
 
         Gives `zoo.losses.Statistics`, without an array [tokens, V].
         """
-        return self._statistics(params, tables, hidden, targets, temperature, context, prepared)
+        return self._statistics(
+            params, tables, hidden, targets, temperature, context=context, prepared=prepared
+        )
 
     @final
     @checks.checked
@@ -319,7 +320,9 @@ class Head(Component):
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
         """Computes (log p(targets | hidden), log Z), [...] each, nats."""
-        return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)
+        return self._log_prob_and_log_z(
+            params, tables, hidden, targets, context=context, prepared=prepared
+        )
 
     @final
     @checks.checked
@@ -353,12 +356,14 @@ class Head(Component):
         prepared: Prepared = None,
     ) -> jax.Array:
         """Draws words from p(. | hidden), int32 [...], without an array [tokens, V]."""
+        options = {"context": context, "prepared": prepared}
         if _is_one(temperature):
-            return self._sample(params, tables, hidden, key, context, prepared)
-        if (arrays := self._as_softmax(params, tables, hidden, prepared)) is not None:
+            return self._sample(params, tables, hidden, key, **options)
+        arrays = self._as_softmax(params, tables, hidden, prepared)
+        if arrays is not None:
             *table, soft_cap = arrays
             return top_k.softmax_sample(*table, key, soft_cap=soft_cap, temperature=temperature)
-        return self._sample_log_probs(params, tables, hidden, key, temperature, context, prepared)
+        return self._sample_log_probs(params, tables, hidden, key, temperature, **options)
 
     @final
     @checks.checked
@@ -380,7 +385,7 @@ class Head(Component):
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
-        return self._top_k(params, tables, hidden, k, context, prepared)
+        return self._top_k(params, tables, hidden, k, context=context, prepared=prepared)
 
     # ------------------------------------------------------- to evaluate; few heads override any
 
@@ -461,11 +466,13 @@ class Head(Component):
 
     def _loss(self, params, tables, hidden, targets, key, context):
         """Computes the training loss without penalties: -log p(targets | hidden) by default."""
-        return -self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
+        return -self._log_prob_and_log_z(
+            params, tables, hidden, targets, context=context, prepared=None
+        )[0]
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         """Computes the sum of token_weights * `_loss`; heads override it with faster ways."""
-        losses = self._loss(params, tables, hidden, targets, key, context)
+        losses = self._loss(params, tables, hidden, targets, key=key, context=context)
         return weighted_sum(losses, token_weights)
 
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
@@ -483,7 +490,8 @@ class Head(Component):
         return None
 
     def _statistics(self, params, tables, hidden, targets, temperature, context, prepared):
-        if (arrays := self._as_softmax(params, tables, hidden, prepared)) is not None:
+        arrays = self._as_softmax(params, tables, hidden, prepared)
+        if arrays is not None:
             *table, soft_cap = arrays
             return entropy.softmax_statistics(
                 *table, targets, soft_cap=soft_cap, temperature=temperature
@@ -497,11 +505,13 @@ class Head(Component):
             )
             return entropy.statistics_from_terms(terms)
 
-        arguments = params, tables, hidden, context, prepared
-        return self._map_log_probs(block_statistics, *arguments, targets)
+        arguments = params, tables, hidden, targets
+        return self._map_log_probs(block_statistics, *arguments, context=context, prepared=prepared)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        return self._sample_log_probs(params, tables, hidden, key, 1.0, context, prepared)
+        return self._sample_log_probs(
+            params, tables, hidden, key, temperature=1.0, context=context, prepared=prepared
+        )
 
     def _sample_log_probs(self, params, tables, hidden, key, temperature, context, prepared):
         shaping = softmax.Shaping.from_options(None, temperature)
@@ -511,19 +521,25 @@ class Head(Component):
             words = jax.random.categorical(block_key, shaping.apply(log_probs))
             return words.astype(jnp.int32)  # with 64 bits, too
 
-        return self._map_log_probs(sample_block, params, tables, hidden, context, prepared)
+        return self._map_log_probs(
+            sample_block, params, tables, hidden, context=context, prepared=prepared
+        )
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def block_top_k(log_probs, first):
             top_k.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
-        return self._map_log_probs(block_top_k, params, tables, hidden, context, prepared)
+        return self._map_log_probs(
+            block_top_k, params, tables, hidden, context=context, prepared=prepared
+        )
 
     def _weighted_loss_and_penalty(
         self, params, tables, hidden, targets, token_weights, key, context
     ):
-        loss = self._weighted_loss(params, tables, hidden, targets, token_weights, key, context)
+        loss = self._weighted_loss(
+            params, tables, hidden, targets, token_weights, key=key, context=context
+        )
         penalties = self._penalties(params, hidden)
         if penalties is None:
             return loss, jnp.zeros_like(loss)
@@ -547,7 +563,7 @@ class Head(Component):
         """Returns the shapes of `prepared`; written beside `_prepared` and `array_shapes`."""
         return None
 
-    def _map_log_probs(self, function, params, tables, hidden, context, prepared, *token_arrays):
+    def _map_log_probs(self, function, params, tables, hidden, *token_arrays, context, prepared):
         """Applies function(log p of every word [n, V], position of the first token, ...) to blocks.
 
         Its further arguments are the blocks of arrays [...]. What a block holds is computed again

@@ -248,9 +248,8 @@ class LogLinear(Head):
     def _log_probs(self, params, tables, hidden, context, prepared):
         if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
-            return self._word_log_probs(
-                tables, log_linear.sparse_log_linear_log_probs(*features, hidden)
-            )
+            log_probs = log_linear.sparse_log_linear_log_probs(*features, hidden)
+            return self._word_log_probs(tables, log_probs)
         weights, bias = prepared or self._signature_weights(params, tables)
         scores = softmax.logits(hidden, weights, bias)
         if self.background is None:

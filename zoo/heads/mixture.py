@@ -64,12 +64,10 @@ class _Mixture(WordVectors):
         softmax_key, prior_key, projection_key = jax.random.split(key, 3)
         size, scale = self.size or hidden_size, hidden_size**-0.5
         params = super()._init(softmax_key, size, lexicon)
-        for name, matrix_key, columns in (
-            ("prior", prior_key, self.components),
-            ("projection", projection_key, self.components * size),
-        ):
-            params[name] = uniform(matrix_key, (hidden_size, columns), scale)
-        params["projection_bias"] = jnp.zeros(self.components * size)
+        columns = self.components * size
+        params["prior"] = uniform(prior_key, (hidden_size, self.components), scale)
+        params["projection"] = uniform(projection_key, (hidden_size, columns), scale)
+        params["projection_bias"] = jnp.zeros(columns)
         return params
 
     def contexts(self, params: Params, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -129,7 +127,7 @@ class MixtureOfSoftmaxes(_Mixture):
         return mixture.mixture_loss(*arguments, soft_cap=self.soft_cap)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        loss = self._loss(params, tables, hidden, targets, None, context)
+        loss = self._loss(params, tables, hidden, targets, key=None, context=context)
         return -loss, jnp.zeros_like(loss)
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
@@ -174,9 +172,7 @@ class MixtureOfContexts(_Mixture, Softmax):
         _Mixture.__post_init__(self)
         Softmax.__post_init__(self)
 
-    def _softmax_inputs(
-        self, params: Params, hidden: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def _softmax_inputs(self, params, hidden):
         """Returns (mixed contexts, weights, bias), the arguments of a softmax."""
         log_prior, contexts = self.contexts(params, hidden)
         context = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)

@@ -74,10 +74,11 @@ class NCE(SampledHead):
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         # The log-normaliser of o_v - log Z, the scores that NCE trains to be normalised.
         log_prob, log_z = super()._log_prob_and_log_z(
-            params, tables, hidden, targets, context, prepared
+            params, tables, hidden, targets, context=context, prepared=prepared
         )
         return log_prob, log_z - self._log_partition(params)
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        scores = super().target_scores(params, tables, hidden, targets, context, prepared)
+        options = {"context": context, "prepared": prepared}
+        scores = super().target_scores(params, tables, hidden, targets, **options)
         return scores - self._log_partition(params)

@@ -223,14 +223,13 @@ def _automaton(words, weights, letter_count, noise):
     for size, contexts in enumerate(contexts_by_size):
         codes = contexts[:, None] * letter_count + np.arange(END, letter_count)
         next_states = transitions[starts[size] : starts[size + 1]]
-        for shorter in range(1, min(size + 1, longest) + 1):  # the longest that is known stays
-            if not len(contexts_by_size[shorter]):
+        for shorter in range(1, min(size + 1, longest) + 1):  # the longest stays
+            suffix_contexts = contexts_by_size[shorter]
+            if not len(suffix_contexts):
                 break  # no word is so long
             suffixes = codes % letter_count**shorter
-            index = np.searchsorted(contexts_by_size[shorter], suffixes).clip(
-                max=len(contexts_by_size[shorter]) - 1
-            )
-            is_context = contexts_by_size[shorter][index] == suffixes
+            index = np.searchsorted(suffix_contexts, suffixes).clip(max=len(suffix_contexts) - 1)
+            is_context = suffix_contexts[index] == suffixes
             next_states[is_context] = starts[shorter] + index[is_context]
     # A spelling starts after BEGIN: that context is swapped with the first, which is empty.
     start = starts[1] + int(np.searchsorted(contexts_by_size[1], BEGIN)) if longest else 0
@@ -255,7 +254,7 @@ def log_prob(tables, letters, sizes):
 
 
 class Spellings(NamedTuple):
-    """Spellings that were drawn."""
+    """Random spellings, with their probabilities."""
 
     letters: jax.Array  # int32 [..., longest], END unless there are `longest`, and PADDING
     sizes: jax.Array  # the number of letters, END included, int32 [...]
@@ -279,14 +278,8 @@ def draw(tables, key, shape, longest: int) -> Spellings:
         letters = letters.at[:, position].set(jnp.where(ended, PADDING, columns + END))
         log_q += jnp.where(ended, 0, tables["log_p"][state, columns])
         sizes += ~ended
-        return (
-            position + 1,
-            letters,
-            sizes,
-            log_q,
-            tables["next"][state, columns],
-            ended | (columns == 0),
-        )
+        state = tables["next"][state, columns]
+        return position + 1, letters, sizes, log_q, state, ended | (columns == 0)
 
     zeros = jnp.zeros(count, jnp.int32)
     letters = jnp.full((count, longest), PADDING, jnp.int32)

@@ -123,14 +123,7 @@ class SampledHead(SoftmaxScores):
         """Computes the loss of each token, [...], nats; every sampled head overrides it."""
         raise self._unwritten("sampled_loss")
 
-    def _scores(
-        self,
-        params: Params,
-        hidden: jax.Array,
-        words: jax.Array,
-        product,
-        broadcast=lambda bias: bias,
-    ):
+    def _scores(self, params, hidden, words, product, broadcast=lambda bias: bias):
         """Computes w_v . h + c_v of some words, in at least float32."""
         vectors = row_lookup.take(params["weights"], words)
         if vectors.shape[-1] != hidden.shape[-1]:  # computed vectors have no shape until now

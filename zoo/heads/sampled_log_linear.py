@@ -98,9 +98,8 @@ class SampledLogLinear(LogLinear):
             return tables
         log_mass = np.asarray(tables["log_mass"], np.float64)
         mass = np.exp(log_mass - log_mass.max())
-        mass_tables = tables_with_zeros(
-            mass / mass.sum()
-        )  # a signature without mass is never drawn
+        # A signature without mass is never drawn.
+        mass_tables = tables_with_zeros(mass / mass.sum())
         features = feature_signatures.feature_tables(lexicon.with_kinds(self.kinds))
         return {**tables, "draws": {**mass_tables, **jax.tree.map(jnp.asarray, features)}}
 
@@ -111,11 +110,9 @@ class SampledLogLinear(LogLinear):
         if key is None:
             raise ValueError("SampledLogLinear.loss draws words: give it a key")
         draws, target_signatures = tables["draws"], tables["signature"][targets]
-        noise_signatures = sample_noise(
-            draws, key, targets.shape, self.samples, per=self.noise_per
-        ).words
+        negatives = sample_noise(draws, key, targets.shape, self.samples, per=self.noise_per).words
         true = self._scores(params, draws, hidden, target_signatures, "...d,...d->...")
-        noise = self._scores(params, draws, hidden, noise_signatures, PRODUCTS[self.noise_per])
+        noise = self._scores(params, draws, hidden, negatives, PRODUCTS[self.noise_per])
         if self.estimate == "importance":
             # The target is among the slots: without it, a seldom drawn word could not have more of
             # E_p[phi] than the share of steps that draw it, and its score would rise without end.
@@ -151,7 +148,5 @@ class SampledLogLinear(LogLinear):
         def draw(key, shape):
             return jnp.log(jax.random.uniform(key, shape, scores.dtype))
 
-        log_thresholds = draw_per_unit(
-            draw, chain_key, scores.shape[:-1], self.samples, self.noise_per
-        )
-        return broadcast_draws(log_thresholds, self.noise_per, scores.shape[:-1])
+        log_u = draw_per_unit(draw, chain_key, scores.shape[:-1], self.samples, self.noise_per)
+        return broadcast_draws(log_u, self.noise_per, scores.shape[:-1])

@@ -85,9 +85,8 @@ class SpreadUnknown(HeadAround):
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}; see `lexicon.shares`."""
         try:
-            word_shares = shares(
-                self.lexicon, lexicon, self._spelling_log_probs if self.letters else None
-            )
+            letter_model = self._spelling_log_probs if self.letters else None
+            word_shares = shares(self.lexicon, lexicon, letter_model)
         except NoUnknownWord as error:
             raise UserError(
                 f"this run has no unknown word whose probability {error.args[0]!r} could share: "
@@ -130,14 +129,8 @@ class SpreadUnknown(HeadAround):
         return self.head.warnings(self.lexicon) | count
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        log_prob, log_z = self.head.log_prob_and_log_z(
-            params,
-            tables["head"],
-            hidden,
-            tables["word_ids"][targets],
-            context=context,
-            prepared=prepared,
-        )
+        inner = params, tables["head"], hidden, tables["word_ids"][targets]
+        log_prob, log_z = self.head.log_prob_and_log_z(*inner, context=context, prepared=prepared)
         return log_prob + tables["log_share"][targets], log_z
 
     def _log_probs(self, params, tables, hidden, context, prepared):

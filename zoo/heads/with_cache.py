@@ -100,14 +100,11 @@ class Memory(Contextual):
         # The number of the text that each pair is from; pairs of the carry are from text 0.
         pair_texts = jnp.pad(texts, ((0, 0), (self.size, 0)))
         age = self.size + jnp.arange(time)[:, None] - jnp.arange(self.size + time)[None]
-        is_in_memory = ((age >= 0) & (age < self.size))[None]
-        is_in_memory = (
-            is_in_memory & (after >= 0)[:, None] & (pair_texts[:, None] == texts[:, :, None])
-        )
+        in_memory = ((age >= 0) & (age < self.size))[None] & (after >= 0)[:, None]
+        in_memory &= pair_texts[:, None] == texts[:, :, None]
         scores = self.flatness * jnp.einsum("btd,bnd->btn", hidden, states)
         context = MemoryContext(
-            jnp.where(is_in_memory, scores, -jnp.inf),
-            jnp.broadcast_to(after[:, None], is_in_memory.shape),
+            jnp.where(in_memory, scores, -jnp.inf), jnp.broadcast_to(after[:, None], scores.shape)
         )
         last_text = texts[:, -1:]
         last_words = jnp.where(pair_texts == last_text, after, -1)
@@ -191,12 +188,12 @@ class WithCache(HeadAround):
 
     def _loss(self, params, tables, hidden, targets, key, context):
         self._check_inner(params, tables)
-        return self.head._loss(params, tables["head"], hidden, targets, key, None)
+        return self.head._loss(params, tables["head"], hidden, targets, key=key, context=None)
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         self._check_inner(params, tables)
         inner = params, tables["head"], hidden, targets, token_weights
-        return self.head._weighted_loss(*inner, key, None)
+        return self.head._weighted_loss(*inner, key=key, context=None)
 
     def _log_shares(self, context):
         """Returns (log p_cache of each pair [..., N], whether the memory is empty [...])."""

@@ -131,16 +131,17 @@ class WithExpert(HeadAround):
         else:
             log_probs = scores.reshape(words.shape) - log_z[..., None]
         is_same_word = expert_words[..., :, None] == expert_words[..., None, :]
-        distinct = (expert_words >= 0) & ~jnp.tril(is_same_word, -1).any(
-            axis=-1
-        )  # no entry before names the word
+        # Each word counts once, where it is named first.
+        distinct = (expert_words >= 0) & ~jnp.tril(is_same_word, -1).any(axis=-1)
         return log_expert_mass(_log_sum(log_probs, distinct), weight)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]
         log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)
-        log_mass = self._log_mass(params, tables, hidden, context, weight, log_z, prepared)
+        log_mass = self._log_mass(
+            params, tables, hidden, context, weight=weight, log_z=log_z, prepared=prepared
+        )
         is_named = (_as_word_sets(context, weight) == targets[..., None]).any(axis=-1)
         return log_prob + jnp.where(is_named, weight, 0) - log_mass, log_z + log_mass
 
