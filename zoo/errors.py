@@ -41,29 +41,29 @@ def _number(recipe, field, name):
 
     Recipes from configs and files have been checked by `zoo.configuration` before.
     """
-    value, where = getattr(recipe, field), field_name(recipe, field, name)
+    value, label = getattr(recipe, field), field_name(recipe, field, name)
     declared = getattr(recipe, "__dataclass_fields__", {}).get(field)
-    whole = declared is not None and declared.type in (int, "int")
-    kind = numbers.Integral if whole else numbers.Real
+    is_integer = declared is not None and declared.type in (int, "int")
+    kind = numbers.Integral if is_integer else numbers.Real
     if isinstance(value, bool) or not isinstance(value, kind):
-        found = type(value).__name__
-        raise UserError(f"{where} is {value!r}, of type {found}: give a {'whole ' * whole}number.")
+        expected = "a whole number" if is_integer else "a number"
+        raise UserError(f"{label} is {value!r}, of type {type(value).__name__}: give {expected}.")
     return value
 
 
-def _out_of_range(recipe, field, name, wanted):
+def _out_of_range(recipe, field, name, allowed):
     value = getattr(recipe, field)
-    shown = repr(value) if isinstance(value, str) else value
-    return UserError(f"{field_name(recipe, field, name)} is {shown}: give {wanted}.")
+    text = repr(value) if isinstance(value, str) else value
+    return UserError(f"{field_name(recipe, field, name)} is {text}: give {allowed}.")
 
 
-def check_least(recipe, name: str = "", **least: float):
+def check_least(recipe, name: str = "", **minima: float):
     """Checks that fields of a recipe are finite and not below their least values."""
-    for field, lowest in least.items():
+    for field, minimum in minima.items():
         value = _number(recipe, field, name)
-        if not lowest <= value < math.inf:  # nan is neither
+        if not minimum <= value < math.inf:  # nan is neither
             finite = ", but a finite number" if value == math.inf else ""
-            raise _out_of_range(recipe, field, name, f"at least {lowest}{finite}")
+            raise _out_of_range(recipe, field, name, f"at least {minimum}{finite}")
 
 
 def check_above(recipe, name: str = "", **limits: float):
@@ -83,10 +83,10 @@ def check_rates(recipe, name: str, *fields: str):
 
 
 def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
-    """Checks that fields of a recipe have known values."""
-    for field, known in choices.items():
-        if getattr(recipe, field) not in known:
-            raise _out_of_range(recipe, field, name, f"one of {', '.join(known)}")
+    """Checks that fields of a recipe have one of their allowed values."""
+    for field, allowed in choices.items():
+        if getattr(recipe, field) not in allowed:
+            raise _out_of_range(recipe, field, name, f"one of {', '.join(allowed)}")
 
 
 def check_seed(seed: int, name: str):
@@ -115,11 +115,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
-def shortened(text: str, most: int = 200) -> str:
+def shortened(text: str, limit: int = 200) -> str:
     """Shortens a text for messages."""
-    return text if len(text) <= most else text[:most] + "..."
+    return text if len(text) <= limit else text[:limit] + "..."
 
 
-def quote(words: list[str], most: int = 10) -> str:
+def quote(words: list[str], limit: int = 10) -> str:
     """Lists words in quotation marks for messages."""
-    return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)
+    ellipsis = ", ..." if len(words) > limit else ""
+    return ", ".join(map(repr, words[:limit])) + ellipsis

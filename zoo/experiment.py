@@ -92,6 +92,7 @@ class Training:
     seed: int = 0
 
     def __post_init__(self):
+        """Checks the fields one by one, and the fields that exclude each other."""
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1, accumulate=1)
         check_least(self, "training", clip=0, patience=0, validate_every=0, steps=0)
         check_rates(self, "training", "average", "restart")
@@ -235,12 +236,14 @@ class Experiment:
             self.vocabulary, boundary="none", features=(), background=None, open_classes=()
         )
 
-    def check_whole_words(self, what: str):
-        """Raises UserError if words are split into subwords, which `what` does not support."""
-        if any(one.subwords is not None for one in (self.vocabulary, self.source_side_vocabulary)):
+    def check_whole_words(self, setting: str):
+        """Raises UserError if words are split into subwords, which `setting` does not allow."""
+        if any(
+            side.subwords is not None for side in (self.vocabulary, self.source_side_vocabulary)
+        ):
             raise UserError(
-                f"{what} needs whole words, and vocabulary.subwords splits them: leave one of them "
-                "out."
+                f"{setting} needs whole words, and vocabulary.subwords splits them: leave one of "
+                "them out."
             )
 
     def source_corpus(self, corpus: Corpus) -> Corpus:
@@ -274,11 +277,11 @@ class Experiment:
         if not self.shared_lexicon:
             return self.vocabulary.build(self.data)
         corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}
-        both = {  # one text without features
+        joint = {  # one text without features
             split: Corpus(corpus.name, [*corpus.sentences, *self.source_corpus(corpus).sentences])
             for split, corpus in corpora.items()
         }
-        return self.vocabulary.build(InMemory(both, self.data.lexicon_entries()))[0], corpora
+        return self.vocabulary.build(InMemory(joint, self.data.lexicon_entries()))[0], corpora
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """Reads the data and builds the lexicon.
@@ -289,17 +292,17 @@ class Experiment:
         Raises:
           UserError: the data cannot be read, or do not fit the recipe.
         """
-        readings = self.vocabulary, self.source_side_vocabulary
+        sides = self.vocabulary, self.source_side_vocabulary
         head = getattr(self.model, "head", None)
-        for what, there in {
+        for setting, is_set in {
             f"a {type(self.model).__name__}": isinstance(self.model, LanguageModel),
             "data.unknowns": self.data.unknowns is not None,
             "model.head.renormalised": getattr(head, "renormalised", False),
-            "vocabulary.features": any(one.features for one in readings),
-            "vocabulary.unknown=refused": any(one.unknown == "refused" for one in readings),
+            "vocabulary.features": any(side.features for side in sides),
+            "vocabulary.unknown=refused": any(side.unknown == "refused" for side in sides),
         }.items():
-            if there:
-                self.check_whole_words(what)
+            if is_set:
+                self.check_whole_words(setting)
         lexicon, corpora = self._words()
         background = self.model.background
         if background is None:

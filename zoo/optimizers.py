@@ -14,6 +14,7 @@ import ast
 import contextlib
 import dataclasses
 import difflib
+import functools
 import inspect
 from typing import Any, ClassVar
 
@@ -138,14 +139,14 @@ class Optimizer(Component):
 
     learning_rate: float
     schedule: Schedule
-    # Fields that are at least 0, and fields in [0, 1).
-    least: ClassVar[tuple[str, ...]] = ()
-    rates: ClassVar[tuple[str, ...]] = ()
+    # Fields that are at least 0, and fields in [0, 1), besides the learning rate.
+    nonnegative_fields: ClassVar[tuple[str, ...]] = ()
+    fraction_fields: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        fields = ("learning_rate", *self.least)
-        check_least(self, "training.optimizer", **dict.fromkeys(fields, 0))
-        check_rates(self, "training.optimizer", *self.rates)
+        nonnegative = ("learning_rate", *self.nonnegative_fields)
+        check_least(self, "training.optimizer", **dict.fromkeys(nonnegative, 0))
+        check_rates(self, "training.optimizer", *self.fraction_fields)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds the optax transformation from gradients to updates; subclasses override this."""
@@ -175,8 +176,8 @@ class SGD(Optimizer):
     momentum: float = 0.0
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
-    least: ClassVar[tuple[str, ...]] = ("weight_decay",)
-    rates: ClassVar[tuple[str, ...]] = ("momentum",)
+    nonnegative_fields: ClassVar[tuple[str, ...]] = ("weight_decay",)
+    fraction_fields: ClassVar[tuple[str, ...]] = ("momentum",)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.sgd, after the decay of the weights."""
@@ -208,8 +209,8 @@ class RMSProp(Optimizer):
     decay: float = 0.9
     epsilon: float = 1e-6
     schedule: Schedule = Constant()
-    least: ClassVar[tuple[str, ...]] = ("epsilon",)
-    rates: ClassVar[tuple[str, ...]] = ("decay",)
+    nonnegative_fields: ClassVar[tuple[str, ...]] = ("epsilon",)
+    fraction_fields: ClassVar[tuple[str, ...]] = ("decay",)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.rmsprop."""
@@ -239,7 +240,7 @@ class Adagrad(Optimizer):
     schedule: Schedule = Constant()
     reset_every: int = 0
     resets: int = 2
-    least: ClassVar[tuple[str, ...]] = ("initial_accumulator", "reset_every", "resets")
+    nonnegative_fields: ClassVar[tuple[str, ...]] = ("initial_accumulator", "reset_every", "resets")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.adagrad, with resets if `reset_every` is set."""
@@ -250,13 +251,13 @@ class Adagrad(Optimizer):
         return _with_resets(adagrad, self.reset_every * epoch_steps, self.resets)
 
 
-def history_ends(step, every: int, resets: int):
+def history_ends(step, period: int, resets: int):
     """Whether Adagrad's sum of squares is reset before a step."""
-    return (step > 0) & (step % every == 0) & (step // every <= resets)
+    return (step > 0) & (step % period == 0) & (step // period <= resets)
 
 
-def _with_resets(transformation, every: int, resets: int):
-    """Resets the sum of squares of optax.adagrad before steps every, 2 every, ...
+def _with_resets(transformation, period: int, resets: int):
+    """Resets the sum of squares of optax.adagrad before the steps period, 2 period, ...
 
     The learning rate's schedule is not reset.
     """
@@ -265,13 +266,13 @@ def _with_resets(transformation, every: int, resets: int):
         return jnp.zeros((), jnp.int32), transformation.init(params)
 
     def update(updates, state, params=None):
-        step, inner = state
-        anew = history_ends(step, every, resets)
-        sums, rest = inner[0], inner[1:]
-        start = transformation.init(updates)[0]
-        sums = jax.tree.map(lambda old, new: jnp.where(anew, new, old), sums, start)
-        updates, inner = transformation.update(updates, (sums, *rest), params)
-        return updates, (step + 1, inner)
+        step, inner_state = state
+        is_reset = history_ends(step, period, resets)
+        sums, later_states = inner_state[0], inner_state[1:]
+        initial_sums = transformation.init(updates)[0]
+        sums = jax.tree.map(functools.partial(jnp.where, is_reset), initial_sums, sums)
+        updates, inner_state = transformation.update(updates, (sums, *later_states), params)
+        return updates, (step + 1, inner_state)
 
     return optax.GradientTransformation(init, update)
 
@@ -299,8 +300,8 @@ class Adam(Optimizer):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
-    least: ClassVar[tuple[str, ...]] = ("epsilon", "weight_decay")
-    rates: ClassVar[tuple[str, ...]] = ("beta1", "beta2")
+    nonnegative_fields: ClassVar[tuple[str, ...]] = ("epsilon", "weight_decay")
+    fraction_fields: ClassVar[tuple[str, ...]] = ("beta1", "beta2")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.adamw."""
@@ -340,8 +341,8 @@ class Optax(Optimizer):
         super().__post_init__()
         params = {"vector": jnp.ones(2), "matrix": jnp.ones((2, 3))}
         try:
-            built = self.build(1, 1)
-            jax.eval_shape(lambda: built.update(params, built.init(params), params))
+            optimizer = self.build(1, 1)
+            jax.eval_shape(lambda: optimizer.update(params, optimizer.init(params), params))
         except Exception as error:  # optax raises many kinds of errors
             raise UserError(
                 f"training.optimizer: optax.{self.name} does not work with settings="
@@ -350,11 +351,11 @@ class Optax(Optimizer):
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds the optimiser by optax's function."""
-        makers: dict[str, Any] = {**vars(optax.contrib), **vars(optax)}
-        maker = makers.get(self.name)
-        if maker is None or not _takes_rate(self.name, maker):
-            known = [name for name, other in makers.items() if _takes_rate(name, other)]
-            nearest = difflib.get_close_matches(self.name, known, 3, 0)
+        constructors: dict[str, Any] = {**vars(optax.contrib), **vars(optax)}
+        constructor = constructors.get(self.name)
+        if constructor is None or not _takes_rate(self.name, constructor):
+            names = [name for name, function in constructors.items() if _takes_rate(name, function)]
+            nearest = difflib.get_close_matches(self.name, names, 3, 0)
             raise ValueError(f"not an optimiser of a rate; the nearest are {', '.join(nearest)}")
         settings = {}
         for setting in self.settings:
@@ -362,13 +363,13 @@ class Optax(Optimizer):
             settings[name] = value
             with contextlib.suppress(ValueError, SyntaxError):  # a string without quotes
                 settings[name] = ast.literal_eval(value)
-        return maker(learning_rate=self.rate(epoch_steps, total_steps), **settings)
+        return constructor(learning_rate=self.rate(epoch_steps, total_steps), **settings)
 
 
-def _takes_rate(name, maker) -> bool:
+def _takes_rate(name, function) -> bool:
     """Whether a function of optax makes an optimiser whose parameters are evaluated as trained."""
-    left_out = name.startswith(("schedule_free", "scale_by")) or not inspect.isfunction(maker)
-    return not left_out and "learning_rate" in inspect.signature(maker).parameters
+    is_excluded = name.startswith(("schedule_free", "scale_by")) or not inspect.isfunction(function)
+    return not is_excluded and "learning_rate" in inspect.signature(function).parameters
 
 
 def build(optimizer: Optimizer, clip: float, epoch_steps: int, total_steps: int):

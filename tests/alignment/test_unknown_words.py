@@ -132,7 +132,7 @@ def test_a_dictionary_has_the_most_frequent_translation():
     links = [[(0, 0), (1, 1)], [(0, 0), (1, 1)], [(0, 0)], [(0, 0), (1, 1)]]
     # b: y and z once each, and z is aligned with nothing else. c: x and y three times each in all.
     assert learn_dictionary(sources, targets, links) == {"a": "x", "b": "z", "c": "x"}
-    assert learn_dictionary(sources, targets, links, least=2) == {"a": "x"}
+    assert learn_dictionary(sources, targets, links, min_links=2) == {"a": "x"}
     backwards = (sources[::-1], targets[::-1], links[::-1])
     assert learn_dictionary(*backwards) == learn_dictionary(sources, targets, links)
     with pytest.raises(ValueError, match="zip"):

@@ -8,7 +8,7 @@ The examples begin with
     >>> import numpy as np
     >>> from zoo import alignment
     >>> source, target = "the portico in Metz".split(), "le portique de Metz".split()
-    >>> links, known = [(0, 0), (1, 1), (2, 2), (3, 3)], ({"the", "in"}, {"le", "de"})
+    >>> links, known_words = [(0, 0), (1, 1), (2, 2), (3, 3)], ({"the", "in"}, {"le", "de"})
     >>> dictionary = {"portico": "portique"}
 """
 

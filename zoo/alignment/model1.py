@@ -76,24 +76,24 @@ class Model1:
             raise ValueError(
                 f"{len(sources)} source and {len(targets)} target sentences: give pairs"
             )
-        source_ids, target_ids = _number(sources, first=1), _number(targets, first=0)
+        source_ids, target_ids = _assign_ids(sources, start=1), _assign_ids(targets, start=0)
         size = max(1, len(target_ids))
         blocks = [
-            _together(sources[start:stop], targets[start:stop], source_ids, target_ids)
+            _pair_tokens(sources[start:stop], targets[start:stop], source_ids, target_ids)
             for start, stop in _blocks(sources, targets)
         ]
         keys = [np.unique(block.keys(size)) for block in blocks]
         pairs = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-        indexed = [
+        block_indices = [
             (np.searchsorted(pairs, block.keys(size)).astype(np.int32), block.starts)
             for block in blocks
         ]
         constant = -sum(float(np.log(block.choices).sum()) for block in blocks)
 
-        def expected(probabilities):
+        def expectation_step(probabilities):
             """Computes (expected counts of the pairs, log-likelihood)."""
             counts, log_likelihood = np.zeros(len(pairs)), constant
-            for index, starts in indexed:
+            for index, starts in block_indices:
                 if not len(starts):
                     continue
                 scores = probabilities[index]
@@ -103,16 +103,16 @@ class Model1:
                 counts += np.bincount(index, scores, minlength=len(pairs))
             return counts, log_likelihood
 
-        of_source = pairs // size
+        source_of_pair = pairs // size
         probabilities = np.full(len(pairs), 1 / size)
         log_likelihoods = []
         for step in range(iterations + 1):
-            counts, log_likelihood = expected(probabilities)
+            counts, log_likelihood = expectation_step(probabilities)
             log_likelihoods.append(log_likelihood)
             progress(step, log_likelihood)
             if step < iterations:
-                totals = np.bincount(of_source, counts, minlength=len(source_ids) + 1)
-                probabilities = counts / np.maximum(totals[of_source], np.finfo(float).tiny)
+                totals = np.bincount(source_of_pair, counts, minlength=len(source_ids) + 1)
+                probabilities = counts / np.maximum(totals[source_of_pair], np.finfo(float).tiny)
                 # A probability that underflows would take the pair out of the model for ever.
                 probabilities = np.maximum(probabilities, np.finfo(float).tiny)
         return cls(source_ids, target_ids, pairs, probabilities, tuple(log_likelihoods))
@@ -143,14 +143,14 @@ class Model1:
         links: list[list[Link]] = [[] for _ in sources]
         size = max(1, len(self.target_ids))
         for start, stop in _blocks(sources, targets):
-            block = _together(
+            block = _pair_tokens(
                 sources[start:stop], targets[start:stop], self.source_ids, self.target_ids
             )
             scores = self._look_up(block.keys(size))
-            best = _best(scores, block.distance, block.starts)
-            linked = (block.position[best] < block.choices - 1) & (scores[best] > 0)
+            best = _best_pairs(scores, block.distance, block.starts)
+            has_link = (block.position[best] < block.choices - 1) & (scores[best] > 0)
             for sentence, i, j in zip(
-                *(block.sentence[linked], block.position[best][linked], block.target[linked]),
+                *(block.sentence[has_link], block.position[best][has_link], block.target[has_link]),
                 strict=True,
             ):
                 links[start + sentence].append((int(i), int(j)))
@@ -164,7 +164,7 @@ class Model1:
         return np.where(self.keys[rows] == keys, self.probabilities[rows], 0.0)
 
 
-class _Together(NamedTuple):
+class _TokenPairs(NamedTuple):
     """Pairs of a source and a target token, grouped by target token."""
 
     source: np.ndarray  # [pairs], the source word's number
@@ -182,23 +182,23 @@ class _Together(NamedTuple):
         return np.where(unknown, -1, self.source.astype(np.int64) * size + self.word)
 
 
-def _number(sentences, first):
+def _assign_ids(sentences, start):
     words = dict.fromkeys(word for sentence in sentences for word in sentence)
-    return {word: number for number, word in enumerate(words, first)}
+    return {word: number for number, word in enumerate(words, start)}
 
 
 def _blocks(sources, targets):
-    """Ranges (start, stop) of sentence pairs, each of about `BLOCK` pairs of tokens."""
+    """Returns ranges (start, stop) of sentence pairs, each of about `BLOCK` pairs of tokens."""
     sizes = [(len(s) + 1) * len(t) for s, t in zip(sources, targets, strict=True)]
-    of_block = (np.cumsum([0, *sizes])[:-1]) // BLOCK
-    bounds = [*np.flatnonzero(np.diff(of_block)) + 1]
+    block_numbers = (np.cumsum([0, *sizes])[:-1]) // BLOCK
+    bounds = [*np.flatnonzero(np.diff(block_numbers)) + 1]
     ends = [0, *map(int, bounds), len(sizes)]
-    return [(a, b) for a, b in itertools.pairwise(ends) if a < b]
+    return [(start, stop) for start, stop in itertools.pairwise(ends) if start < stop]
 
 
-def _together(sources, targets, source_ids, target_ids):
-    """Makes all pairs of tokens of some sentence pairs."""
-    choices_of = np.array([len(s) + 1 for s in sources], np.int64)
+def _pair_tokens(sources, targets, source_ids, target_ids):
+    """Pairs each source token, and the null word, with each target token of its sentence pair."""
+    choices_of_sentence = np.array([len(s) + 1 for s in sources], np.int64)
     lengths = np.array([len(t) for t in targets], np.int64)
     source = np.array(
         [i for s in sources for i in (*(source_ids.get(word, -1) for word in s), NULL)], np.int64
@@ -206,28 +206,28 @@ def _together(sources, targets, source_ids, target_ids):
     words = np.array([target_ids.get(word, -1) for t in targets for word in t], np.int64)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     target = np.arange(len(words)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    choices = choices_of[sentence]
+    choices = choices_of_sentence[sentence]
     starts = np.cumsum(choices) - choices
     token = np.repeat(np.arange(len(words)), choices)
     position = np.arange(len(token)) - starts[token]
-    first = (np.cumsum(choices_of) - choices_of)[sentence][token]
+    first = (np.cumsum(choices_of_sentence) - choices_of_sentence)[sentence][token]
     length = np.maximum(choices - 1, 1)[token]
     distance = np.abs(position / length - (target / np.maximum(lengths[sentence], 1))[token])
     distance[position == choices[token] - 1] = np.inf
     row = source[first + position]
-    return _Together(row, position, distance, words[token], starts, choices, sentence, target)
+    return _TokenPairs(row, position, distance, words[token], starts, choices, sentence, target)
 
 
-def _best(scores, distance, starts):
+def _best_pairs(scores, distance, starts):
     """Finds the best pair of each target token: the most probable, the nearest, the first."""
     if not len(starts):
         return np.empty(0, np.int64)
     counts = np.diff(starts, append=len(scores))
-    most = np.repeat(np.maximum.reduceat(scores, starts), counts)
+    highest = np.repeat(np.maximum.reduceat(scores, starts), counts)
     # The null word is infinitely far: it is taken only if no word is as probable.
-    near = np.where(scores == most, distance, np.inf)
-    nearest = np.repeat(np.minimum.reduceat(near, starts), counts)
-    candidate = (scores == most) & (near == nearest)
+    distances_of_highest = np.where(scores == highest, distance, np.inf)
+    nearest = np.repeat(np.minimum.reduceat(distances_of_highest, starts), counts)
+    candidate = (scores == highest) & (distances_of_highest == nearest)
     rows = np.where(candidate, np.arange(len(scores)), len(scores))
     return np.minimum.reduceat(rows, starts)
 
@@ -237,7 +237,7 @@ def _best(scores, distance, starts):
 # intersection and add neighbouring links of the union that cover a word without a link.
 
 METHODS = ("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union")
-# The diagonal ones last, as in the published pseudo-code: the order decides what covers a word.
+# Diagonal neighbours last, as in the published pseudo-code: the order decides what covers a word.
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
@@ -269,33 +269,33 @@ def symmetrise(
     """
     if method not in METHODS:
         raise ValueError(f"method {method!r}: give one of {', '.join(METHODS)}")
-    both, either = {*forward} & {*backward}, {*forward} | {*backward}
+    intersection, union = {*forward} & {*backward}, {*forward} | {*backward}
     if method in ("intersection", "union"):
-        return sorted(both if method == "intersection" else either)
-    links, covered = {*both}, ({i for i, _ in both}, {j for _, j in both})
+        return sorted(intersection if method == "intersection" else union)
+    links, covered = {*intersection}, ({i for i, _ in intersection}, {j for _, j in intersection})
 
     def free(link):
         """Whether the source word, and whether the target word, has no link yet."""
         return [word not in side for word, side in zip(link, covered, strict=True)]
 
-    def put(link):
+    def add(link):
         links.add(link)
         for word, side in zip(link, covered, strict=True):
             side.add(word)
 
-    grown = True
-    while grown:
-        grown = False
+    has_grown = True
+    while has_grown:
+        has_grown = False
         for i, j in sorted(links):
             for down, right in _NEIGHBOURS:
                 link = (i + down, j + right)
-                if link in either and link not in links and any(free(link)):
-                    put(link)
-                    grown = True
+                if link in union and link not in links and any(free(link)):
+                    add(link)
+                    has_grown = True
     if method != "grow-diag":
-        enough = all if method.endswith("-and") else any
-        # Each direction in turn: the first one's links are there when the second is looked at.
+        quantifier = all if method.endswith("-and") else any
+        # Each direction in turn: links of the first count as links when the second is looked at.
         for link in (*sorted(forward), *sorted(backward)):
-            if enough(free(link)):
-                put(link)
+            if quantifier(free(link)):
+                add(link)
     return sorted(links)

@@ -67,9 +67,9 @@ class UnknownWords(Component, abc.ABC):
           ValueError: a link lies outside the pair, or a word looks like a mark.
         """
 
-    def annotate_source(self, source: Sequence[str], known: Container[str]) -> list[str]:
+    def annotate_source(self, source: Sequence[str], known_sources: Container[str]) -> list[str]:
         """Marks the unknown words of a source sentence as in training, by default as `<unk>`."""
-        return [word if word in known else UNKNOWN for word in source]
+        return [word if word in known_sources else UNKNOWN for word in source]
 
     @abc.abstractmethod
     def restore(
@@ -77,7 +77,7 @@ class UnknownWords(Component, abc.ABC):
         output: Sequence[str],
         source: Sequence[str],
         dictionary: Mapping[str, str],
-        known: Container[str],
+        known_sources: Container[str],
     ) -> list[str]:
         """Replaces the marks of a translation by words.
 
@@ -85,7 +85,7 @@ class UnknownWords(Component, abc.ABC):
           output: words of the translator, marks among them.
           source: the words of the source sentence, as written.
           dictionary: {source word: target word}; other words are copied.
-          known: the words of the lexicon of sources, as given to `annotate_source`.
+          known_sources: the words of the lexicon of sources, as given to `annotate_source`.
 
         Returns:
           Words; `<unk>` where a mark does not point to a word of the source sentence.
@@ -102,10 +102,10 @@ class Copyable(UnknownWords):
 
     Example:
       >>> strategy = alignment.Copyable()
-      >>> annotated = strategy.annotate(source, target, links, *known)
+      >>> annotated = strategy.annotate(source, target, links, *known_words)
       >>> annotated[1]
       ['le', '<unk_1>', 'de', '<unk_2>']
-      >>> strategy.restore(annotated[1], source, dictionary, known[0])
+      >>> strategy.restore(annotated[1], source, dictionary, known_words[0])
       ['le', 'portique', 'de', 'Metz']
     """
 
@@ -118,38 +118,38 @@ class Copyable(UnknownWords):
         """Returns the marks `<unk_1>` to `<unk_N>`, N = `numbers`, and `<unk_null>`."""
         return (*(f"<unk_{n}>" for n in range(1, self.numbers + 1)), "<unk_null>")
 
-    def annotate_source(self, source, known):
+    def annotate_source(self, source, known_sources):
         """Numbers the unknown words of the source; equal words have equal numbers."""
-        numbered = self._numbered(source, known)
-        return [word if word in known else numbered.get(word, UNKNOWN) for word in source]
+        marks = self._mark_unknown(source, known_sources)
+        return [word if word in known_sources else marks.get(word, UNKNOWN) for word in source]
 
     def annotate(self, source, target, links, known_sources, known_targets):
         """Numbers the unknown words of both sides."""
-        nearest = _nearest(source, target, links)
-        numbered = self._numbered(source, known_sources)
+        nearest = _nearest_links(source, target, links)
+        marks = self._mark_unknown(source, known_sources)
 
         def mark(position):
-            linked = nearest.get(position)
-            return "<unk_null>" if linked is None else numbered.get(source[linked], "<unk_null>")
+            i = nearest.get(position)
+            return "<unk_null>" if i is None else marks.get(source[i], "<unk_null>")
 
         return self.annotate_source(source, known_sources), [
             word if word in known_targets else mark(j) for j, word in enumerate(target)
         ]
 
-    def restore(self, output, source, dictionary, known):
+    def restore(self, output, source, dictionary, known_sources):
         """Replaces each mark by the translation of the unknown source word of its number."""
-        numbered = self._numbered(source, known)
-        meant = {mark: word for word, mark in numbered.items()}
+        marks = self._mark_unknown(source, known_sources)
+        word_by_mark = {mark: word for word, mark in marks.items()}
         return [
-            dictionary.get(meant[word], meant[word])
-            if word in meant
+            dictionary.get(word_by_mark[word], word_by_mark[word])
+            if word in word_by_mark
             else (UNKNOWN if _MARK.fullmatch(word) else word)
             for word in output
         ]
 
-    def _numbered(self, source, known):
+    def _mark_unknown(self, source, known_sources):
         """Returns {unknown word: its mark} of the first `numbers` unknown words."""
-        unknown = dict.fromkeys(word for word in source if word not in known)
+        unknown = dict.fromkeys(word for word in source if word not in known_sources)
         return {word: f"<unk_{n}>" for n, word in enumerate(unknown, 1) if n <= self.numbers}
 
 
@@ -169,9 +169,9 @@ class _Positional(UnknownWords):
         return (*(f"<{self.prefix}_{d}>" for d in distances), f"<{self.prefix}_null>")
 
     def _mark(self, position, nearest):
-        linked = nearest.get(position)
-        near = linked is not None and abs(position - linked) <= self.reach
-        return f"<{self.prefix}_{position - linked if near else 'null'}>"
+        i = nearest.get(position)
+        is_near = i is not None and abs(position - i) <= self.reach
+        return f"<{self.prefix}_{position - i if is_near else 'null'}>"
 
     def _word(self, mark, position, source, dictionary):
         """Returns the word for which a mark at a target position stands."""
@@ -188,10 +188,10 @@ class PositionalAll(_Positional):
 
     Example:
       >>> strategy = alignment.PositionalAll()
-      >>> annotated = strategy.annotate(source, target, links, *known)
+      >>> annotated = strategy.annotate(source, target, links, *known_words)
       >>> annotated[1]
       ['le', '<p_0>', '<unk>', '<p_0>', 'de', '<p_0>', '<unk>', '<p_0>']
-      >>> strategy.restore(annotated[1], source, dictionary, known[0])
+      >>> strategy.restore(annotated[1], source, dictionary, known_words[0])
       ['le', 'portique', 'de', 'Metz']
     """
 
@@ -199,20 +199,20 @@ class PositionalAll(_Positional):
 
     def annotate(self, source, target, links, known_sources, known_targets):
         """Puts a mark after every target word."""
-        nearest = _nearest(source, target, links)
+        nearest = _nearest_links(source, target, links)
         annotated = []
         for j, word in enumerate(target):
             annotated += [word if word in known_targets else UNKNOWN, self._mark(j, nearest)]
         return self.annotate_source(source, known_sources), annotated
 
-    def restore(self, output, source, dictionary, known):
+    def restore(self, output, source, dictionary, known_sources):
         """Removes the marks, and replaces each `<unk>` by the word of the mark right after it."""
         words: list[str] = []
-        for word, following in zip(output, [*output, ""][1:], strict=True):
+        for word, next_word in zip(output, [*output, ""][1:], strict=True):
             if _is_mark(word, self.prefix):
                 continue
-            if word == UNKNOWN and _is_mark(following, self.prefix):
-                word = self._word(following, len(words), source, dictionary)
+            if word == UNKNOWN and _is_mark(next_word, self.prefix):
+                word = self._word(next_word, len(words), source, dictionary)
             words.append(word)
         return words
 
@@ -223,10 +223,10 @@ class PositionalUnknown(_Positional):
 
     Example:
       >>> strategy = alignment.PositionalUnknown()
-      >>> annotated = strategy.annotate(source, target, links, *known)
+      >>> annotated = strategy.annotate(source, target, links, *known_words)
       >>> annotated[1]
       ['le', '<unkpos_0>', 'de', '<unkpos_0>']
-      >>> strategy.restore(annotated[1], source, dictionary, known[0])
+      >>> strategy.restore(annotated[1], source, dictionary, known_words[0])
       ['le', 'portique', 'de', 'Metz']
     """
 
@@ -234,13 +234,13 @@ class PositionalUnknown(_Positional):
 
     def annotate(self, source, target, links, known_sources, known_targets):
         """Replaces each unknown target word by its mark."""
-        nearest = _nearest(source, target, links)
+        nearest = _nearest_links(source, target, links)
         return self.annotate_source(source, known_sources), [
             word if word in known_targets else self._mark(j, nearest)
             for j, word in enumerate(target)
         ]
 
-    def restore(self, output, source, dictionary, known):
+    def restore(self, output, source, dictionary, known_sources):
         """Replaces each mark by the translation of the source word to which it points."""
         return [
             self._word(word, j, source, dictionary) if _is_mark(word, self.prefix) else word
@@ -297,8 +297,8 @@ def restore_by_attention(
         return [*output]
     attended = [source[i] for i, _ in most_attended(weights)]
     return [
-        dictionary.get(of_source, of_source) if word == unknown else word
-        for word, of_source in zip(output, attended, strict=True)
+        dictionary.get(source_word, source_word) if word == unknown else word
+        for word, source_word in zip(output, attended, strict=True)
     ]
 
 
@@ -313,7 +313,7 @@ def _is_mark(word, prefix):
     return _MARK.fullmatch(word) is not None and word.startswith(f"<{prefix}_")
 
 
-def _nearest(source, target, links):
+def _nearest_links(source, target, links):
     """Returns {target position: the source position of its link}, one link a target word."""
     check_words(source)
     check_words(target)
@@ -335,7 +335,7 @@ def learn_dictionary(
     sources: Iterable[Sequence[str]],
     targets: Iterable[Sequence[str]],
     alignments: Iterable[Iterable[Link]],
-    least: int = 1,
+    min_links: int = 1,
 ) -> dict[str, str]:
     """Learns the target word with which each source word is linked most often.
 
@@ -346,7 +346,7 @@ def learn_dictionary(
       sources: sentences of words.
       targets: as many sentences of words.
       alignments: as many lists of links (i, j).
-      least: the least number of links between a source word and its translation.
+      min_links: the least number of links between a source word and its translation.
 
     Returns:
       {source word: target word}.
@@ -361,13 +361,13 @@ def learn_dictionary(
     counts: collections.Counter = collections.Counter()
     for source, target, links in zip(sources, targets, alignments, strict=True):
         counts.update((source[i], target[j]) for i, j in links)
-    of_target: collections.Counter = collections.Counter()
+    target_totals: collections.Counter = collections.Counter()
     for (_, target_word), count in counts.items():
-        of_target[target_word] += count
+        target_totals[target_word] += count
     best: dict[str, tuple[int, int, str]] = {}
     for (source_word, target_word), count in counts.items():
-        rank = (-count, of_target[target_word], target_word)
-        if count >= least and (source_word not in best or rank < best[source_word]):
+        rank = (-count, target_totals[target_word], target_word)
+        if count >= min_links and (source_word not in best or rank < best[source_word]):
             best[source_word] = rank
     return {word: best[word][2] for word in sorted(best)}
 

@@ -100,14 +100,13 @@ def unbatch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
         for rank in np.flatnonzero(lengths):
             index, length = (sentence, rank), lengths[rank]
             words = arrays.words[index][:length].tolist()
-            hypotheses.append(
-                Hypothesis(
-                    words[:-1] if arrays.complete[index] else words,
-                    arrays.log_probs[index][:length].tolist(),
-                    float(arrays.log_prob[index]),
-                    float(arrays.score[index]),
-                    bool(arrays.complete[index]),
-                )
+            hypothesis = Hypothesis(
+                words=words[:-1] if arrays.complete[index] else words,
+                log_probs=arrays.log_probs[index][:length].tolist(),
+                log_prob=float(arrays.log_prob[index]),
+                score=float(arrays.score[index]),
+                complete=bool(arrays.complete[index]),
             )
+            hypotheses.append(hypothesis)
         sentences.append(hypotheses)
     return sentences

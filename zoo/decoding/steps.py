@@ -94,8 +94,9 @@ def from_sequence_to_sequence(
     encoded = _compiled_encode(model)(params, tables, source, lengths)
     # The carry is the decoder's; arrays that do not change with the words belong to the step.
     constant = encoded._replace(carry=())
-    function = Bound(_next_target_word, model)
-    step = jax.tree_util.Partial(function, params, tables, prepared, constant)
+    step = jax.tree_util.Partial(
+        Bound(_next_target_word, model), params, tables, prepared, constant
+    )
     return step, (encoded.carry, jnp.arange(len(source), dtype=jnp.int32))
 
 
@@ -215,12 +216,12 @@ def check_weight(weight: float):
 
 
 def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
+    """Raises UserError unless the lexicons have the same words in the same order, and marks."""
     reference = lexicons[0]
     for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
-        marks = "boundary", "unknown"
         if lexicon.words != reference.words:
             reason = f"{name} and {names[0]} have different words"
-        elif any(getattr(lexicon, mark) != getattr(reference, mark) for mark in marks):
+        elif (lexicon.boundary, lexicon.unknown) != (reference.boundary, reference.unknown):
             reason = f"{name} and {names[0]} have different boundary or unknown words"
         else:
             continue

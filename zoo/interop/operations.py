@@ -43,14 +43,11 @@ class HeadOperations(abc.ABC):
         """Returns the key of a loss that draws noise words or masks."""
         return key
 
-    def _head_inputs(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
-        params, tables = self._arrays(hidden.shape[-1])
-        params = add_tied_weights(self.head, params, tied_weights)
-        return cast(params, self.dtype), tables, cast(hidden, self.dtype)
-
     def _call(self, method, hidden, *arguments, tied_weights=None, **options):
         """Calls a method of the head; its options are those of the head's and `tied_weights`."""
-        head_inputs = self._head_inputs(hidden, tied_weights)
+        params, tables = self._arrays(hidden.shape[-1])
+        params = add_tied_weights(self.head, params, tied_weights)
+        head_inputs = cast(params, self.dtype), tables, cast(hidden, self.dtype)
         return getattr(self.head, method)(*head_inputs, *arguments, **options)
 
     def __call__(self, hidden, **options: Any) -> jax.Array:
