@@ -20,8 +20,8 @@ def to_json(value: Any) -> Any:
       {'component': 'zoo.embeddings:Lookup', 'size': 8, 'initial_scale': 0.05}
     """
     if dataclasses.is_dataclass(value):
-        given = {name: to_json(getattr(value, name)) for name in fields.field_names(value)}
-        return {"component": component_registry.name_of(type(value)), **given}
+        values = {name: to_json(getattr(value, name)) for name in fields.field_names(value)}
+        return {"component": component_registry.name_of(type(value)), **values}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     return value
@@ -53,39 +53,39 @@ def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
 def _from_json(value, path):
     if isinstance(value, dict):
         component = _component(value)
-        given = {
+        values = {
             name: _from_json(item, f"{path}.{name}" if path else name)
             for name, item in value.items()
             if name != "component"
         }
-        unknown = set(given) - set(fields.field_names(component))
+        unknown = set(values) - set(fields.field_names(component))
         if unknown:
             raise UserError(
                 f"{value['component']} does not have the fields {', '.join(sorted(unknown))} of "
                 "the saved recipe: use the version that saved it."
             )
-        _check_fields(component, given, value["component"], path)
-        return component(**given)
+        _check_fields(component, values, value["component"], path)
+        return component(**values)
     if isinstance(value, list):
         return tuple(_from_json(item, f"{path}.{i}") for i, item in enumerate(value))
     return value
 
 
-def _check_fields(component, given, name, path):
-    """Raises UserError unless all fields of a component are given and have their types. It is
-    called before the component is made, whose own checks rely on the types."""
+def _check_fields(component, values, name, path):
+    """Raises UserError unless all fields of a component have values of their types. It is called
+    before the component is made, whose own checks rely on the types."""
     kinds = typing.get_type_hints(component)
     # A field that is None by default stands for what is left out: recipes from before it lack it.
     missing = {field.name for field in dataclasses.fields(component) if field.default is None}
     needed = {*fields.field_names(component), *fields.required_fields(component)} - missing
     for field in dataclasses.fields(component):
-        where = f"{path}.{field.name}" if path else field.name
-        if field.name in given:
-            fields.check_value(given[field.name], kinds[field.name], where)
+        field_path = f"{path}.{field.name}" if path else field.name
+        if field.name in values:
+            fields.check_value(values[field.name], kinds[field.name], field_path)
         elif field.name in needed:
             raise UserError(
-                f"{name} has no field {where} in the saved recipe: write its value there, restore "
-                "a copy of the recipe, or use the version that saved it."
+                f"{name} has no field {field_path} in the saved recipe: write its value there, "
+                "restore a copy of the recipe, or use the version that saved it."
             )
 
 
@@ -139,23 +139,23 @@ def brief(value: Any) -> str:
     return f"{type(value).__name__}({', '.join(f'{n}={brief(getattr(value, n))}' for n in names)})"
 
 
-def first_difference(old: Any, new: Any, path: str = "") -> str | None:
-    """Returns 'field: old against new' of the first difference of two JSON recipes, or None.
+def first_difference(first: Any, second: Any, path: str = "") -> str | None:
+    """Returns 'field: value against value' of the first difference of two JSON recipes, or None.
 
     Example:
       >>> other = configuration.changed(model, {"head.samples": 6})
       >>> configuration.first_difference(configuration.to_json(model), configuration.to_json(other))
       'head.samples: 5 against 6'
     """
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in [*old, *(name for name in new if name not in old)]:
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name in [*first, *(name for name in second if name not in first)]:
             below = f"{path}.{name}" if path else name
-            difference = first_difference(old.get(name), new.get(name), below)
+            difference = first_difference(first.get(name), second.get(name), below)
             if difference:
                 return difference
         return None
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        pairs = zip(map(str, range(len(old))), old, new, strict=True)
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        pairs = zip(map(str, range(len(first))), first, second, strict=True)
         differences = (first_difference(a, b, f"{path}.{name}") for name, a, b in pairs)
         return next(filter(None, differences), None)
-    return None if old == new else f"{path}: {old!r} against {new!r}"
+    return None if first == second else f"{path}: {first!r} against {second!r}"

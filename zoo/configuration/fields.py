@@ -15,14 +15,14 @@ from zoo.errors import UserError
 
 
 class Change(NamedTuple):
-    """A value to be put into a recipe, computed from (type of the field, where)."""
+    """A value to be put into a recipe, computed from (type of the field, label of the change)."""
 
     path: str
-    where: str
+    label: str
     new_value: Callable[[Any, str], Any]
 
 
-def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
+def replace_all(recipe: Any, changes: Sequence[Change]) -> Any:
     """Returns the recipe with other values at several paths, set in their order.
 
     Neighbouring `changes` of one component may need each other, as the widths and the filters of a
@@ -30,18 +30,18 @@ def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
     """
     for earlier, later in itertools.combinations(changes, 2):
         if earlier.path.startswith(later.path + "."):
-            raise UserError(f"{later.where} would undo {earlier.where}: give it before that.")
-    for above, group in itertools.groupby(changes, lambda change: change.path.split(".")[:-1]):
-        siblings = [*group]
+            raise UserError(f"{later.label} would undo {earlier.label}: give it before that.")
+    for parents, group in itertools.groupby(changes, lambda change: change.path.split(".")[:-1]):
+        neighbours = [*group]
         try:
-            one_by_one = recipe
-            for change in siblings:
-                one_by_one = _replaced(one_by_one, above, [change])
-            recipe = one_by_one
+            candidate = recipe
+            for change in neighbours:
+                candidate = _replace(candidate, parents, [change])
+            recipe = candidate
         except UserError as error:
-            if not isinstance(error.__cause__, _Refused) or len(siblings) == 1:
+            if not isinstance(error.__cause__, _Refused) or len(neighbours) == 1:
                 raise
-            recipe = _replaced(recipe, above, siblings, change.where)
+            recipe = _replace(recipe, parents, neighbours, change.label)
     return recipe
 
 
@@ -49,31 +49,31 @@ class _Refused(Exception):
     """A component's refusal of a value."""
 
 
-def _replaced(recipe, above, changes, where=None):
+def _replace(recipe, parents, changes, label=None):
     """Returns the recipe with other fields of the component at a path."""
     try:
-        return _with(recipe, type(recipe), above, changes)
+        return _replace_fields(recipe, type(recipe), parents, changes)
     except _Refused as refusal:
         message = str(refusal)
         # A component's message names its field, but not the path of the component.
-        path = ".".join(above) or (changes[0].path if len(changes) == 1 else "")
-        known = path and path in message
-        message = message if known else f"{where or changes[0].where}: {message}"
+        path = ".".join(parents) or (changes[0].path if len(changes) == 1 else "")
+        names_path = path and path in message
+        message = message if names_path else f"{label or changes[0].label}: {message}"
         raise UserError(message) from refusal
 
 
-def _with(recipe, kind, above, changes):
-    """Replaces values as `_replaced` does, given the type of the recipe's own field."""
+def _replace_fields(recipe, kind, parents, changes):
+    """Replaces values as `_replace` does, given the type of the recipe's own field."""
     values = {}
-    if above:
-        name, *rest = above
-        field, inner, kind = _inside(recipe, kind, name, changes[0], above)
-        values[field] = _with(inner, kind, rest, changes)
+    if parents:
+        name, *inner_path = parents
+        field, inner, kind = _inside(recipe, kind, name, changes[0], parents)
+        values[field] = _replace_fields(inner, kind, inner_path, changes)
     else:
         for change in changes:
             name = change.path.rpartition(".")[2]
-            field, _, of_field = _inside(recipe, kind, name, change, above)
-            values[field] = change.new_value(of_field, change.where)
+            field, _, field_type = _inside(recipe, kind, name, change, parents)
+            values[field] = change.new_value(field_type, change.label)
     if isinstance(recipe, tuple):
         return tuple(values.get(number, item) for number, item in enumerate(recipe))
     try:
@@ -82,39 +82,39 @@ def _with(recipe, kind, above, changes):
         raise _Refused(str(error)) from error
 
 
-def _inside(recipe, kind, name, change, above):
+def _inside(recipe, kind, name, change, parents):
     """Returns (key, value, type) of a field of a component, or of an item of a tuple."""
-    where = change.where
+    label = change.label
     if isinstance(recipe, tuple):
         if not name.isdecimal() or int(name) >= len(recipe):
             raise UserError(
-                f"{where}: {name!r} is not one of the {len(recipe)} items there, which are "
+                f"{label}: {name!r} is not one of the {len(recipe)} items there, which are "
                 "numbered from 0."
             )
         number, kinds = int(name), typing.get_args(kind)
         return number, recipe[number], kinds[0] if kinds[-1] is ... else kinds[number]
     if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
-        raise UserError(f"{where}: the value {recipe!r} has no fields: leave out .{name}.")
+        raise UserError(f"{label}: the value {recipe!r} has no fields: leave out .{name}.")
     names = [field.name for field in dataclasses.fields(recipe)]
     if not names:
-        below = ".".join([*above, change.path.rpartition(".")[2]])
-        component = where.partition("=")[0].strip().removesuffix("." + below)
+        below = ".".join([*parents, change.path.rpartition(".")[2]])
+        component = label.partition("=")[0].strip().removesuffix("." + below)
         raise UserError(
-            f"{where}: {type(recipe).__name__} has no fields: first replace it by a component "
+            f"{label}: {type(recipe).__name__} has no fields: first replace it by a component "
             f"that has {name!r}, with {component}=COMPONENT."
         )
     if name not in names:
         raise UserError(
-            f"{where}: {type(recipe).__name__} has no field {name!r}; {nearest(name, names)}."
+            f"{label}: {type(recipe).__name__} has no field {name!r}; {nearest(name, names)}."
         )
     return name, getattr(recipe, name), typing.get_type_hints(type(recipe))[name]
 
 
 def nearest(name: str, names) -> str:
     """Returns "the nearest are" with the names most like one, whatever its case, or all names."""
-    lower = {other.lower(): other for other in names}
-    alike = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
-    close = [lower[other] for other in alike]
+    lower = {candidate.lower(): candidate for candidate in names}
+    matches = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
+    close = [lower[candidate] for candidate in matches]
     return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
 
 
@@ -146,15 +146,15 @@ def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
       >>> configuration.changed(model, {"head": heads.Softmax(), "core.size": 16}).core.size
       16
     """
-    given = []
+    replacements = []
     for path, value in changes.items():
 
-        def new_value(kind, where, value=value, path=path):
+        def new_value(kind, label, value=value, path=path):
             check_value(value, kind, path)
             return value
 
-        given.append(Change(path, f"changed: {path}", new_value))
-    return all_replaced(recipe, given)
+        replacements.append(Change(path, f"changed: {path}", new_value))
+    return replace_all(recipe, replacements)
 
 
 # --------------------------------------- A walk over all components and fields of a recipe
@@ -231,9 +231,9 @@ def check_value(value: Any, kind: Any, name: str):
     if origin in (types.UnionType, typing.Union):
         if value is None and type(None) in arguments:
             return
-        others = [argument for argument in arguments if argument is not type(None)]
-        if len(others) == 1:
-            check_value(value, others[0], name)
+        alternatives = [argument for argument in arguments if argument is not type(None)]
+        if len(alternatives) == 1:
+            check_value(value, alternatives[0], name)
     elif origin is tuple:
         _check_tuple(value, arguments, name)
     elif kind is bool:
@@ -263,18 +263,18 @@ def _check_component(value, kind, name):
     if inspect.isclass(value):
         _expect(False, value, name, f"{value.__name__}(), with parentheses")
     if not isinstance(value, kind):
-        there = ", ".join(sorted(components(kind)))
-        wanted = with_article(kind) + (f", such as {there}" if there else "")
-        _expect(False, value, name, wanted)
+        examples = ", ".join(sorted(components(kind)))
+        expected = with_article(kind) + (f", such as {examples}" if examples else "")
+        _expect(False, value, name, expected)
     if dataclasses.is_dataclass(value):
         check_types(value, name)
 
 
-def _expect(right, value, name, wanted):
-    if not right:
+def _expect(holds, value, name, expected):
+    if not holds:
         kind = type(value).__name__
         if inspect.isclass(value):
-            shown = f"the class {value.__name__}"
+            description = f"the class {value.__name__}"
         else:
-            shown = kind if dataclasses.is_dataclass(value) else f"{value!r}, of type {kind}"
-        raise UserError(f"{name} is {shown}: give {wanted}.")
+            description = kind if dataclasses.is_dataclass(value) else f"{value!r}, of type {kind}"
+        raise UserError(f"{name} is {description}: give {expected}.")

@@ -16,7 +16,7 @@ from typing import Any
 from zoo.base import component_registry
 from zoo.base.trust import user_modules
 from zoo.configuration import fields
-from zoo.configuration.fields import Change, all_replaced, nearest, with_article
+from zoo.configuration.fields import Change, nearest, replace_all, with_article
 from zoo.errors import UserError
 
 _QUOTED = re.compile(r"'.*'|\".*\"")
@@ -40,14 +40,14 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
         if not equals:
             raise UserError(f"--set {setting}: write it as field=value, as in training.batch=16.")
 
-        def new_value(kind, where, text=value.strip()):
-            return parse(text, kind, where)
+        def new_value(kind, label, text=value.strip()):
+            return parse(text, kind, label)
 
         changes.append(Change(path.strip(), f"--set {setting}", new_value))
-    return all_replaced(recipe, changes)
+    return replace_all(recipe, changes)
 
 
-def parse(text: str, kind: Any, where: str) -> Any:
+def parse(text: str, kind: Any, label: str) -> Any:
     """Reads a value of type `kind` from text.
 
     Text may be a number, true or false, a string, a comma-separated tuple, in parentheses where it
@@ -63,30 +63,30 @@ def parse(text: str, kind: Any, where: str) -> Any:
         if text.lower() == "none" and type(None) in arguments:
             return None
         (kind,) = (argument for argument in arguments if argument is not type(None))
-        return parse(text, kind, where)
+        return parse(text, kind, label)
     if origin is tuple:
         items = _items(text)
         if arguments[-1] is ...:
             arguments = (arguments[0],) * len(items)
         if len(items) != len(arguments):
-            raise UserError(f"{where}: {text!r} should have {len(arguments)} parts.")
-        return tuple(parse(item, kind, where) for item, kind in zip(items, arguments, strict=True))
+            raise UserError(f"{label}: {text!r} should have {len(arguments)} parts.")
+        return tuple(parse(item, kind, label) for item, kind in zip(items, arguments, strict=True))
     if kind is bool:
         if text.lower() not in (*_TRUE, *_FALSE):
-            raise UserError(f"{where}: {text!r} is neither true nor false.")
+            raise UserError(f"{label}: {text!r} is neither true nor false.")
         return text.lower() in _TRUE
     if kind in (int, float):
         try:
             value = kind(text)
         except ValueError:
             noun = "a whole number" if kind is int else "a number"
-            raise UserError(f"{where}: {text!r} is not {noun}.") from None
+            raise UserError(f"{label}: {text!r} is not {noun}.") from None
         if kind is float and not math.isfinite(value):
-            raise UserError(f"{where}: {text!r} is not a finite number.")
+            raise UserError(f"{label}: {text!r} is not a finite number.")
         return value
     if kind is str:
         return text
-    return _default_component(text, kind, where)
+    return _default_component(text, kind, label)
 
 
 def _items(text: str) -> list[str]:
@@ -122,38 +122,38 @@ def _within_parentheses(text):
     return text
 
 
-def _default_component(text, kind, where):
-    component = _users_class(text, kind, where) if ":" in text else _zoo_class(text, kind, where)
+def _default_component(text, kind, label):
+    component = _users_class(text, kind, label) if ":" in text else _zoo_class(text, kind, label)
     if required := fields.required_fields(component):
         raise UserError(
-            f"{where}: {text} has fields without defaults ({', '.join(required)}): write a config "
+            f"{label}: {text} has fields without defaults ({', '.join(required)}): write a config "
             "with them."
         )
     return component()
 
 
-def _zoo_class(name, kind, where):
-    known = component_registry.components(kind)
-    if name not in known:
+def _zoo_class(name, kind, label):
+    classes = component_registry.components(kind)
+    if name not in classes:
         raise UserError(
-            f"{where}: {name!r} is not {with_article(kind)}; {nearest(name, known)}. A class of "
-            "your own is written as my_module:MyClass."
+            f"{label}: {name!r} is not {with_article(kind)}; {nearest(name, classes)}. A class "
+            "of your own is written as my_module:MyClass."
         )
-    return known[name]
+    return classes[name]
 
 
-def _users_class(name, kind, where):
+def _users_class(name, kind, label):
     try:
-        found = user_modules.value(name)
+        component = user_modules.value(name)
     except user_modules.Missing as error:
         raise UserError(
-            f"{where}: {name} cannot be imported ({error}): correct the name, or start the "
+            f"{label}: {name} cannot be imported ({error}): correct the name, or start the "
             "program in the folder of the module."
         ) from error
-    is_component = isinstance(found, type) and issubclass(found, kind)
-    if not (is_component and dataclasses.is_dataclass(found)):
+    is_component = isinstance(component, type) and issubclass(component, kind)
+    if not (is_component and dataclasses.is_dataclass(component)):
         raise UserError(
-            f"{where}: {name} is not {with_article(kind)}: write a class with "
+            f"{label}: {name} is not {with_article(kind)}: write a class with "
             f"@dataclasses.dataclass(frozen=True) that inherits from {kind.__name__}."
         )
-    return found
+    return component
