@@ -95,6 +95,7 @@ def _check_numbers(lexicon, name, wrong, expected):
 
 
 def _check_features(lexicon):
+    """Checks the arrays of features: all are given or none is, and ids rise within each word."""
     present = [name for name in _FEATURES if getattr(lexicon, name) is not None]
     if not present and not lexicon.feature_names:
         return

@@ -167,7 +167,8 @@ class Lexicon:
         Raises:
           ValueError: a word is not in this lexicon.
         """
-        if missing := [word for word in words if word not in self.ids]:
+        missing = [word for word in words if word not in self.ids]
+        if missing:
             raise ValueError(f"{quote(missing, 3)}: not in the lexicon, so leave them out")
         word_ids = np.array([self.ids[word] for word in words])
         changes: dict[str, Any] = {"words": tuple(words), "counts": self.counts[word_ids]}

@@ -162,8 +162,7 @@ def word(letters, lexicon, spelling: Spelling) -> str:
     if spelling.unit == "bytes":
         spelled = (bytes([n - MARKS]) if n >= MARKS else _NO_BYTE for n in letters)
         return b"".join(spelled).decode("utf-8", "replace")
-    alphabet = lexicon.letters
-    return "".join(REPLACEMENT if n < MARKS else alphabet[n - MARKS] for n in letters)
+    return "".join(REPLACEMENT if n < MARKS else lexicon.letters[n - MARKS] for n in letters)
 
 
 # ------------------------ prefixes of many spellings, which a speller reads to score all words

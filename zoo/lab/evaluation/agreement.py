@@ -46,7 +46,7 @@ class Row(NamedTuple):
     bad_count: int
 
 
-# What is told of each pair, and the last columns, which depend on the model's lexicon.
+# Facts about each pair, and the last columns, which depend on the model's lexicon.
 COLUMNS = Row._fields
 FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
 

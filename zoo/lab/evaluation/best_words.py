@@ -80,8 +80,7 @@ def _compiled_states(model):
 @functools.cache
 def _compiled_pair_states(model):
     def batch_states(params, tables, source, lengths, words):
-        encoded = model.encode(params, tables, source, lengths)
-        return model.states(params, tables, encoded, words)
+        return model.states(params, tables, model.encode(params, tables, source, lengths), words)
 
     return jax.jit(batch_states)
 
@@ -124,14 +123,14 @@ def best_words(run: Run, text: EncodedText, states: States, k: int = 5) -> BestW
 def first_sentences(corpus: Corpus, sentences: int) -> Corpus:
     """Returns the first sentences of a corpus, with the sources of translations."""
     source = corpus.source_text
-    cut: dict[str, Any] = {
-        "sentences": corpus.sentences[:sentences],
-        "features": corpus.features and corpus.features[:sentences],
-        "prefixes": corpus.prefixes and corpus.prefixes[:sentences],
-        "mixture": None,
-        "source_text": source and first_sentences(source, sentences),
-    }
-    return dataclasses.replace(corpus, **cut)
+    return dataclasses.replace(
+        corpus,
+        sentences=corpus.sentences[:sentences],
+        features=corpus.features and corpus.features[:sentences],
+        prefixes=corpus.prefixes and corpus.prefixes[:sentences],
+        mixture=None,
+        source_text=source and first_sentences(source, sentences),
+    )
 
 
 # ------ contributions of features to the log-probability of a word under a log-linear head
@@ -230,9 +229,10 @@ def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> ScoredWor
         raise UserError(
             f"{corpus.name} has changed since {name} was judged: evaluate the run again."
         )
-    own = run.experiment.vocabulary, run.lexicon
-    text = own[0].encode(corpus, run.lexicon)
-    text, _ = perplexity.in_words(text, perplexity.Scores(text.words, text.counted), *own)
+    vocabulary = run.experiment.vocabulary
+    tokens = vocabulary.encode(corpus, run.lexicon)
+    scores = perplexity.Scores(tokens.words, tokens.counted)
+    text, _ = perplexity.in_words(tokens, scores, vocabulary, run.lexicon)
     positions = np.flatnonzero(text.counted)
     if run.lexicon.boundary is None:  # the first word of the text is context only
         positions = positions[positions > 0]

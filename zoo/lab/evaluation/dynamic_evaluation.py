@@ -52,10 +52,11 @@ class DynamicEvaluation:
     @property
     def description(self) -> str:
         """The settings in words, for passports."""
+        has_epsilon = self.rule == "rms" and self.epsilon != RMS.epsilon
+        epsilon = f"epsilon {self.epsilon:g}, " if has_epsilon else ""
         return (
-            f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, "
-            + f"epsilon {self.epsilon:g}, " * (self.rule == "rms" and self.epsilon != RMS.epsilon)
-            + f"segments of {self.length})"
+            f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, {epsilon}"
+            f"segments of {self.length})"
         )
 
 
@@ -66,9 +67,8 @@ RMS = DynamicEvaluation("rms", rate=5e-5, decay=0.002)
 def segment_loss(params, model, tables, batch, carry):
     """Computes the mean -log p of the words of a segment that training would train on."""
     words, targets, reset, weights = batch
-    prepared = model.prepared(params, tables)
     scores, after = model.log_prob_and_log_z(
-        params, tables, words, targets, carry, reset=reset, prepared=prepared
+        params, tables, words, targets, carry, reset=reset, prepared=model.prepared(params, tables)
     )
     # Not weights * log p: a word of probability 0 that is not counted would make it NaN.
     lost = jnp.where(weights > 0, -weights * scores[0], 0).sum()

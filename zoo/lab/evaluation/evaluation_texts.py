@@ -247,6 +247,7 @@ def _begins_as_conllu(text):
 
 
 def _from_treebank(text, path, name, reading):
+    """Parses CoNLL-U; a token is a surface form, read as the words that the treebank has for it."""
     sentences = []
     for number, parsed in enumerate(conllu.parse(text.split("\n"), path), 1):
         pairs, spaces = [], []
@@ -290,8 +291,8 @@ def _place_tokens(pairs, spaces):
 
 
 def _from_table(text, path, name, reading, column):
-    delimiter = table_rows.delimiter_of(path, text)
-    columns, rows = table_rows.rows(text, path, delimiter, full=True)
+    """Parses a table that has a word, a sentence, or the sentences of an item in each row."""
+    columns, rows = table_rows.rows(text, path, table_rows.delimiter_of(path, text), full=True)
     header = known_names(columns, column)
     cells = ((number, row.values()) for number, row in rows if "".join(row.values()).strip())
     rows = [(number, dict(zip(header, values, strict=True))) for number, values in cells]
@@ -301,7 +302,8 @@ def _from_table(text, path, name, reading, column):
         if chosen in header:
             table_text = _from_sentence_rows(rows, path, name, reading, header, chosen)
             return dataclasses.replace(table_text, items=chosen != column)
-    if conditions := _conditions(header):
+    conditions = _conditions(header)
+    if conditions:
         header, rows = _long(header, rows, conditions)
         table_text = _from_sentence_rows(rows, path, name, reading, header, "sentence")
         return dataclasses.replace(table_text, items=True)
@@ -340,8 +342,7 @@ def _from_sentence_rows(rows, path, name, reading, header, column):
         if "critical" in columns and line.strip():
             placed = _join_region(placed, row["critical"], reading, f"{path}, line {number}")
         tokens = [token._replace(extra=extra) for token in placed]
-        title = row.get(label, str(count))
-        sentences.append(Sentence(number, title, tokens, len(line), extra))
+        sentences.append(Sentence(number, row.get(label, str(count)), tokens, len(line), extra))
     return TokenizedText(name, sentences, columns)
 
 
@@ -366,6 +367,7 @@ def _join_region(tokens, critical, reading, location):
 
 
 def _from_word_rows(rows, path, name, reading, header):
+    """Parses a table with a word or region a row; consecutive rows with equal keys are an item."""
     keys = [key for key in _KEYS if key in header]
     if not {*_ITEMS} & {*keys}:
         raise UserError(
@@ -391,7 +393,8 @@ def _from_word_rows(rows, path, name, reading, header):
         number = item[0][0]
         extras = {line: tuple(row[name] for name in columns) for line, row in item}
         words = [(line, row) for line, row in item if not _is_mark(row["word"])]
-        if reason := _describe_mixture([row for _, row in words]):
+        reason = _describe_mixture([row for _, row in words])
+        if reason:
             raise UserError(
                 f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
                 f"({reason}): name the column that tells sentences apart 'condition' or "
@@ -445,7 +448,7 @@ def _sentence_parts(item, reading):
 
 
 def _describe_mixture(rows):
-    """Tells why rows of one name look like several sentences; None if they do not."""
+    """Describes why rows of one item look like several sentences; None if they do not."""
     for name in _POSITIONS:
         places = [row.get(name, "") for row in rows]
         if all(place.isdecimal() and len(place) < 10 for place in places):
@@ -464,7 +467,7 @@ def _describe_mixture(rows):
 
 def _regions(regions, reading):
     """Places regions of one or more words with blanks between them, and splits them as a line."""
-    spaces = [" " * bool(region) for region in regions]
+    spaces = [" " if region else "" for region in regions]
     placed = _place_tokens([(region, ()) for region in regions], spaces)
     words: list[list[str]] = [[] for _ in placed]
     ends = [token.end for token in placed]

@@ -144,8 +144,7 @@ OF_ALL = 0.25
 
 def overlap_by_role(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
     """Counts how much of a text is among the texts seen in each role."""
-    counts_by_role = {role: overlap(sentences, getattr(seen, role)) for role in ROLES}
-    return {"letters": LETTERS, **counts_by_role}
+    return {"letters": LETTERS, **{role: overlap(sentences, getattr(seen, role)) for role in ROLES}}
 
 
 def overlap(sentences: Sequence[list[str]], texts: Texts) -> dict:

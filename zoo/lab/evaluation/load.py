@@ -170,8 +170,7 @@ class LoadedModel(Loaded):
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
         figures as `zoo evaluate --agreement` does."""
-        splits = [split] if data is None else []
-        return self._keep(agreement.judge(self, splits, data))
+        return self._keep(agreement.judge(self, [split] if data is None else [], data))
 
     def minimal_pairs(self, file: str) -> list[minimal_pairs.Row]:
         """Compares the sentences of minimal pairs, and keeps the figures as evaluate.py does."""
@@ -200,11 +199,8 @@ class LoadedModel(Loaded):
 
     def generate(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[str]:
         """Draws texts that begin with a prompt."""
-        texts = self.draw(prompt, spell=spell, **options)
-        return [
-            "".join(words) if self.lexicon.is_character_level else self.joined(words)
-            for words in texts
-        ]
+        join = "".join if self.lexicon.is_character_level else self.joined
+        return [join(words) for words in self.draw(prompt, spell=spell, **options)]
 
     def draw(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[list[str]]:
         """Draws texts that begin with a prompt, as words; see `generate`."""

@@ -218,6 +218,7 @@ def _rows_without_header(lines, path):
 
 
 def _pairs_from_labels(lines, path, reading):
+    """Makes the pairs of each sentence labelled True and the sentences labelled False after it."""
     pairs, good, good_words, twins = [], None, [], 0
 
     def fail(number, problem):
@@ -257,8 +258,7 @@ def differing_words(good: list[str], bad: list[str]) -> set[str]:
 def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
     """Scores each sentence of each pair by a run, from an empty state, without the boundary."""
     equal = tuple(number for number, pair in enumerate(pairs) if [*pair[0]] == [*pair[1]])
-    vocabulary = run.experiment.vocabulary
-    missing = tuple(missing_words(pair, run.lexicon, vocabulary) for pair in pairs)
+    missing = tuple(missing_words(pair, run.lexicon, run.experiment.vocabulary) for pair in pairs)
     scored = np.array([not words for words in missing], bool)
     scored[list(equal)] = False
     values = np.full((len(pairs), 2), np.nan)
@@ -283,13 +283,11 @@ def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tupl
 def describe(path: str, scores: PairScores) -> str:
     """Formats the figures as a line, with groups and the commonest missing words below it."""
     interval = significance.binomial_interval(scores.right, scores.pairs)
-    line = (
+    lines = [
         f"{path}: accuracy {scores.accuracy:.2%} {significance.percent(interval)} "
-        f"({scores.right:,} of {scores.pairs:,} pairs; "
-        f"{scores.skipped:,} skipped for want of a word), mean difference "
-        f"{scores.mean_difference:.3f} nats"
-    )
-    lines = [line]
+        f"({scores.right:,} of {scores.pairs:,} pairs; {scores.skipped:,} skipped for want of a "
+        f"word), mean difference {scores.mean_difference:.3f} nats"
+    ]
     for name, groups in scores.by_group().items():
         lines.append(f"  by {name}:")
         lines += [
@@ -304,7 +302,7 @@ def describe(path: str, scores: PairScores) -> str:
         )
     missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
     if missing:
-        ellipsis = ", ..." * (len(scores.commonest_missing) > 10)
+        ellipsis = ", ..." if len(scores.commonest_missing) > 10 else ""
         lines.append(f"  missing words, by pairs: {', '.join(missing)}{ellipsis}")
     return "\n".join(lines)
 
@@ -323,7 +321,6 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
 
 def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores) -> dict:
     """Makes the passport of an accuracy on minimal pairs."""
-    sentences = [sentence for pair in pairs for sentence in pair[:2]]
     return {
         "kind": "minimal pairs",
         "split": f"pairs:{pathlib.PurePath(path).name}",
@@ -333,7 +330,7 @@ def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores)
             "pairs whose differing words are in the lexicon; right if the sum of log p over the "
             "words, boundary not counted, is higher for the good sentence"
         ),
-        "data": passport.data_of(path, sentences),
+        "data": passport.data_of(path, [sentence for pair in pairs for sentence in pair[:2]]),
         **passport.sentence_fields(run, [good for good, *_ in pairs]),
     }
 

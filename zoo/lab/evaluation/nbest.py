@@ -200,7 +200,8 @@ def without_alignments(text: str, place: str) -> str:
     """Returns the words of a hypothesis of Moses, without alignments between and marks of unknown
     words; raises UserError for other bars like these."""
     words = _UNKNOWN.sub("", _ALIGNMENT.sub(" ", text))
-    if bars := _BARS.search(words):
+    bars = _BARS.search(words)
+    if bars:
         raise UserError(
             f"{place}: {shortened(bars[0], 80)!r} is not as Moses writes it: write |0-1| between "
             "blanks, |UNK|UNK|UNK at the end of a word, and other bars in words as &#124;."
@@ -354,7 +355,8 @@ def _read_json(lines, path, _costs):
         hypotheses = [_hypothesis(item, number, place) for item in items]
         for part in (value, *items):
             field = _field(part)
-            if field != (first := fields.setdefault(part is value, field)):
+            first = fields.setdefault(part is value, field)
+            if field != first:
                 wrong = f"the hypothesis is in {field}, and in {first} before"
                 raise UserError(f"{place}: {wrong}: give all hypotheses of a file in one field.")
         references = (text for text in map(_reference, (value, *items)) if text is not None)
@@ -423,7 +425,8 @@ def _items(value, place, id):
     items = lists.pop(names[0])
     if not items:
         raise UserError(f"{place}: the list {id!r} has no hypotheses: leave it out.")
-    if uneven := [name for name, column in lists.items() if len(column) != len(items)]:
+    uneven = [name for name, column in lists.items() if len(column) != len(items)]
+    if uneven:
         raise UserError(f"{place}: {quote(uneven)} must have {len(items)} values, as {names[0]!r}.")
     objects = []
     for index, item in enumerate(items):
@@ -441,6 +444,7 @@ def _items(value, place, id):
 
 
 def _hypothesis(value, number, place):
+    """Makes a hypothesis of an object of JSON; raises UserError where its text is not certain."""
     names = [name for name in TEXTS if name in value]
     if not names:
         raise UserError(f"{place}: a hypothesis has no text, only {quote([*value])}: {_REMEDY}")
@@ -475,8 +479,9 @@ def _hypothesis(value, number, place):
 
 def _may_be_words(name, item):
     # A single word of ASCII is an id, a path or a code; "output" is of a recogniser, too.
-    is_meta = name in ("text", "reference", "ref", *IDS, *_DESCRIPTIONS)
-    return not is_meta and isinstance(item, str) and (len(item.split()) > 1 or not item.isascii())
+    if name in ("text", "reference", "ref", *IDS, *_DESCRIPTIONS) or not isinstance(item, str):
+        return False
+    return len(item.split()) > 1 or not item.isascii()
 
 
 # {format: its reader of (lines, path, files of costs)}

@@ -70,10 +70,8 @@ def source_fields(run: Run, corpus: Corpus) -> dict:
     """Returns, for translations, {"source": as "data", with the number of unknown words}."""
     if corpus.source_text is None or len(run.source_lexicons) != 1:
         return {}
-    source = run.experiment.source_corpus(corpus)
-    missing = run.experiment.source_side_vocabulary.missing(
-        source.sentences, run.source_lexicons[0]
-    )
+    source, vocabulary = run.experiment.source_corpus(corpus), run.experiment.source_side_vocabulary
+    missing = vocabulary.missing(source.sentences, run.source_lexicons[0])
     record = data_of(source.name, source.sentences)
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
@@ -110,8 +108,7 @@ def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
 def policies(run: Run) -> dict:
     """Returns the choices that change a figure without changing the model."""
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
-    texts = run.experiment.data.texts()
-    blank_lines = {source.form.blank_lines for source in texts}
+    blank_lines = {source.form.blank_lines for source in run.experiment.data.texts()}
     return {
         "state": recipe.state,
         "batch": recipe.batch if recipe.state == "carried" else None,
@@ -181,7 +178,8 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
         over = "all spellings in letters of the training text"
-    if classes := run.experiment.vocabulary.open_classes:
+    classes = run.experiment.vocabulary.open_classes
+    if classes:
         names = ", ".join(kind.name for kind in classes)
         over += f", among which {names} stand for all their strings"
     return {
@@ -280,14 +278,15 @@ def unfinished(passport: dict) -> list[str]:
 
 def _outside(passport):
     """Describes how many words of a text are outside the lexicon, as far as it is recorded."""
-    if (tokens := passport.get("out_of_vocabulary")) is None:
+    tokens = passport.get("out_of_vocabulary")
+    if tokens is None:
         return "words outside the lexicon not recorded"
     types = passport["out_of_vocabulary_types"]
     if not tokens:
-        written = passport["unknown_tokens"]
-        return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
-    of_words, of_types = float(passport["out_of_vocabulary_rate"]), types / passport["types"]
-    return f"{tokens:,} outside the lexicon ({of_words:.2%} of words, {of_types:.2%} of types)"
+        marks = passport["unknown_tokens"]
+        return "0 outside the lexicon" + (f" ({marks:,} written <unk>)" if marks else "")
+    word_rate, type_rate = float(passport["out_of_vocabulary_rate"]), types / passport["types"]
+    return f"{tokens:,} outside the lexicon ({word_rate:.2%} of words, {type_rate:.2%} of types)"
 
 
 def _many_unknown(passport):
@@ -296,8 +295,7 @@ def _many_unknown(passport):
     if words is not None and passport.get("out_of_vocabulary") == words:
         return [f"! {share(words, words, 'the text')}"]
     bands = passport["figures"].get("bands", ())
-    tokens = sum(row["tokens"] for row in bands if row["band"] == UNKNOWN)
-    rate = tokens / passport["tokens"]
+    rate = sum(row["tokens"] for row in bands if row["band"] == UNKNOWN) / passport["tokens"]
     if rate < _MANY_UNKNOWN:
         return []
     return [
@@ -317,7 +315,8 @@ def _read_on(passport, sentence):
 
 def _source_lines(passport):
     """Returns the line on the sources of translations, if there are any."""
-    if (source := passport.get("source")) is None:
+    source = passport.get("source")
+    if source is None:
         return []
     unknown = source["out_of_vocabulary"]
     return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
@@ -376,10 +375,12 @@ def conditions(passport: dict) -> list[str]:
         priors_that_saw(passport),
     ]
     lines += [*(line.strip() for line in warnings(passport)), *unfinished(passport)]
-    if ways := passport.get("learns_from_text"):
-        lines.append(f"learns from this text by {' and '.join(ways)}")
-    if constraint := passport.get("constraint"):
+    learns, constraint = passport.get("learns_from_text"), passport.get("constraint")
+    if learns:
+        lines.append(f"learns from this text by {' and '.join(learns)}")
+    if constraint:
         lines.append(f"only as the grammar {constraint['grammar']} allows")
-    if zeros := passport["figures"].get("impossible"):
+    zeros = passport["figures"].get("impossible")
+    if zeros:
         lines.append(Impossible(zeros["tokens"], zeros["first"], zeros["others"]).sentence)
     return lines

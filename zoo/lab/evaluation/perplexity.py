@@ -80,17 +80,10 @@ class Scores:
             masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
         rows = []
         for name, mask in masks.items():
-            chosen = self.counted & mask
-            if chosen.any():
-                mean = -float(self.log_prob[chosen].mean(dtype=np.float64))
-                rows.append(
-                    {
-                        "band": name,
-                        "tokens": int(chosen.sum()),
-                        "log_perplexity": mean,
-                        "perplexity": perplexity_of(mean),
-                    }
-                )
+            part = dataclasses.replace(self, counted=self.counted & mask)
+            if part.tokens:
+                figures = {"log_perplexity": part.log_perplexity, "perplexity": part.perplexity}
+                rows.append({"band": name, "tokens": part.tokens, **figures})
         return rows
 
 
@@ -191,11 +184,10 @@ def over_rows(step, mesh: Mesh, replicated: int):
 
     def shared_out(*arguments):
         batch_rows = (BY_ROWS,) * (len(arguments) - replicated)
-        specs = (*(REPLICATED,) * replicated, *batch_rows)
         return jax.shard_map(
             step,
             mesh=mesh,
-            in_specs=specs,
+            in_specs=(*(REPLICATED,) * replicated, *batch_rows),
             out_specs=BY_ROWS,
             axis_names={DATA},
             check_vma=False,  # a carry that begins as zeros does not vary over batch rows yet
@@ -248,8 +240,7 @@ def score(
 
     def scored(step, batch):
         nonlocal carry
-        arrays = shard((batch.words, batch.targets, batch.reset), mesh)
-        log_probs, carry = step(*arrays, carry)
+        log_probs, carry = step(*shard((batch.words, batch.targets, batch.reset), mesh), carry)
         return log_probs
 
     return _score(model, params, tables, text, batches, scored, (mesh, False))
@@ -301,8 +292,7 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
     reading = experiment.source_side_vocabulary
     sources = reading.encode(experiment.source_corpus(corpus), source)
     targets = experiment.vocabulary.encode(corpus, lexicon)
-    marks = experiment.vocabulary.boundary_marks
-    return PairedText(sources, targets, boundary, marks, model.order)
+    return PairedText(sources, targets, boundary, experiment.vocabulary.boundary_marks, model.order)
 
 
 def score_pairs(

@@ -87,7 +87,8 @@ def _check_trn(lines, path):
         words = text.partition("\t")[2].split()
         if "{" in words:
             raise UserError(f"{path}, line {number}: it has alternatives {{ / }}: write one.")
-        if optional := next(filter(_OPTIONAL.fullmatch, words), ""):
+        optional = next(filter(_OPTIONAL.fullmatch, words), "")
+        if optional:
             raise UserError(
                 f"{path}, line {number}: {shortened(optional, 80)!r} is a word that sclite lets "
                 "hypotheses leave out: delete it, or its parentheses."

@@ -188,16 +188,18 @@ def read_passport(path: pathlib.Path) -> dict:
 def _check(passport):
     """Raises ValueError unless a passport has the fields of its kind, with possible values."""
     strict_json.check(passport, {"kind": str})
-    if (kind := passport["kind"]) not in _SHAPES:
+    kind = passport["kind"]
+    if kind not in _SHAPES:
         return
     strict_json.check(passport, _NULLABLE | _SHAPES[kind])
     for name in _SHAPES[kind]:
         if name not in passport and name not in _OPTIONAL:
             raise ValueError(f"it has no {name}")
-    tokens, figures = passport["tokens"], passport["figures"]
-    if tokens < (minimum := int(kind == "perplexity")):
+    tokens, figures, minimum = passport["tokens"], passport["figures"], int(kind == "perplexity")
+    if tokens < minimum:
         raise ValueError(f"tokens is {tokens}, where at least {minimum} should be")
-    if (interval := figures.get("interval")) is not None:
+    interval = figures.get("interval")
+    if interval is not None:
         strict_json.check(interval, [float], "figures.interval")
         if len(interval) != 2:
             raise ValueError(f"figures.interval has {len(interval)} numbers, not 2")
@@ -208,13 +210,15 @@ def _check(passport):
 
 
 def _check_perplexity(passport, figures):
-    if (state := passport["policies"]["state"]) not in POLICIES:
+    state, outside = passport["policies"]["state"], passport.get("out_of_vocabulary")
+    if state not in POLICIES:
         raise ValueError(f"policies.state is {state!r}, not {' or '.join(POLICIES)}")
-    if (outside := passport.get("out_of_vocabulary")) is not None:
+    if outside is not None:
         strict_json.check(passport, _OUTSIDE)
         if outside and passport["types"] < 1:
             raise ValueError(f"{outside} words of {passport['types']} types are unknown")
-    strict_json.check(bands := figures.get("bands", []), _BANDS, "figures.bands")
+    bands = figures.get("bands", [])
+    strict_json.check(bands, _BANDS, "figures.bands")
     for row in bands:
         if row["band"] not in _NAMES:
             raise ValueError(f"figures.bands has {row['band']!r}, not {' or '.join(_NAMES)}")
@@ -288,7 +292,8 @@ def recipe_of(run: str | pathlib.Path) -> dict:
     if _USER_COMPONENT.search(json.dumps(recipe)):
         for _, passport in read_passports(run, _SHAPES):
             origin = (passport.get("training") or {}).get("made_with")
-            if isinstance(origin, dict) and isinstance(sources := origin.get("sources"), dict):
+            sources = origin.get("sources") if isinstance(origin, dict) else None
+            if isinstance(sources, dict):
                 text = ", ".join(f"{name} [{str(digest)[:8]}]" for name, digest in sources.items())
                 return {**recipe, "source": text}
     return recipe
@@ -370,8 +375,7 @@ TRANSLATION_FIELDS = ("kind", "data.sha256", "source.sha256", "policies.lower_ca
 
 def learns(passport: dict) -> str:
     """Returns how a model learned from the judged text, without settings, which are the model's."""
-    ways = passport.get("learns_from_text") or ()
-    return " and ".join(way.partition(" (")[0] for way in ways)
+    return " and ".join(way.partition(" (")[0] for way in passport.get("learns_from_text") or ())
 
 
 def is_over_strings(passport: dict) -> bool:
@@ -403,31 +407,32 @@ def quantity(passport: dict, fields: tuple[str, ...] = PERPLEXITY_FIELDS) -> dic
 
 
 def check_comparable(
-    first: dict,
-    second: dict,
+    first_passport: dict,
+    second_passport: dict,
     names: tuple[Any, Any],
     fields: tuple[str, ...] = PERPLEXITY_FIELDS,
     verb: str = "evaluate",
 ):
     """Raises UserError for the first field in which two passports are not of the same quantity."""
-    left, right = quantity(first, fields), quantity(second, fields)
-    fused = "policies.fused"
-    if left.get("data.sha256") == right.get("data.sha256") and left.get(fused) != right.get(fused):
+    first, second = quantity(first_passport, fields), quantity(second_passport, fields)
+    differing = [field for field in first | second if first.get(field) != second.get(field)]
+    if "policies.fused" in differing and first.get("data.sha256") == second.get("data.sha256"):
         # The hash is of words as they were read: the text has no fused form read in two ways.
-        for values in (left, right):
-            values[fused] = None
+        for values in (first, second):
+            values["policies.fused"] = None
             if "counts" in values:  # of which words, and of which marks
                 values["counts"] = values["counts"].partition("; ")[2]
-    for field in left | right:
-        if left.get(field) != right.get(field):
+    for field in first | second:
+        if first.get(field) != second.get(field):
             remedy = f"{verb} both alike"
             if field == "data.sha256":
                 remedy = f"{verb} both on one text"
                 if verb == "evaluate":
                     remedy += ", or choose a text that both have by zoo compare --split"
             raise UserError(
-                f"{names[0]} and {names[1]} cannot be compared on {first['split']}, because "
-                f"{field} differs: {left.get(field)!r} against {right.get(field)!r}; {remedy}."
+                f"{names[0]} and {names[1]} cannot be compared on {first_passport['split']}, "
+                f"because {field} differs: {first.get(field)!r} against {second.get(field)!r}; "
+                f"{remedy}."
             )
 
 
@@ -463,12 +468,12 @@ def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _Answ
     for folder in folders:
         for place, passport in read_passports(folder, ANSWERS):
             questions = Questions(passport["split"], passport["data"]["sha256"], _options(passport))
-            if earlier := names.get((folder, questions)):
+            earlier = names.get((folder, questions))
+            if earlier:
                 raise _duplicate(folder, questions, earlier, place)
             names[folder, questions] = place.name
             by_run = by_questions.setdefault(questions[:2], {})
-            answers = passport, place.read_scores(passport)
-            by_run.setdefault(folder, {})[questions.options] = answers
+            by_run.setdefault(folder, {})[questions.options] = passport, place.read_scores(passport)
     accuracies = {}
     for (split, digest), by_run in by_questions.items():
         fewest = {run: min(results, key=len) for run, results in by_run.items()}
@@ -487,7 +492,8 @@ def _options(passport):
     """Returns what the evaluation changed in a model as it was trained, one string a change."""
     words, trained = passport["lexicon"]["words"], passport["lexicon"].get("of_training")
     spread = "<unk> spread over new words"
-    if letters := passport.get("spread_letters"):
+    letters = passport.get("spread_letters")
+    if letters:
         spread += f" by {letters}-grams of letters"
     learning = learns(passport)
     changes = {

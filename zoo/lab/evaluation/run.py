@@ -116,11 +116,7 @@ class Run:
         trained = self.lexicon
         marks = [word for word in trained.words if word in (trained.boundary, trained.unknown)]
         listed = listed_words(path, trained, self.experiment.vocabulary.lower_case)
-        words = (
-            (*trained.words, *(word for word in listed if word not in trained.ids))
-            if add
-            else (*marks, *listed)
-        )
+        words = tuple(dict.fromkeys((*(trained.words if add else marks), *listed)))
         if trained.feature_names:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
             lexicon = vocabulary.extended(source, trained, words).select_words(words)
@@ -210,8 +206,7 @@ class Run:
                 "--constrain needs a heads.LogLinear without a background of its own, and this "
                 "run's head is another: leave --constrain out."
             )
-        texts = self.experiment.data.texts()
-        separators = {source.form.separator for source in texts}
+        separators = {source.form.separator for source in self.experiment.data.texts()}
         if len(separators) > 1:
             raise UserError(
                 f"the texts of {self.path} begin their answers in different ways: leave "
@@ -277,9 +272,8 @@ class Run:
 
     def _reading(self, source):
         lower_case, lexicon, form = self.experiment.vocabulary.lower_case, self.lexicon, source.form
-        known = lexicon.fused, lexicon.ids
-        language = self.tokenizer or form.language
-        return texts.Reading(lower_case, form.fused, *known, language, lexicon.boundary)
+        language, parts = self.tokenizer or form.language, lexicon.fused
+        return texts.Reading(lower_case, form.fused, parts, lexicon.ids, language, lexicon.boundary)
 
     def _read(self, path, source):
         """Reads a file as it was given, in the way of the source, a treebank or text."""
@@ -333,10 +327,8 @@ class Run:
         unknown = self.experiment.vocabulary.missing(sentences, self.lexicon)
         words = {*itertools.chain.from_iterable(sentences)}
         marks = (*text_notes.PUNCTUATION & words, *text_notes.sentence_marks(words))
-        spaced = (
-            tuple(word.split()) for word in text_notes.find_split_words(sentences, self.lexicon)
-        )
-        return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *spaced])
+        spaced = map(str.split, text_notes.find_split_words(sentences, self.lexicon))
+        return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *map(tuple, spaced)])
 
     def share(self, sentences: Sequence[list[str]], text: str) -> str | None:
         """Returns a note on the share of unknown words in sentences; None without any."""
@@ -356,8 +348,8 @@ class Run:
     def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
         """Returns (the corpus as word ids, log p of its words under the state policy). A carried
         state begins empty in each of the `evaluation.batch` rows, or once with `one_row`."""
-        own = self.experiment.vocabulary, self.lexicon
-        text, scores = perplexity.in_words(*self._scores(corpus, one_row), *own)
+        scored = self._scores(corpus, one_row)
+        text, scores = perplexity.in_words(*scored, self.experiment.vocabulary, self.lexicon)
         if not scores.tokens and text.counted.any():
             raise UserError(
                 f"{corpus.name} is too short: {self.path} has no boundary, and predicts nothing "

@@ -57,7 +57,8 @@ class ScoredText(NamedTuple):
                 "each sentence starts from an empty state, so that little of the text is left "
                 "to learn from: see --state carried"
             ]
-        if items := self.corpus.items:
+        items = self.corpus.items
+        if items:
             state, count = self.run.experiment.evaluation.state, len(self.corpus.sentences)
             remarks += [
                 f"{len(items):,} items are divided into {count:,} sentences at . ! ? and …; "
@@ -136,7 +137,8 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
     }
     if mixture is not None:
         figures["mixture"] = mixtures.figures(mixture, lexicon, text, scores)
-    if impossible := impossible_words(scores, text, lexicon):
+    impossible = impossible_words(scores, text, lexicon)
+    if impossible:
         figures["impossible"] = dataclasses.asdict(impossible)
     if text.pieces is not None:
         counted = itertools.compress(map(len, text.pieces), scores.counted)
@@ -194,18 +196,20 @@ def describe(record: dict) -> str:
     figures = record["figures"]
     is_character_level = record["counts"].startswith("characters")
     token, word = ("character", "character") if is_character_level else ("token", "word")
+    unit = "bits per character" if is_character_level else "bits"
     lines = [
         f"{record['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per {token}, "
-        f"{figures['bits']:.4f} bits{' per character' * is_character_level}, perplexity "
-        f"{figures['perplexity']:,.2f}, {record['tokens']:,} {token}s",
+        f"{figures['bits']:.4f} {unit}, perplexity {figures['perplexity']:,.2f}, "
+        f"{record['tokens']:,} {token}s",
         *(f"  {line}" for line in passport.conditions(record)),
     ]
-    if subwords := figures.get("per_subword"):
+    subwords, start = figures.get("per_subword"), record.get("started_from")
+    if subwords:
         lines.append(
             f"  per subword: log-perplexity {subwords['log_perplexity']:.4f} over "
             f"{subwords['tokens']:,}; a word has the product over its subwords"
         )
-    if start := record.get("started_from"):
+    if start:
         lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
     if "log_z" in figures:
         log_z = figures["log_z"]
@@ -229,7 +233,8 @@ def describe(record: dict) -> str:
                 f"  {name}: {part['tokens']:,} tokens ({part['rate']:.2%}), log-perplexity "
                 f"{part['log_perplexity']:.4f}, perplexity {float(part['perplexity']):,.1f}"
             )
-    if mixture := figures.get("mixture"):
+    mixture = figures.get("mixture")
+    if mixture:
         tuned = f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
         lines.append(
             f"  with (1 - l) p + l/{mixture['words']:,} over the words unseen in training, "

@@ -61,8 +61,8 @@ def paired_test(
     exchanged = np.empty((samples, first.shape[1]))
     for number in range(samples):
         exchanged[number] = generator.integers(0, 2, len(first)) @ (second - first)
-    left, right = figure(first.sum(0) + exchanged), figure(second.sum(0) - exchanged)
-    return (1 + int((np.abs(left - right) >= difference - 1e-9).sum())) / (1 + samples)
+    differences = np.abs(figure(first.sum(0) + exchanged) - figure(second.sum(0) - exchanged))
+    return (1 + int((differences >= difference - 1e-9).sum())) / (1 + samples)
 
 
 def binomial_interval(right: float, count: float) -> tuple[float, float]:

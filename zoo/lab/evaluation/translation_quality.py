@@ -106,12 +106,8 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     variant = f"beam-{default['beam']}"
     if figures["tokenizer"] != "none":
         variant += f"-{figures['tokenizer']}"
-    has_extras = (
-        len(settings["runs"]) > 1
-        or settings["language_model"]
-        or settings.keys() & {"unknowns", "longest_ratio"}
-    )
-    if settings["search"] != default or has_extras:
+    options = settings["language_model"] or settings.keys() & {"unknowns", "longest_ratio"}
+    if settings["search"] != default or len(settings["runs"]) > 1 or options:
         text = json.dumps(settings, sort_keys=True)
         variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     variant = "-".join(filter(None, (run.variant, variant)))

@@ -31,6 +31,7 @@ class Translator:
     weight: float = 0.0
 
     def __post_init__(self):
+        """Raises UserError unless all runs translate, in one order and with the same words."""
         for run in self.runs:
             if not isinstance(run.experiment.model, SequenceToSequence):
                 raise UserError(
@@ -148,9 +149,8 @@ class Translator:
         if not sentences:
             return []
         run = self.runs[0]
-        text = run.experiment.source_side_vocabulary.encode(
-            Corpus(name, sentences), run.source_lexicons[0]
-        )
+        vocabulary = run.experiment.source_side_vocabulary
+        text = vocabulary.encode(Corpus(name, sentences), run.source_lexicons[0])
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
@@ -231,19 +231,16 @@ def _mean(translator, runs, method, hypothesis, source):
     targets[0, : len(hypothesis.words)] = hypothesis.words
     matrices, decoded = [], (words, targets) if method == "gradients" else (words,)
     for run in runs:
-        model, reading, lexicon = (
-            _model(run),
-            run.experiment.source_side_vocabulary,
-            run.source_lexicons[0],
-        )
-        ids = reading.encode(Corpus("the source", [[*source]]), lexicon).words
+        model, vocabulary = _model(run), run.experiment.source_side_vocabulary
+        lexicon = run.source_lexicons[0]
+        ids = vocabulary.encode(Corpus("the source", [[*source]]), lexicon).words
         tokens = [lexicon.words[word] for word in ids]
         batch = source_batch(
             [ids[::-1] if model.order == "source_reversed" else ids], padded_length(len(ids))
         )
         matrix = _compiled(model, method)(run.params, run.tables, *batch, *decoded)[0]
         matrix = in_sentence_order(np.asarray(matrix), len(ids), len(hypothesis.words), model.order)
-        matrices.append(matrix @ _tokens(reading.words_of(tokens, lexicon)).T)
+        matrices.append(matrix @ _tokens(vocabulary.words_of(tokens, lexicon)).T)
     # A word of subwords has their sum as a source, above, and their mean in a translation.
     rows = _tokens(translator.words_and_tokens(hypothesis))
     return rows @ np.mean(matrices, axis=0) / rows.sum(1, keepdims=True)
