@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data tables models test test-all test-slow test-realdata soak release-check lint format \
+.PHONY: quickstart data tables models test test-all test-slow test-realdata cluster-test soak release-check lint format \
   benchmarks docs notebook clean
 
 # The stamp is newer than these files as soon as everything in them is installed, and zoo itself:
@@ -84,6 +84,13 @@ test-slow: $(VENV)/development
 
 test-realdata: $(VENV)/development
 	$(TESTS) -m realdata
+
+# Runs of `launch slurm` on a SLURM of four virtual nodes, which is made for it and ends with it.
+cluster-test: $(VENV)/development
+	@for program in slurmctld slurmd sbatch; do \
+	  PATH="$$PATH:/usr/sbin" command -v $$program > /dev/null || \
+	  { echo "$$program is not installed: install SLURM, on Debian slurm-wlm" >&2; exit 2; }; done
+	$(BIN)/python -m pytest -m slow tests/cluster
 
 # Kills trainings a hundred times at random moments: make soak, make soak KILLS=20 SEED=3.
 soak: $(VENV)/development

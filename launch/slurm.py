@@ -38,11 +38,12 @@ case "$SLURM_ARRAY_TASK_ID" in
 esac
 {run}
 job="${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
-# RUNNING also near its time limit; after scancel a task is COMPLETING.
+# RUNNING also near its time limit; after scancel a task is COMPLETING. With another count it has
+# been started again elsewhere, because this node was cut off.
 case "$code" in {again}) if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-  state=$(squeue --noheader --jobs "$job" --format %T) ||
+  state=$(squeue --noheader --jobs "$job" --Format=State,RestartCnt) ||
     echo "squeue failed: $job is not queued again; sbatch this script to resume it" >&2
-  [ "$state" = RUNNING ] && scontrol requeue "$job"
+  [ "$(echo $state)" = "RUNNING ${{SLURM_RESTART_COUNT:-0}}" ] && scontrol requeue "$job"
 fi ;;
 esac
 exit "$code"

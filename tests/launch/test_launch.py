@@ -88,9 +88,10 @@ def test_an_option_of_sbatch_takes_the_place_of_the_default(given, replaced, run
     assert sorted(found) == sorted({*usual, given} - {replaced})
 
 
-def stand_ins(folder, state="RUNNING", **programs):
+def stand_ins(folder, state="RUNNING 0", **programs):
     """Programs in the place of SLURM's and of training, and an environment that finds them."""
-    squeue = f'#!/bin/bash\n[ "$*" = "--noheader --jobs 77_1 --format %T" ] && echo {state}\n'
+    words = "--noheader --jobs 77_1 --Format=State,RestartCnt"
+    squeue = f'#!/bin/bash\n[ "$*" = "{words}" ] && echo "{state}  "\n'
     for name, text in {"squeue": squeue, **programs}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
@@ -109,11 +110,12 @@ def queued(folder):
     return path.read_text() if path.exists() else ""
 
 
-@pytest.mark.parametrize("state", ["RUNNING", "COMPLETING", ""])
+@pytest.mark.parametrize("state", ["RUNNING 0", "RUNNING 1", "COMPLETING 0", ""])
 @pytest.mark.parametrize("nodes", ["1", "2"])
 def test_slurm_queues_a_run_again_that_was_stopped(nodes, state, runs, capsys, tmp_path):
     """Near its time limit a task is RUNNING; after scancel it is COMPLETING, and ends.
 
+    Where SLURM has started it once more elsewhere, this one ends, too.
     The script runs here: SIGTERM reaches training, which takes its time to save its state.
     """
     train = f"""#!{sys.executable}
@@ -138,7 +140,7 @@ sys.exit(max(task.wait() for task in tasks))
         time.sleep(0.02)
     job.send_signal(signal.SIGTERM)
     assert job.wait(600) == 143
-    assert queued(tmp_path) == ("requeue 77_1\n" if state == "RUNNING" else "")
+    assert queued(tmp_path) == ("requeue 77_1\n" if state == "RUNNING 0" else "")
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 75, 130, 134, 137, 143])

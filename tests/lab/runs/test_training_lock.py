@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from tests import object_store
-from zoo.errors import UserError
+from zoo.errors import ProcessLost, UserError
 from zoo.lab.runs import location, training_lock
 from zoo.lab.runs.training_lock import BUCKET_FILE, FILE, Ownership, check_free
 
@@ -94,6 +94,14 @@ def test_the_wait_for_another_machine_ends(tmp_path, holder, monkeypatch):
     elsewhere(tmp_path)
     with pytest.raises(UserError, match="is being trained by process 7 on elsewhere: wait"):
         Ownership(tmp_path, lambda line: None).__enter__()
+
+
+def test_a_task_that_slurm_started_again_may_find_its_orphan_and_is_tried_later(
+    tmp_path, holder, monkeypatch
+):
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    with pytest.raises(ProcessLost, match=f"is being trained by process {holder.pid} on "):
+        Ownership(tmp_path).__enter__()
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff", b'{"process": "x"}'])

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from zoo.base import lazy, regular_files, strict_json, temporary_files
-from zoo.errors import UserError
+from zoo.errors import ProcessLost, UserError
 from zoo.lab.runs import location
 
 FILE, BUCKET_FILE = "training.lock", "training.owner"
@@ -121,7 +121,10 @@ def _acquire(path, log):
         with contextlib.suppress(filelock.Timeout):
             lock.acquire(timeout=SILENCE)
             return lock
-    raise _refusal(path.parent, owner)
+    refusal = _refusal(path.parent, owner)
+    if "SLURM_RESTART_COUNT" in os.environ:  # the task's own orphan, on a node that was cut off
+        raise ProcessLost(str(refusal))
+    raise refusal
 
 
 def _refusal(folder, owner, verb="is being trained by"):
