@@ -10,9 +10,9 @@ that source word, or the source word itself. Three strategies write the marks in
     positional-unknown  unknown target words are <unkpos_d>, or <unkpos_null> without a link
 
 d = j - i for the target word at position j, not counting marks, and the source word at position i
-with which it is aligned. d is from -reach to reach; longer links are ignored. Of several links the
-one with the least |d| counts, then the one of the earlier source word. All other unknown words are
-<unk>.
+with which it is aligned. d is from -reach to reach; longer links are ignored. Of several links
+the link with the least |d| counts, then the link of the earlier source word. All other unknown
+words are <unk>.
 
 M.-T. Luong, I. Sutskever, Q. Le, O. Vinyals, W. Zaremba: Addressing the Rare Word Problem in Neural
 Machine Translation, ACL 2015.
@@ -339,7 +339,7 @@ def learn_dictionary(
 ) -> dict[str, str]:
     """Learns the target word with which each source word is linked most often.
 
-    Among equally frequent target words the one with fewer links in total is taken, and then the
+    Among equally frequent target words the word with fewer links in total is taken, and then the
     first in the order of code points, so that the order of the pairs does not matter.
 
     Args:

@@ -233,6 +233,7 @@ def _extend(state, step, settings, boundary, rows):
         return is_open & (state.log_prob >= extensions.threshold[:, None])
 
     def call_step(extensions):
+        """Extends the most probable pending hypotheses: the next `rows` of all sentences."""
         # The first hypothesis of each sentence, then the second; empty rows come last.
         pending = is_pending(extensions).T.ravel()
         (indices,) = jnp.nonzero(pending, size=rows, fill_value=sentences * beam)
@@ -438,8 +439,8 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     rows, size = array.shape
     block = block_size(size, count)
     if block < LEAST_BLOCK:
-        return _largest(_padded(array, max(0, count - size)), count)
-    blocked = _padded(array, -size % block).reshape(rows, -1, block)
+        return _largest(_pad_columns(array, max(0, count - size)), count)
+    blocked = _pad_columns(array, -size % block).reshape(rows, -1, block)
     _, blocks = _largest(blocked.max(axis=-1), count)
     blocks = jnp.sort(blocks, axis=-1)  # so that of equals the first still comes first
     candidates = blocked[jnp.arange(rows)[:, None], blocks].reshape(rows, count * block)
@@ -456,7 +457,7 @@ def block_size(size: int, count: int) -> int:
     return 1 << (math.isqrt(max(1, size // count)).bit_length() - 1)
 
 
-def _padded(array, count):
+def _pad_columns(array, count):
     return jnp.pad(array, ((0, 0), (0, count)), constant_values=-jnp.inf)
 
 

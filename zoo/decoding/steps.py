@@ -61,7 +61,7 @@ def next_word(model, params, tables, prepared, words, carry, encoded=None):
     states = decoder.states(params, tables, words[:, None], carry)
     hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
     if encoded is not None:
-        hidden = model.attended(params, hidden, encoded)
+        hidden = model.attentional_states(params, hidden, encoded)
     log_probs = model.head.log_probs(
         model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
     )
@@ -93,10 +93,8 @@ def from_sequence_to_sequence(
         prepared = model.prepared(params, tables)
     encoded = _compiled_encode(model)(params, tables, source, lengths)
     # The carry is the decoder's; arrays that do not change with the words belong to the step.
-    constant = encoded._replace(carry=())
-    step = jax.tree_util.Partial(
-        Bound(_next_target_word, model), params, tables, prepared, constant
-    )
+    function = Bound(_next_target_word, model)
+    step = jax.tree_util.Partial(function, params, tables, prepared, encoded._replace(carry=()))
     return step, (encoded.carry, jnp.arange(len(source), dtype=jnp.int32))
 
 

@@ -44,7 +44,7 @@ class HeadOperations(abc.ABC):
         return key
 
     def _call(self, method, hidden, *arguments, tied_weights=None, **options):
-        """Calls a method of the head; its options are those of the head's and `tied_weights`."""
+        """Calls a method of the head; its options are the head's, and `tied_weights`."""
         params, tables = self._arrays(hidden.shape[-1])
         params = add_tied_weights(self.head, params, tied_weights)
         head_inputs = cast(params, self.dtype), tables, cast(hidden, self.dtype)

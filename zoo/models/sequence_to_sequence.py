@@ -63,7 +63,7 @@ class SequenceToSequence(WordPredictor):
         keeps each component's own initialisation.
 
     Arguments of methods:
-      lexicon, *source_lexicons: the words of the target, and the one lexicon of the source.
+      lexicon, *source_lexicons: the words of the target, and the words of the source.
       params, tables: the results of `init` and `tables`.
       source: int32 [B, S], words in the order in which they are read, padded on the left: so the
         last column holds every row's last word, and the last carry is the whole batch's.
@@ -231,7 +231,7 @@ class SequenceToSequence(WordPredictor):
             source = _shift_right(source, lengths - read_lengths)
         return source, read_lengths
 
-    def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
+    def attentional_states(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
         """Returns the states that the head sees: hidden states, or attentional ones."""
         if self.attention is None:
             return hidden
@@ -268,7 +268,7 @@ class SequenceToSequence(WordPredictor):
         """Maps the columns of [B, T, S] from the words that are read to all of the sources'."""
         if self.source_share == 1 or self.order == "source_reversed":
             return values
-        # The columns before those of the words that were read are 0.
+        # Columns of words that were not read are 0, before the columns of the words that were.
         unread = lengths - self._select_words(jnp.zeros((len(lengths), 1), jnp.int32), lengths)[1]
         return jax.vmap(lambda rows, shift: jnp.roll(rows, -shift, axis=-1))(values, unread)
 
@@ -320,7 +320,7 @@ class SequenceToSequence(WordPredictor):
     ) -> tuple[jax.Array, Any]:
         """Computes (the head's inputs [B, T, D], its context) after the word before each target."""
         hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
-        return self.attended(params, hidden, encoded), context
+        return self.attentional_states(params, hidden, encoded), context
 
     def weighted_loss(
         self,
