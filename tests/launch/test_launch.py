@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -20,6 +21,7 @@ from zoo.lab.commands import program
 
 ROOT = pathlib.Path(launch.__file__).parent.parent
 SCHEMA = yaml.safe_load((pathlib.Path(__file__).parent / "jobset_schema.yaml").read_text())
+KUBERNETES = ("1.29", "1.37")  # the oldest and the newest release that manifests are checked for
 JOBSET = ["--image", "here/zoo:1", "--volume", "work:/zoo/runs"]
 
 pytestmark = pytest.mark.usefixtures("signals")
@@ -198,10 +200,16 @@ def test_help_is_printed(command, capsys):
 
 
 def manifest(capsys, *words):
-    """The JobSets of a manifest, which fulfil the schema."""
+    """The JobSets of a manifest, which fulfil JobSet's schema and, in their jobs, Kubernetes'."""
     found = [*yaml.safe_load_all(rendered(capsys, "jobset", *words))]
     for jobset in found:
         check(jobset, SCHEMA, "")
+        for job in jobset["spec"]["replicatedJobs"]:
+            # Its fields are known, too, and have their types, in Kubernetes' own definitions.
+            description = {"apiVersion": "batch/v1", "kind": "Job", **job["template"]}
+            description["metadata"] = {"name": job["name"]}
+            for version in KUBERNETES:
+                kubernetes_validate.validate(description, version, strict=True)
     return found
 
 
