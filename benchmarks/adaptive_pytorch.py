@@ -72,7 +72,7 @@ def main():
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
     arguments = parser.parse_args()
     program.keep_memory()
-    where = same_device.chosen(torch)
+    device = same_device.share_device(torch)
 
     vocabulary, draw = arguments.vocabulary, DRAW[arguments.words]
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))
@@ -90,7 +90,7 @@ def main():
     sides["PyTorch, by rows, compiled"] = compiled
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
-        f"V = {vocabulary:,}, {arguments.words} words, {where}"
+        f"V = {vocabulary:,}, {arguments.words} words, {device}"
     )
     pytorch.print_steps(title, sides, arguments.rounds, "PyTorch, by rows")
 

@@ -28,7 +28,7 @@ CONFIGS = ("ptb_softmax", "ptb_char_lstm")
 def time_steps(name: str, count: int) -> float:
     """Returns the median seconds of a step of a config."""
     program.keep_memory()
-    run = steps.of_recipe(changed(configs.load(name), CHANGES), steps.zipf_lexicon(VOCABULARY))
+    run = steps.recipe_step(changed(configs.load(name), CHANGES), steps.zipf_lexicon(VOCABULARY))
     times = []
     for _ in range(count + 2):
         begun = time.perf_counter()

@@ -86,9 +86,9 @@ class Regularised(torch.nn.Module):
         x = self._locked(torch.nn.functional.embedding(words, table), rates["input"])
         after = []
         for number, second in enumerate(self.second):
-            of_inputs, recurrent, bias = self.layers[3 * number : 3 * number + 3]
+            input_weights, recurrent, bias = self.layers[3 * number : 3 * number + 3]
             recurrent = torch.nn.functional.dropout(recurrent, rates["recurrent"])
-            weights = [of_inputs, recurrent, bias, second]
+            weights = [input_weights, recurrent, bias, second]
             state = carry[number]
             x, *state = torch._VF.lstm(x, state, weights, True, 1, 0.0, True, False, True)
             after.append(tuple(part.detach() for part in state))
@@ -108,7 +108,7 @@ def torch_side(params, rates, data):
     """Returns a function that does one step and returns the cross-entropy."""
     model = Regularised(params, rates)
     update = pytorch.training_step(model, LEARNING_RATE, CLIP, DECAY)
-    words, targets = (pytorch.tensor(one) for one in (data.inputs.words, data.inputs.targets))
+    words, targets = (pytorch.tensor(array) for array in (data.inputs.words, data.inputs.targets))
     sizes = [len(second) // 4 for second in model.second]
     carry = [tuple(torch.zeros(1, len(words), size) for _ in range(2)) for size in sizes]
 
@@ -124,11 +124,11 @@ def torch_side(params, rates, data):
 def product_sides(rows: int, inner: int, columns: int) -> dict:
     """Returns a product of matrices by each side."""
     random = np.random.default_rng(0)
-    left, right = (
+    lhs, rhs = (
         random.normal(size=shape).astype(np.float32) for shape in ((rows, inner), (inner, columns))
     )
-    ours, multiply = (jax.device_put(left), jax.device_put(right)), jax.jit(jax.numpy.matmul)
-    theirs = pytorch.tensor(left), pytorch.tensor(right)
+    ours, multiply = (jax.device_put(lhs), jax.device_put(rhs)), jax.jit(jax.numpy.matmul)
+    theirs = pytorch.tensor(lhs), pytorch.tensor(rhs)
     return {
         pytorch.EAGER: lambda: torch.matmul(*theirs)[-1, -1].item(),
         pytorch.ZOO: lambda: float(multiply(*ours)[-1, -1]),
@@ -140,19 +140,19 @@ def main():
     sizes = {"size": 1150, "layers": 3, "last_size": 400, "batch": 40, "length": 70}
     parser = timing.parser(__doc__, rounds=9, **sizes)
     parser.add_argument("--tf32", choices=PRECISION, default="default")
-    given = parser.parse_args()
-    where = same_device.chosen(torch, precision=PRECISION[given.tf32])
+    options = parser.parse_args()
+    device = same_device.share_device(torch, precision=PRECISION[options.tf32])
     lexicon = steps.zipf_lexicon(VOCABULARY)
-    data = steps.zipf_batch(VOCABULARY, given.batch, given.length)
-    sizes = given.size, given.layers, given.last_size
+    data = steps.zipf_batch(VOCABULARY, options.batch, options.length)
+    sizes = options.size, options.layers, options.last_size
     params = model_of(*sizes, NONE).init(jax.random.key(0), lexicon)
-    kept = jax.tree.map(np.asarray, params)
+    host_params = jax.tree.map(np.asarray, params)
 
     def sides(rates):
-        ours = jax.tree.map(jax.numpy.asarray, kept)  # a step donates them
+        ours = jax.tree.map(jax.numpy.asarray, host_params)  # a step donates them
         training = Training(optimizer=SGD(LEARNING_RATE, weight_decay=DECAY), clip=CLIP)
         return {
-            pytorch.EAGER: torch_side(kept, rates, data),
+            pytorch.EAGER: torch_side(host_params, rates, data),
             pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, training),
         }
 
@@ -162,18 +162,18 @@ def main():
         }
     pytorch.equal_losses(*losses.values())
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
-    every = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
+    all_sides = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
     timing.print_table(
-        f"{given.layers} x LSTM-{given.size}, the last {given.last_size}, {count:,} parameters, "
-        f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {where}; "
-        f"medians of {given.rounds}",
-        timing.medians(every, given.rounds),
+        f"{options.layers} x LSTM-{options.size}, the last {options.last_size}, "
+        f"{count:,} parameters, B = {options.batch}, T = {options.length}, "
+        f"V = {VOCABULARY:,}, {device}; medians of {options.rounds}",
+        timing.medians(all_sides, options.rounds),
         pytorch.EAGER,
     )
-    of_head = given.batch * given.length, given.last_size, VOCABULARY
-    for shape in ((given.batch, given.size, 4 * given.size), of_head):
-        seconds = timing.medians(product_sides(*shape), 4 * given.rounds)
-        rates = (f"{name} {2e-9 * math.prod(shape) / of:.0f}" for name, of in seconds.items())
+    head_shape = options.batch * options.length, options.last_size, VOCABULARY
+    for shape in ((options.batch, options.size, 4 * options.size), head_shape):
+        seconds = timing.medians(product_sides(*shape), 4 * options.rounds)
+        rates = (f"{name} {2e-9 * math.prod(shape) / time:.0f}" for name, time in seconds.items())
         print(f"  [{shape[0]}, {shape[1]}] x [{shape[1]}, {shape[2]}], GF/s: {', '.join(rates)}")
     for name, values in losses.items():
         print(f"  losses without masks, {name}: {' '.join(f'{loss:.5f}' for loss in values)}")

@@ -35,12 +35,12 @@ BEFORE, AFTER = math.log(1e-6), math.log(0.9)
 
 def ending(step, words, carry):
     """Replaces the boundary's probability in a step by one that depends on the length left."""
-    carry, left = carry
+    carry, remaining = carry
     log_probs, carry = step(words, carry)
-    end = jnp.where(left > 0, BEFORE, AFTER)[:, None]
-    others = jnp.log1p(-jnp.exp(end)) - jnp.log1p(-jnp.exp(log_probs[:, BOUNDARY, None]))
+    end = jnp.where(remaining > 0, BEFORE, AFTER)[:, None]
+    log_scale = jnp.log1p(-jnp.exp(end)) - jnp.log1p(-jnp.exp(log_probs[:, BOUNDARY, None]))
     at_boundary = jnp.arange(VOCABULARY)[None] == BOUNDARY
-    return jnp.where(at_boundary, end, log_probs + others), (carry, left - 1)
+    return jnp.where(at_boundary, end, log_probs + log_scale), (carry, remaining - 1)
 
 
 def starting():
@@ -111,51 +111,51 @@ def main():
     parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--sentences", type=int, default=64, help="sentences of the comparison")
     parser.add_argument("--beams", type=int, nargs="*", default=(), help="widths of lists to time")
-    chosen = parser.parse_args()
-    lengths = np.random.default_rng(0).integers(4, 24, size=4 * chosen.sentences)
+    options = parser.parse_args()
+    lengths = np.random.default_rng(0).integers(4, 24, size=4 * options.sentences)
     _, start = starting()
 
     def jitted(count, beam=BEAM, nbest=1):
         settings = BeamSearch(beam, nbest, longest=60)
         sources = [[1] * length for length in lengths[:count]]
-        found = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
-        return [hypotheses[0].score for hypotheses in found]
+        translations = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
+        return [hypotheses[0].score for hypotheses in translations]
 
     def loop(side_by_side):
         # Sorted by length, as in `translate`.
-        wanted = np.sort(lengths[: chosen.sentences])
-        found = []
-        for first in range(0, len(wanted), side_by_side):
-            found += in_a_loop(start, wanted[first : first + side_by_side], 60)
-        return found
+        sorted_lengths = np.sort(lengths[: options.sentences])
+        best_scores = []
+        for first in range(0, len(sorted_lengths), side_by_side):
+            best_scores += in_a_loop(start, sorted_lengths[first : first + side_by_side], 60)
+        return best_scores
 
     sides = {
-        "jitted": functools.partial(jitted, chosen.sentences),
+        "jitted": functools.partial(jitted, options.sentences),
         "loop, sentence by sentence": functools.partial(loop, 1),
         f"loop, {BATCH} sentences side by side": functools.partial(loop, BATCH),
     }
     scores = [sorted(side()) for side in sides.values()]
-    for other in scores[1:]:
-        np.testing.assert_allclose(other, scores[0], rtol=1e-4)
-    times = timing.medians(sides, chosen.rounds)
+    for side_scores in scores[1:]:
+        np.testing.assert_allclose(side_scores, scores[0], rtol=1e-4)
+    times = timing.medians(sides, options.rounds)
     title = (
-        f"beam of {BEAM}, {chosen.sentences} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}"
+        f"beam of {BEAM}, {options.sentences} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}"
     )
     timing.print_table(title, times, "jitted")
     for name, seconds in times.items():
-        print(f"  {name}: {chosen.sentences / seconds:.1f} sentences a second")
-    counts = [chosen.sentences * times for times in (1, 2, 4)]
+        print(f"  {name}: {options.sentences / seconds:.1f} sentences a second")
+    counts = [options.sentences * times for times in (1, 2, 4)]
     sides = {f"{count} sentences": functools.partial(jitted, count) for count in counts}
-    times = timing.medians(sides, max(3, chosen.rounds // 3))
+    times = timing.medians(sides, max(3, options.rounds // 3))
     print("milliseconds a sentence, jitted")
     for count, (name, seconds) in zip(counts, times.items(), strict=True):
         print(f"  {name}: {1e3 * seconds / count:.2f}")
     sides = {
-        f"lists of a beam of {beam}": functools.partial(jitted, chosen.sentences, beam, beam)
-        for beam in chosen.beams
+        f"lists of a beam of {beam}": functools.partial(jitted, options.sentences, beam, beam)
+        for beam in options.beams
     }
-    for name, seconds in timing.medians(sides, max(3, chosen.rounds // 3)).items():
-        print(f"  {name}, {chosen.sentences} sentences: {1e3 * seconds / chosen.sentences:.2f}")
+    for name, seconds in timing.medians(sides, max(3, options.rounds // 3)).items():
+        print(f"  {name}, {options.sentences} sentences: {1e3 * seconds / options.sentences:.2f}")
 
 
 if __name__ == "__main__":

@@ -42,8 +42,8 @@ def batch_of_words(random, length=LENGTH):
       length: T.
     """
     data = files.data_folder()
-    there = data is not None and (data / "ptb" / "ptb.train.txt").exists()
-    return treebank(length) if there else zipf(random, length)
+    has_treebank = data is not None and (data / "ptb" / "ptb.train.txt").exists()
+    return treebank(length) if has_treebank else zipf(random, length)
 
 
 def treebank(length):
@@ -73,8 +73,8 @@ def main():
     rounds = timing.parser(__doc__, rounds=15).parse_args().rounds
 
     random = np.random.default_rng(0)
-    lexicon, words, what = batch_of_words(random)
-    print(f"B = {BATCH}, T = {LENGTH} {what}, {len(np.unique(words))} distinct words")
+    lexicon, words, description = batch_of_words(random)
+    print(f"B = {BATCH}, T = {LENGTH} {description}, {len(np.unique(words))} distinct words")
     for name, network in NETWORKS.items():
         compare(name, network, lexicon, jnp.asarray(words, jnp.int32), random, rounds)
 

@@ -55,8 +55,8 @@ def main():
         timing.medians(sides, rounds),
         f"V = {VOCABULARIES[0]:,}",
     )
-    of_text = files.read_text(files.find(options.text)).split() if options.text else words
-    all_words = list(dict.fromkeys(of_text))[: VOCABULARIES[0]]
+    text_words = files.read_text(files.find(options.text)).split() if options.text else words
+    all_words = list(dict.fromkeys(text_words))[: VOCABULARIES[0]]
     _all_words(head, all_words, hidden[:POSITIONS], rounds)
 
 
@@ -65,12 +65,12 @@ def _all_words(head, words, hidden, rounds):
     params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
 
     def one_by_one(params, tables, hidden):
-        def of_position(state):
+        def log_probs_after(state):
             states = jnp.repeat(state[None], len(words), axis=0)
             letters, lengths = tables["letters"], tables["lengths"]
             return head.spelled_log_prob(params, states, letters, lengths)
 
-        return jax.lax.map(of_position, hidden)
+        return jax.lax.map(log_probs_after, hidden)
 
     sides = {
         "each word by itself": timing.compiled_side(one_by_one, params, tables, hidden),

@@ -30,15 +30,15 @@ class Collective:
     @property
     def sent(self) -> float:
         """Bytes that each device sends each time, if the devices of a group form a ring."""
-        others = self.devices - 1
+        peers = self.devices - 1
         match self.kind:
             case "all-reduce":  # every part is summed around the ring, then passed around
-                return 2 * self.size * others / self.devices
+                return 2 * self.size * peers / self.devices
             case "reduce-scatter":  # the result is one of as many parts as there are devices
-                return self.size * others
+                return self.size * peers
             case "collective-permute":
                 return self.size
-        return self.size * others / self.devices
+        return self.size * peers / self.devices
 
 
 def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product]]:
@@ -58,7 +58,7 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
         bodies.setdefault(name, []).append(line)
 
     @functools.cache
-    def of(name):
+    def count_body(name):
         """Returns ({(kind, size, devices): times}, products) of a computation with its callees."""
         sent: collections.Counter[tuple[str, int, int]] = collections.Counter()
         products = _products(bodies[name])
@@ -66,14 +66,14 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
             if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(?:-start)?\(", line):
                 sent[match[2], _bytes(match[1]), _group(line, everywhere)] += 1
             for names, times in _calls(line):
-                called = [of(other) for other in names]
-                for collective, often in max((found for found, _ in called), key=_sent).items():
+                called = [count_body(callee) for callee in names]
+                for collective, often in max((counts for counts, _ in called), key=_sent).items():
                     sent[collective] += often * times
-                for product, often in max((found for _, found in called), key=operations).items():
+                for product, often in max((counts for _, counts in called), key=operations).items():
                     products[product] += often * times
         return sent, products
 
-    sent, products = of(entry)
+    sent, products = count_body(entry)
     return tuple(Collective(*collective, times) for collective, times in sent.items()), products
 
 
@@ -118,14 +118,14 @@ def _sizes(shape: str) -> list[int]:
 
 def _bytes(shapes: str) -> int:
     """Counts the bytes of the arrays of a type such as "(f32[5,7], pred[])"."""
-    found = re.findall(r"(?:pred|[a-z]+(\d+)\w*)\[([\d,]*)\]", shapes)
-    return sum(max(1, int(bits or 8) // 8) * math.prod(_sizes(shape)) for bits, shape in found)
+    arrays = re.findall(r"(?:pred|[a-z]+(\d+)\w*)\[([\d,]*)\]", shapes)
+    return sum(max(1, int(bits or 8) // 8) * math.prod(_sizes(shape)) for bits, shape in arrays)
 
 
 def _products(lines) -> collections.Counter[Product]:
     """Counts the matrix products in the lines of a computation."""
     arrays: dict[str, tuple[list[int], int]] = {}  # sizes and bytes
-    found: collections.Counter[Product] = collections.Counter()
+    products: collections.Counter[Product] = collections.Counter()
     for line in lines:
         result = re.match(r"\s*(?:ROOT )?%([\w.\-]+) = (\w+\[([\d,]*)\])", line)
         if not result:
@@ -135,7 +135,7 @@ def _products(lines) -> collections.Counter[Product]:
             r" dot\(%([\w.\-]+), %([\w.\-]+)\).*lhs_contracting_dims=\{([\d,]*)\}", line
         )
         if product:
-            (left_sizes, left), (_, right) = arrays[product[1]], arrays[product[2]]
+            (left_sizes, left_bytes), (_, right_bytes) = arrays[product[1]], arrays[product[2]]
             summed = math.prod(left_sizes[axis] for axis in _sizes(product[3]))
-            found[Product(2 * summed * math.prod(sizes), left + right + size)] += 1
-    return found
+            products[Product(2 * summed * math.prod(sizes), left_bytes + right_bytes + size)] += 1
+    return products

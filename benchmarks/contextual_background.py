@@ -88,9 +88,9 @@ def main():
         compare(source, vocabulary, (name, background), top_words, arguments.rounds)
 
 
-def compare(source, vocabulary, named, top_words, rounds):
+def compare(source, vocabulary, title_and_background, top_words, rounds):
     """Prints one table."""
-    contextual, background = named
+    contextual, background = title_and_background
     lexicon, corpora = vocabulary.build(source)
     text = vocabulary.encode(corpora["train"], lexicon)
     prepared = background.prepare(lexicon, {"train": text})

@@ -62,16 +62,16 @@ def torch_side(name, layers, inputs, cotangent):
     kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "Elman": torch.nn.RNN}[name]
     size = inputs.shape[-1]
     layers = kind(size, size, layers, batch_first=True)
-    on = torch.get_default_device()
-    inputs = torch.from_numpy(np.array(inputs)).to(on).requires_grad_()
-    cotangent = torch.from_numpy(np.array(cotangent)).to(on)
+    device = torch.get_default_device()
+    inputs = torch.from_numpy(np.array(inputs)).to(device).requires_grad_()
+    cotangent = torch.from_numpy(np.array(cotangent)).to(device)
 
     def step():
         layers.zero_grad(set_to_none=True)
         inputs.grad = None
         hidden, _ = layers(inputs)
         hidden.backward(cotangent)
-        if on.type != "cpu":
+        if device.type != "cpu":
             torch.cuda.synchronize()
 
     return step
@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
     arguments = parser.parse_args()
     size, batch = arguments.size, arguments.batch
-    where = same_device.chosen(torch)
+    device = same_device.share_device(torch)
     random = np.random.default_rng(0)
     inputs, cotangent = jnp.asarray(random.normal(size=(2, batch, LENGTH, size)), jnp.float32)
     for name, kind in CORES.items():
@@ -95,7 +95,7 @@ def main():
         if torch is not None:
             sides["PyTorch"] = torch_side(name, LAYERS, inputs, cotangent)
         timing.print_table(
-            f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}, {where}; medians of "
+            f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}, {device}; medians of "
             f"{arguments.rounds}",
             timing.medians(sides, arguments.rounds),
             "by hand",

@@ -26,12 +26,12 @@ class Product:
     bytes: float
 
 
-def of(function, *shapes) -> collections.Counter:
+def count_products(function, *shapes) -> collections.Counter:
     """Returns {product: how often it runs} of a function, traced for some shapes."""
-    found: collections.Counter = collections.Counter()
-    for product, times in _of(jax.make_jaxpr(function)(*shapes).jaxpr, 1):
-        found[product] += times
-    return found
+    counts: collections.Counter = collections.Counter()
+    for product, times in _trace_products(jax.make_jaxpr(function)(*shapes).jaxpr, 1):
+        counts[product] += times
+    return counts
 
 
 def operations(products: collections.Counter) -> float:
@@ -47,9 +47,9 @@ def seconds(products: collections.Counter, a_second: float, bytes_a_second: floa
     )
 
 
-def _of(jaxpr, times) -> Iterator[tuple[Product, int]]:
+def _trace_products(jaxpr, times) -> Iterator[tuple[Product, int]]:
     for equation in jaxpr.eqns:
-        name, given = equation.primitive.name, equation.params
+        name, params = equation.primitive.name, equation.params
         if name == "dot_general":
             yield _product(equation), times
         elif name == "conv_general_dilated":
@@ -59,13 +59,13 @@ def _of(jaxpr, times) -> Iterator[tuple[Product, int]]:
         elif name.startswith("scatter"):
             yield Product(0, 3 * _bytes(equation.invars[2:])), times
         elif name == "cond":
-            branches = [[*_of(branch.jaxpr, times)] for branch in given["branches"]]
-            yield from max(branches, key=lambda of: sum(p.operations * n for p, n in of))
+            branches = [[*_trace_products(branch.jaxpr, times)] for branch in params["branches"]]
+            yield from max(branches, key=lambda branch: sum(p.operations * n for p, n in branch))
         else:
-            inner = times * (given["length"] if name == "scan" else 1)
-            for value in jax.tree.leaves(list(given.values()), is_leaf=_is_jaxpr):
+            inner = times * (params["length"] if name == "scan" else 1)
+            for value in jax.tree.leaves(list(params.values()), is_leaf=_is_jaxpr):
                 if _is_jaxpr(value):
-                    yield from _of(getattr(value, "jaxpr", value), inner)
+                    yield from _trace_products(getattr(value, "jaxpr", value), inner)
 
 
 def _is_jaxpr(value: Any) -> bool:
@@ -74,8 +74,8 @@ def _is_jaxpr(value: Any) -> bool:
 
 def _product(equation) -> Product:
     (contracted, _), _ = equation.params["dimension_numbers"]
-    left = equation.invars[0].aval.shape
-    summed = math.prod(left[axis] for axis in contracted)
+    lhs = equation.invars[0].aval.shape
+    summed = math.prod(lhs[axis] for axis in contracted)
     result = math.prod(equation.outvars[0].aval.shape)
     return Product(2 * result * summed, _bytes([*equation.invars, *equation.outvars]))
 

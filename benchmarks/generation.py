@@ -38,7 +38,7 @@ def torch_side(params, texts, temperature, through):
     @torch.inference_mode()
     def run():
         words, carry = torch.full((texts, 1), BOUNDARY), None
-        drawn = torch.empty(texts, WORDS, dtype=torch.int64)
+        tokens = torch.empty(texts, WORDS, dtype=torch.int64)
         log_prob = torch.empty(texts, WORDS)
         for position in range(WORDS):
             hidden, carry = core(embedding(words), carry)
@@ -48,47 +48,47 @@ def torch_side(params, texts, temperature, through):
                 words = torch.searchsorted(sums, torch.rand(texts, 1) * sums[:, -1:])
             else:
                 words = probs.argmax(dim=1, keepdim=True)
-            drawn[:, position] = words[:, 0]
+            tokens[:, position] = words[:, 0]
             log_prob[:, position] = log_probs.gather(1, words)[:, 0]
-        return drawn.cpu().numpy(), log_prob.cpu().numpy()
+        return tokens.cpu().numpy(), log_prob.cpu().numpy()
 
     return run
 
 
-def equal_texts(one, other):
+def equal_texts(sample, reference):
     """Raises AssertionError unless words are equal, and log p in float32."""
-    np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_allclose(one[1], other[1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(sample[0], reference[0])
+    np.testing.assert_allclose(sample[1], reference[1], rtol=1e-4, atol=1e-5)
 
 
-def alike(one, other):
+def equal_means(sample, reference):
     """Raises AssertionError unless mean log p of a text's word is alike."""
-    one, other = (log_prob.mean(axis=1) for _, log_prob in (one, other))
-    error = np.sqrt(one.var() / len(one) + other.var() / len(other))
-    np.testing.assert_allclose(one.mean(), other.mean(), rtol=0, atol=3 * error)
+    sample, reference = (log_prob.mean(axis=1) for _, log_prob in (sample, reference))
+    error = np.sqrt(sample.var() / len(sample) + reference.var() / len(reference))
+    np.testing.assert_allclose(sample.mean(), reference.mean(), rtol=0, atol=3 * error)
 
 
 def main():
     """Prints a table a temperature."""
     parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--texts", type=int, default=32, help="of a batch")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     program.keep_memory()
-    where = same_device.chosen(torch)
+    device = same_device.share_device(torch)
     model, params, tables = drawn_texts.starting()
     for temperature in TEMPERATURES:
-        build = functools.partial(torch_side, params, chosen.texts, temperature)
+        build = functools.partial(torch_side, params, options.texts, temperature)
         sides = pytorch.eager_and_compiled(build)
-        sides[pytorch.ZOO] = drawn_texts.zoo_side(model, params, tables, chosen.texts, temperature)
+        sides[pytorch.ZOO] = drawn_texts.zoo_side(model, params, tables, options.texts, temperature)
         times = pytorch.compare(
-            f"{chosen.texts} texts of {WORDS} words, temperature {temperature}, V = "
-            f"{VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, {where}",
+            f"{options.texts} texts of {WORDS} words, temperature {temperature}, V = "
+            f"{VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, {device}",
             sides,
-            chosen.rounds,
-            alike if temperature else equal_texts,
+            options.rounds,
+            equal_means if temperature else equal_texts,
         )
         for name, seconds in times.items():
-            print(f"  {name}: {chosen.texts * WORDS / seconds:,.0f} words a second")
+            print(f"  {name}: {options.texts * WORDS / seconds:,.0f} words a second")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def measured(command: list, folder: pathlib.Path) -> tuple[float, float]:
 
 def commands(folder: pathlib.Path, models: list[pathlib.Path]) -> dict[str, list]:
     """Returns {name: command} for the inputs in a folder; `models` are two of one lexicon."""
-    text, lists, (one, other) = folder / "text.txt", folder / "lists.nbest", models
+    text, lists, (model, copy) = folder / "text.txt", folder / "lists.nbest", models
     recipe = {
         "data.train": text,
         "data.validation": folder / "validation.txt",
@@ -113,15 +113,15 @@ def commands(folder: pathlib.Path, models: list[pathlib.Path]) -> dict[str, list
             *("train", "--config", "own_text", folder / "run"),
             *(word for field, value in recipe.items() for word in ("--set", f"{field}={value}")),
         ],
-        "evaluate --data": ["evaluate", one, "--data", text],
-        "score": ["score", one, text, "--output", folder / "scores.tsv"],
-        "score --words": ["score", one, text, "--words", "--output", folder / "words.tsv"],
+        "evaluate --data": ["evaluate", model, "--data", text],
+        "score": ["score", model, text, "--output", folder / "scores.tsv"],
+        "score --words": ["score", model, text, "--words", "--output", folder / "words.tsv"],
         "rescore apply": [
             *("rescore", "apply", lists, folder / "weights.json"),
-            *("--run", one, "--output", folder / "best.nbest"),
+            *("--run", model, "--output", folder / "best.nbest"),
         ],
-        "compare --data": ["compare", one, other, "--data", text],
-        "compare --page": ["compare", one, other, "--text", text, "--page", folder / "page.html"],
+        "compare --data": ["compare", model, copy, "--data", text],
+        "compare --page": ["compare", model, copy, "--text", text, "--page", folder / "page.html"],
     }
 
 
@@ -132,7 +132,7 @@ def measure_commands(tokens: int):
         models = [pathlib.Path(place) / name for name in ("one", "other")]
         for model in models:
             shutil.copytree(MODEL, model)
-        found: dict[str, list[tuple[float, float]]] = {}
+        usage_by_command: dict[str, list[tuple[float, float]]] = {}
         for times in SIZES:
             folder = pathlib.Path(place) / f"{times}"
             folder.mkdir()
@@ -140,10 +140,10 @@ def measure_commands(tokens: int):
             for name, command in commands(folder, models).items():
                 measured(command, folder)  # its programs are compiled, and kept for the next time
                 shutil.rmtree(folder / "run", ignore_errors=True)
-                found.setdefault(name, []).append(measured(command, folder))
+                usage_by_command.setdefault(name, []).append(measured(command, folder))
     sizes = "".join(f"{f'{times * tokens:,}':>12}" for times in SIZES)
     print(f"{'CPU seconds, MB; words':24}{sizes}  exponent   {sizes}")
-    for name, values in found.items():
+    for name, values in usage_by_command.items():
         seconds, memory = zip(*values, strict=True)
         first, second = seconds[1] - seconds[0], seconds[2] - seconds[1]
         exponent = math.log2(second / first) if min(first, second) > 0 else math.nan
@@ -156,10 +156,10 @@ def main():
     parser = timing.parser(__doc__, rounds=5)
     parser.add_argument("--tokens", type=int, default=50_000, help="n, words")
     parser.add_argument("--vocabularies", type=int, nargs="+", default=VOCABULARIES)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     program.keep_memory()
-    measure_commands(chosen.tokens)
-    time_steps(chosen.vocabularies, chosen.rounds)
+    measure_commands(options.tokens)
+    time_steps(options.vocabularies, options.rounds)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from zoo.lab.training.tasks import Words, words_loss
 from zoo.lab.training.updates import Updates
 
 # Fields of the model; each leaves its ingredient out where it is 0.
-OF_MODEL = (
+MODEL_FIELDS = (
     "model.word_dropout",
     "model.core.input_dropout",
     "model.core.dropout",
@@ -60,7 +60,7 @@ RATE, DECAY, SEED = (
     "training.optimizer.weight_decay",
     "training.seed",
 )
-NUMBERS = (*OF_MODEL, DECAY, RATE, SEED)
+NUMBERS = (*MODEL_FIELDS, DECAY, RATE, SEED)
 # The fields of Training that variants have; every other one must have its default.
 FOLLOWED = ("batch", "length", "windows", "optimizer", "clip", "epochs", "seed", "compute")
 SEEDS = range(3)
@@ -97,7 +97,7 @@ def fields_of(recipe) -> tuple[str, ...]:
       recipe: the experiment; not every optimiser has a decay of weights.
     """
     decays = hasattr(recipe.training.optimizer, "weight_decay")
-    return (*OF_MODEL, DECAY) if decays else OF_MODEL
+    return (*MODEL_FIELDS, DECAY) if decays else MODEL_FIELDS
 
 
 def check(recipe):
@@ -148,12 +148,12 @@ class Variants:
         check(recipe)
         self.task: Any = tasks.prepare(recipe, 1)
         self.model, self.training, self.names = recipe.model, recipe.training, list(variants)
-        full = [changed(recipe, settings) for settings in variants.values()]
+        recipes = [changed(recipe, settings) for settings in variants.values()]
         self.numbers = {
-            path: jnp.array([number_of(one, path) for one in full], jnp.float32)
+            path: jnp.array([number_of(variant, path) for variant in recipes], jnp.float32)
             for path in (*fields_of(recipe), RATE)
         }
-        self.seeds = [one.training.seed for one in full]
+        self.seeds = [variant.training.seed for variant in recipes]
         self.keys = jnp.stack([jax.random.key_data(jax.random.key(s + 1)) for s in self.seeds])
         self.total_steps = self.task.epoch_steps * self.training.epochs
 
@@ -166,19 +166,19 @@ class Variants:
         # Schedules do not take a traced peak; every update is a multiple of its learning rate.
         return Updates(optax.chain(built, optax.scale(numbers[RATE] / optimizer.learning_rate)))
 
-    def drawn(self) -> TrainState:
+    def draw_states(self) -> TrainState:
         """Draws the states before the first step, leaves [variants, ...]."""
 
-        def of_seed(key, numbers):
+        def init_variant(key, numbers):
             params = self.task.init(key)
             state = self._optimizer(numbers).init(params)
             return TrainState(params, state, self.task.carry(), jnp.zeros((), jnp.int32))
 
         keys = jnp.stack([jax.random.key(seed) for seed in self.seeds])
-        return jax.jit(jax.vmap(of_seed))(keys, self.numbers)
+        return jax.jit(jax.vmap(init_variant))(keys, self.numbers)
 
     def _step(self, state, batch, key, numbers, tables):
-        model = with_traced(self.model, {path: numbers[path] for path in OF_MODEL})
+        model = with_traced(self.model, {path: numbers[path] for path in MODEL_FIELDS})
         state, metrics = train_step(
             state,
             tables,
@@ -201,11 +201,11 @@ class Variants:
           tables: of the task.
         """
 
-        def one(states, batch):
+        def step_all(states, batch):
             batched = jax.vmap(self._step, in_axes=(0, None, 0, 0, None))
             return batched(states, batch, self.keys, self.numbers, tables)
 
-        return jax.lax.scan(one, states, batches)
+        return jax.lax.scan(step_all, states, batches)
 
     def epoch(self) -> Batch:
         """Stacks the batches of an epoch; the last is filled up by positions of weight 0."""
@@ -215,8 +215,8 @@ class Variants:
             width = length - array.shape[1] if array.ndim == 2 else 0
             return np.pad(array, ((0, 0), (0, width))) if width else array
 
-        several = [jax.tree.map(filled, batch) for batch in self.task.epoch(0)]
-        return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *several)
+        batches = [jax.tree.map(filled, batch) for batch in self.task.epoch(0)]
+        return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *batches)
 
     def sentence_losses(self, params, corpus) -> tuple[np.ndarray, np.ndarray]:
         """Computes the losses of a text's sentences exactly.
@@ -232,7 +232,7 @@ class Variants:
         recipe, task = self.task.experiment, self.task
         text = recipe.vocabulary.encode(corpus, task.lexicon)
         batch, length = recipe.evaluation.batch, recipe.evaluation.length
-        laid = Batches(text, batch, length, "carried", task.boundary)
+        windows = Batches(text, batch, length, "carried", task.boundary)
         tables = task.model.tables(task.lexicon)
         carry = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (len(self.names), *x.shape)),
@@ -240,26 +240,26 @@ class Variants:
         )
         losses = np.zeros((len(self.names), len(text.words)))
         predicted = np.zeros(len(text.words), bool)
-        for one in laid:
-            inputs = Words(one.words, one.targets, one.reset)
+        for window in windows:
+            inputs = Words(window.words, window.targets, window.reset)
             log_probs, carry = self._scored(params, tables, inputs, carry)
-            there = one.positions >= 0
-            losses[:, one.positions[there]] = -np.asarray(log_probs)[:, there]
-            predicted[one.positions[there]] = True
+            is_token = window.positions >= 0
+            losses[:, window.positions[is_token]] = -np.asarray(log_probs)[:, is_token]
+            predicted[window.positions[is_token]] = True
         counted, sentences = text.counted & predicted, len(text.starts)
         sentence = np.repeat(np.arange(sentences), text.lengths)[counted]
-        nats = [np.bincount(sentence, of[counted], minlength=sentences) for of in losses]
+        nats = [np.bincount(sentence, variant[counted], minlength=sentences) for variant in losses]
         return np.stack(nats), np.bincount(sentence, minlength=sentences).astype(np.int32)
 
     @functools.partial(jax.jit, static_argnums=0)
     def _scored(self, params, tables, inputs, carry):
-        def of_variant(params, carry):
+        def variant_log_prob(params, carry):
             return self.model.log_prob(
                 params, tables, inputs.words, inputs.targets, carry, reset=inputs.reset
             )
 
         with jax.default_matmul_precision(PRECISION):
-            return jax.vmap(of_variant)(params, carry)
+            return jax.vmap(variant_log_prob)(params, carry)
 
     def train(self, log=print):
         """Trains all variants; returns their parameters.
@@ -267,7 +267,7 @@ class Variants:
         Args:
           log: called with each line.
         """
-        states, batches = self.drawn(), self.epoch()
+        states, batches = self.draw_states(), self.epoch()
         for number in range(self.training.epochs):
             begun = time.perf_counter()
             carry = jax.tree.map(jnp.zeros_like, states.carry)
@@ -279,7 +279,7 @@ class Variants:
         return states.params
 
 
-def left_out(recipe) -> dict[str, dict]:
+def ablations(recipe) -> dict[str, dict]:
     """Returns the variants that lack one ingredient each, and the whole recipe, by seeds.
 
     Args:
@@ -307,29 +307,29 @@ def main(arguments: list[str] | None = None):
     parser.add_argument("--like", type=pathlib.Path, metavar="RESULT.json")
     parser.add_argument("--config", default="ptb_awd_small")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
-    given = parser.parse_args(arguments)
-    like = json.loads(given.like.read_text()) if given.like else {}
-    config, changes = like.get("config", given.config), [*like.get("set", []), *given.set]
+    options = parser.parse_args(arguments)
+    like = json.loads(options.like.read_text()) if options.like else {}
+    config, changes = like.get("config", options.config), [*like.get("set", []), *options.set]
     recipe = apply_settings(configs.load(config), changes)
     variants = {name: row["settings"] for name, row in like.get("variants", {}).items()}
-    variants = variants or left_out(recipe)
+    variants = variants or ablations(recipe)
     for name, settings in variants.items():
         for path in settings:
             if path not in NUMBERS:
                 parser.error(f"{name} sets {path}, which is none of {', '.join(NUMBERS)}")
     try:
-        several = Variants(recipe, variants)
+        variant_runs = Variants(recipe, variants)
     except UserError as error:
         parser.error(str(error))
-    params = several.train()
-    table: dict[str, dict] = {name: {"settings": of} for name, of in variants.items()}
-    splits = [split for split in several.task.corpora if split != "train"]
+    params = variant_runs.train()
+    table: dict[str, dict] = {name: {"settings": settings} for name, settings in variants.items()}
+    splits = [split for split in variant_runs.task.corpora if split != "train"]
     arrays = {}
     for split in splits:
-        nats, tokens = several.sentence_losses(params, several.task.corpora[split])
+        nats, tokens = variant_runs.sentence_losses(params, variant_runs.task.corpora[split])
         arrays |= {f"{split}/nats": nats.astype(np.float32), f"{split}/tokens": tokens}
-        for row, of_variant in zip(table.values(), nats, strict=True):
-            row[split] = float(of_variant.sum() / tokens.sum())
+        for row, losses in zip(table.values(), nats, strict=True):
+            row[split] = float(losses.sum() / tokens.sum())
     result = {
         "config": config,
         "set": changes,
@@ -340,8 +340,8 @@ def main(arguments: list[str] | None = None):
         "date": datetime.date.today().isoformat(),
         "variants": table,
     }
-    given.result.write_text(json.dumps(result, indent=1) + "\n")
-    np.savez_compressed(given.result.with_suffix(".npz"), **arrays)
+    options.result.write_text(json.dumps(result, indent=1) + "\n")
+    np.savez_compressed(options.result.with_suffix(".npz"), **arrays)
     width = max(map(len, variants))
     for name, row in table.items():
         print(f"{name:{width}}", *(f"{split} {row[split]:.4f}" for split in splits))

@@ -29,9 +29,9 @@ def synthetic_lexicon(
     tag_sets = [{f"tag{tag:02}": 1.0 for tag in tags} for tags in sorted(tag_sets)]
     features = []
     for word in range(vocabulary):
-        other = word - top_words
-        place = other if 0 <= other < TAG_SETS else random.integers(TAG_SETS)
-        identity = "not top" if other >= 0 else f"word{word:04}"
+        rank = word - top_words
+        place = rank if 0 <= rank < TAG_SETS else random.integers(TAG_SETS)
+        identity = "not top" if rank >= 0 else f"word{word:04}"
         features.append({identity: 1.0, **tag_sets[place]})
     counts = (1e6 / np.arange(1, vocabulary + 1)).astype(np.int64) + 1
     words = tuple(f"w{word}" for word in range(vocabulary))
@@ -60,8 +60,8 @@ def builders(lexicon: lexicons.Lexicon) -> dict:
     def signatures_loss(params, hidden, tables):
         return log_linear.weighted_loss(params, tables, hidden, targets, weights)
 
-    def dense_loss(params, hidden, given):
-        log_probs = log_linear_log_probs(log_linear.adaptor(params, hidden), *given)
+    def dense_loss(params, hidden, tables):
+        log_probs = log_linear_log_probs(log_linear.adaptor(params, hidden), *tables)
         return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
 
     def zoo_softmax_loss(params, hidden, _):
@@ -75,10 +75,10 @@ def builders(lexicon: lexicons.Lexicon) -> dict:
         log_background = jnp.asarray(lexicon.log_background, jnp.float32)
         return jnp.asarray(dense_features(lexicon)), log_background
 
-    def compiled(loss, head, given):
+    def compiled(loss, head, make_tables):
         params = head.init(jax.random.key(0), SIZE, lexicon)
         step = jax.value_and_grad(loss, argnums=(0, 1))
-        return timing.compiled_side(step, params, hidden, given())
+        return timing.compiled_side(step, params, hidden, make_tables())
 
     def nothing():
         return None

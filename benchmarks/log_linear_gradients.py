@@ -51,10 +51,10 @@ def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
 def gradients(method, draws, case, log_proposal, targets, random):
     """Yields an estimate of the gradient for each x of chunks of targets."""
     log_scores, features, _, _ = case
-    for some in targets:
-        words, weights = estimates(method, log_scores, log_proposal, some, draws, CHUNK, random)
-        for target, of_words, of_weights in zip(some, words, weights, strict=True):
-            yield of_weights @ features[of_words] - features[target]
+    for chunk in targets:
+        words, weights = estimates(method, log_scores, log_proposal, chunk, draws, CHUNK, random)
+        for target, sample, sample_weights in zip(chunk, words, weights, strict=True):
+            yield sample_weights @ features[sample] - features[target]
 
 
 def row(method, draws, case, log_proposal, repeats, random):

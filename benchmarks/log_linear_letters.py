@@ -39,12 +39,12 @@ def spelled_lexicon(
         features = priors.LetterNgrams(sizes=(3,), minimum_words=5).features(words, {}, {})
     elif kind == "identities, affixes":
         affixes = priors.Affixes().features(words, {}, {})
-        features = [{f"Word:{w}": 1.0, **own} for w, own in zip(words, affixes, strict=True)]
+        features = [{f"Word:{w}": 1.0, **affix} for w, affix in zip(words, affixes, strict=True)]
     else:
         topics = random.integers(600, size=(size, 3))
         features = [
-            {f"Word:{w}": 1.0, **{f"Topic:{topic}": 1.0 for topic in own}}
-            for w, own in zip(words, topics, strict=True)
+            {f"Word:{w}": 1.0, **{f"Topic:{topic}": 1.0 for topic in word_topics}}
+            for w, word_topics in zip(words, topics, strict=True)
         ]
     return lexicons.with_features(
         lexicons.Lexicon(words=words, counts=counts),

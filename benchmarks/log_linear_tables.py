@@ -20,7 +20,7 @@ from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon
 
 
-def made_words(count: int) -> tuple[str, ...]:
+def make_words(count: int) -> tuple[str, ...]:
     """Draws distinct words, of stems and endings as natural words have them."""
     random = np.random.default_rng(0)
     letters = np.array([*"eeeeeetttttaaaaooooiiiinnnnsssshhhrrrdlucmwfgypbvk"])
@@ -35,15 +35,15 @@ def made_words(count: int) -> tuple[str, ...]:
 
 def main():
     """Prints the CPU seconds of each part."""
-    words = made_words(timing.parser(__doc__, words=1_000_000).parse_args().words)
+    words = make_words(timing.parser(__doc__, words=1_000_000).parse_args().words)
     counts = (1e9 / np.arange(1, len(words) + 1)).astype(np.int64)
     seconds, head = {}, LogLinear()
 
     def timed(name, make):
         begun = time.process_time()
-        made = make()
+        part = make()
         seconds[name] = time.process_time() - begun
-        return made
+        return part
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "list.txt"

@@ -34,7 +34,7 @@ def besides(core, window: int, compute: str = "float32") -> int:
     training = Training(batch=BATCH, length=window, optimizer=SGD(), compute=compute)
     model = LanguageModel(Lookup(SIZE), core, Softmax())
     recipe = Experiment(data=Micro(), model=model, training=training)
-    step = step_shapes.of_language_model(recipe, steps.zipf_lexicon(VOCABULARY))
+    step = step_shapes.from_language_model(recipe, steps.zipf_lexicon(VOCABULARY))
     compiled = jax.jit(step.function, donate_argnums=0).lower(*step.arguments).compile()
     return compiled.memory_analysis().temp_size_in_bytes
 
@@ -47,7 +47,7 @@ def main():
     for name, core in CORES.items():
         in_chunks = dataclasses.replace(core, rematerialise=CHUNK)
         for window in WINDOWS:
-            sizes = [besides(one, window) / 1e6 for one in (core, in_chunks)]
+            sizes = [besides(variant, window) / 1e6 for variant in (core, in_chunks)]
             print(f"| {name} | {window} | {sizes[0]:.1f} | {sizes[1]:.1f} |", flush=True)
 
 

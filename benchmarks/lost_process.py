@@ -57,9 +57,9 @@ def main():
     """Prints a line for each number of processes."""
     arguments = timing.parser(__doc__, rounds=5).parse_args()
     for count in (2, 4):
-        found = [seconds(count, number % count) for number in range(arguments.rounds)]
-        rounds = ", ".join(f"{one:.2f}" for one in found)
-        print(f"{count} processes: {rounds} s; median {statistics.median(found):.2f} s", flush=True)
+        waits = [seconds(count, number % count) for number in range(arguments.rounds)]
+        rounds = ", ".join(f"{wait:.2f}" for wait in waits)
+        print(f"{count} processes: {rounds} s; median {statistics.median(waits):.2f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from zoo.sources import files
 
 TYPES, BATCH, LENGTH = 50_000, 64, 20
 IN_MEMORY = 50_000  # sentences
-DRAWN = "drawn"
+SYNTHETIC = "drawn"
 
 
 def generate(path, tokens):
@@ -56,15 +56,15 @@ def generate(path, tokens):
     shares /= shares.sum()
     words = np.array([f"w{number}" for number in range(TYPES)])
     with open(path, "w", encoding="utf-8") as file:
-        written = 0
-        while written < tokens:
-            drawn = words[random.choice(TYPES, 1_000_000, p=shares)].tolist()
+        token_count = 0
+        while token_count < tokens:
+            block = words[random.choice(TYPES, 1_000_000, p=shares)].tolist()
             ends = np.cumsum(random.integers(10, 31, 40_000))
             start = 0
-            for end in ends[ends < len(drawn)].tolist():
-                file.write(" ".join(drawn[start:end]) + "\n")
+            for end in ends[ends < len(block)].tolist():
+                file.write(" ".join(block[start:end]) + "\n")
                 start = end
-            written += start
+            token_count += start
 
 
 def measure(train, validation, steps):
@@ -81,19 +81,19 @@ def measure(train, validation, steps):
     )
     start = time.perf_counter()
     task = tasks.prepare(recipe, 1)
-    found = {"tokens": len(task.text.words), "prepared": time.perf_counter() - start}
+    figures = {"tokens": len(task.text.words), "prepared": time.perf_counter() - start}
     start = time.perf_counter()
     Texts.of("train", task.corpora["train"].sentences)
-    found["hashes of sentences"] = time.perf_counter() - start
+    figures["hashes of sentences"] = time.perf_counter() - start
     batches = task.epoch(0)
     start = time.perf_counter()
     for index in range(2000):
         batches[index * (len(batches) - 1) // 2000]
-    found["batches: tokens a second"] = 2000 * BATCH * LENGTH / (time.perf_counter() - start)
+    figures["batches: tokens a second"] = 2000 * BATCH * LENGTH / (time.perf_counter() - start)
     trainer = Trainer(task, recipe.training, pathlib.Path("unused"), 1, log=lambda line: None)
-    found["steps: tokens a second"] = _steps(trainer, batches, steps)
-    found["memory, GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    return found
+    figures["steps: tokens a second"] = _steps(trainer, batches, steps)
+    figures["memory, GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return figures
 
 
 def _steps(trainer, batches, steps):
@@ -122,10 +122,10 @@ def read_or_count(path, copies, folder):
     """Prints the CPU time and memory of reading a text or treebank, or of counting n-grams."""
     program.keep_memory()
     is_treebank = path.endswith(".conllu")
-    larger, drawn = folder / "copies.conllu", [str(folder / "drawn.txt"), str(folder / "few.txt")]
+    larger, texts = folder / "copies.conllu", [str(folder / "drawn.txt"), str(folder / "few.txt")]
     vocabulary = Vocabulary(minimum_count=3)
-    if path == DRAWN:
-        vocabulary.build(Text(drawn[1], drawn[1]))
+    if path == SYNTHETIC:
+        vocabulary.build(Text(texts[1], texts[1]))
     elif is_treebank:
         with open(larger, "w", encoding="utf-8") as file:
             for _ in range(copies):
@@ -134,17 +134,17 @@ def read_or_count(path, copies, folder):
         lexicon, corpora = Vocabulary().build(Text(path, path))
         text = encode(lexicon, corpora["train"].sentences)
         random, exchanged = np.random.default_rng(0), np.arange(len(lexicon))
-        others = np.delete(exchanged, lexicon.boundary_id)
+        word_ids = np.delete(exchanged, lexicon.boundary_id)
         words = [text.words]
         for _ in range(copies - 1):
-            exchanged[others] = random.permutation(others)
+            exchanged[word_ids] = random.permutation(word_ids)
             words.append(exchanged[text.words].astype(np.int32))
         text = dataclasses.replace(text, words=np.concatenate(words))
         KneserNey(order=2).prepare(lexicon, {"train": encode(lexicon, [["the"]])})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     start = time.process_time()
-    if path == DRAWN:
-        lexicon, corpora = vocabulary.build(Text(*drawn))
+    if path == SYNTHETIC:
+        lexicon, corpora = vocabulary.build(Text(*texts))
         tokens = len(vocabulary.encode(corpora["train"], lexicon).words)
     elif is_treebank:
         tokens = sum(map(len, Conllu(str(larger), str(larger)).read("train").sentences))
@@ -169,9 +169,9 @@ def main():
     if arguments.readers:
         folder.mkdir(parents=True, exist_ok=True)
         for path in arguments.readers:
-            is_read = path == DRAWN or path.endswith(".conllu")
+            is_read = path == SYNTHETIC or path.endswith(".conllu")
             for copies in (1, 2, 4) if is_read else (1, 2, 4, 10):
-                if path == DRAWN:
+                if path == SYNTHETIC:
                     generate(folder / "few.txt", 1000)
                     generate(folder / "drawn.txt", copies * 5_000_000)
                 timing.in_own_process(read_or_count, path, copies, folder)

@@ -52,8 +52,8 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
         devices.split(steps.zipf_batch(VOCABULARY, BATCH, LENGTH)),
         devices.place(jax.random.key_data(jax.random.key(1))),
     )
-    found = lowered.compile().memory_analysis()
-    return found.argument_size_in_bytes, found.temp_size_in_bytes
+    analysis = lowered.compile().memory_analysis()
+    return analysis.argument_size_in_bytes, analysis.temp_size_in_bytes
 
 
 def main():
@@ -64,8 +64,8 @@ def main():
     print(f"{'head':10} {'data x model':>12} {'state, batch':>12} {'besides':>8}")
     for name, head in HEADS.items():
         for shards in (1, 2, 4):
-            held, besides = (size / 1e6 for size in memory(head, shards))
-            print(f"{name:10} {f'{DEVICES // shards} x {shards}':>12} {held:12.1f} {besides:8.1f}")
+            state, besides = (size / 1e6 for size in memory(head, shards))
+            print(f"{name:10} {f'{DEVICES // shards} x {shards}':>12} {state:12.1f} {besides:8.1f}")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ def lstm(projections, recurrent, hidden, cell, keep, projection=None):
     """Computes `zoo.layers.lstm.lstm`."""
 
     def step(carry, inputs):
-        inputs_product, kept = inputs
-        hidden, cell = carry[0] * kept, carry[1] * kept
+        inputs_product, mask = inputs
+        hidden, cell = carry[0] * mask, carry[1] * mask
         scores = inputs_product + products.matmul(hidden, recurrent)
         input_gate, forget, candidate, output = jnp.split(scores, 4, axis=-1)
         cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(input_gate) * jnp.tanh(candidate)
@@ -28,13 +28,13 @@ def gru(projections, recurrent, bias, hidden, keep):
     """Computes `zoo.layers.gru.gru`."""
 
     def step(hidden, inputs):
-        x, kept = inputs
-        hidden = hidden * kept
-        of_inputs = jnp.split(x, 3, axis=-1)
-        of_hidden = jnp.split(products.matmul(hidden, recurrent), 3, axis=-1)
-        reset_gate = jax.nn.sigmoid(of_inputs[0] + of_hidden[0])
-        update = jax.nn.sigmoid(of_inputs[1] + of_hidden[1])
-        candidate = jnp.tanh(of_inputs[2] + reset_gate * (of_hidden[2] + bias[None]))
+        x, mask = inputs
+        hidden = hidden * mask
+        input_scores = jnp.split(x, 3, axis=-1)
+        hidden_scores = jnp.split(products.matmul(hidden, recurrent), 3, axis=-1)
+        reset_gate = jax.nn.sigmoid(input_scores[0] + hidden_scores[0])
+        update = jax.nn.sigmoid(input_scores[1] + hidden_scores[1])
+        candidate = jnp.tanh(input_scores[2] + reset_gate * (hidden_scores[2] + bias[None]))
         hidden = (1 - update) * candidate + update * hidden
         return hidden, hidden
 
@@ -47,8 +47,8 @@ def elman(activation, projections, recurrent, hidden, keep):
     function = {"tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}[activation]
 
     def step(hidden, inputs):
-        x, kept = inputs
-        hidden = function(x + products.matmul(hidden * kept, recurrent))
+        x, mask = inputs
+        hidden = function(x + products.matmul(hidden * mask, recurrent))
         return hidden, hidden
 
     last, hiddens = jax.lax.scan(step, hidden, (projections, keep))

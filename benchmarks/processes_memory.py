@@ -31,13 +31,13 @@ def write_texts(folder: pathlib.Path, size: int = WORDS):
     """Writes a text with `size` distinct words, each once, and a short validation text."""
     words = [f"w{number}" for number in range(size - 2)]  # besides <unk> and </s>
     rows = [words[start : start + SENTENCE] for start in range(0, len(words), SENTENCE)]
-    for name, some in (("train.txt", rows), ("validation.txt", rows[:64])):
-        (folder / name).write_text("".join(" ".join(row) + "\n" for row in some))
+    for name, lines in (("train.txt", rows), ("validation.txt", rows[:64])):
+        (folder / name).write_text("".join(" ".join(row) + "\n" for row in lines))
 
 
 def settings(width: int, model: int) -> list[str]:
     """Returns options for a vector width, with validation and a checkpoint every third step."""
-    changed = {
+    overrides = {
         "data.train": "train.txt",
         "data.validation": "validation.txt",
         "data.tests": "()",
@@ -52,7 +52,7 @@ def settings(width: int, model: int) -> list[str]:
         "evaluation.batch": 16,
         "parallel.model": model,
     }
-    return [part for name, value in changed.items() for part in ("--set", f"{name}={value}")]
+    return [part for name, value in overrides.items() for part in ("--set", f"{name}={value}")]
 
 
 class Run:
@@ -99,11 +99,11 @@ class Run:
 
     def peaks(self) -> dict[str, int]:
         """Returns {phase: highest peak of a process, bytes}; stops the processes."""
-        found = dict.fromkeys(PHASES, 0)
+        peaks = dict.fromkeys(PHASES, 0)
         phase, stopped = PHASES[0], False
         while any(process.poll() is None for process in self.processes):
             pids = [pid for process in self.processes if (pid := self._trains(process))]
-            found[phase] = max(found[phase], *map(_peak, pids), 0)
+            peaks[phase] = max(peaks[phase], *map(_peak, pids), 0)
             if phase != (now := self._phase()):
                 phase = now
                 for pid in pids:
@@ -117,7 +117,7 @@ class Run:
             errors = process.stderr.read()
             if process.returncode != 128 + signal.SIGTERM:
                 raise SystemExit(f"a process ended with {process.returncode}: {errors}")
-        return found
+        return peaks
 
     def _phase(self) -> str:
         log = self.log.read_text()
@@ -160,8 +160,8 @@ def _peak(pid: int) -> int:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return 1024 * int(found[1]) if found else 0
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return 1024 * int(match[1]) if match else 0
 
 
 def _reset_peak(pid: int):
@@ -193,21 +193,21 @@ def main():
         folder = pathlib.Path(name)
         write_texts(folder)
         for width in widths:
-            for what, until in (("begun", STEPS), ("resumed", 2 * STEPS)):
+            for mode, until in (("begun", STEPS), ("resumed", 2 * STEPS)):
                 run = Run(folder, width, arguments.model, count, until)
-                table[width, what] = run.peaks()
-                _print(f"width {width:3} {what:8} peak, MB", table[width, what])
+                table[width, mode] = run.peaks()
+                _print(f"width {width:3} {mode:8} peak, MB", table[width, mode])
             figures = ", ".join(f"{figure:.9f}" for figure in run.validated())
             print(f"width {width:3} validation log-perplexities {figures}", flush=True)
     if len(widths) == 2:
         low, high = widths
-        whole = 4 * WORDS * (high - low)
-        for what in ("begun", "resumed"):
-            added = {phase: table[high, what][phase] - table[low, what][phase] for phase in PHASES}
-            _print(f"added     {what:8} MB", added)
+        growth = 4 * WORDS * (high - low)
+        for mode in ("begun", "resumed"):
+            added = {phase: table[high, mode][phase] - table[low, mode][phase] for phase in PHASES}
+            _print(f"added     {mode:8} MB", added)
         print(
-            f"the state's share of a process has {4 * whole / count / 1e6:,.0f} MB more, a whole "
-            f"table {whole / 1e6:,.0f}, the state {4 * whole / 1e6:,.0f}"
+            f"the state's share of a process has {4 * growth / count / 1e6:,.0f} MB more, a whole "
+            f"table {growth / 1e6:,.0f}, the state {4 * growth / 1e6:,.0f}"
         )
 
 

@@ -30,7 +30,7 @@ def main():
     sides = {}
     for name, settings in RECIPES.items():
         experiment = configuration.apply_settings(configs.load(name.partition(",")[0]), settings)
-        sides[name] = steps.of_recipe(experiment, steps.zipf_lexicon(VOCABULARY))
+        sides[name] = steps.recipe_step(experiment, steps.zipf_lexicon(VOCABULARY))
     title = f"a training step, LSTM-256, B = 20, T = 35, V = {VOCABULARY:,}"
     timing.print_table(title, timing.medians(sides, rounds), "ptb_softmax")
 

@@ -30,10 +30,10 @@ def recipe_of(file: str) -> Experiment:
     Args:
       file: the name of its record in records/ptb_strong.
     """
-    kept = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
-    rate = next(iter(kept["variants"].values()))["settings"]["training.optimizer.learning_rate"]
-    settings = [*kept["set"], f"training.optimizer.learning_rate={rate}"]
-    recipe = configuration.apply_settings(configs.load(kept["config"]), settings)
+    record = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
+    rate = next(iter(record["variants"].values()))["settings"]["training.optimizer.learning_rate"]
+    settings = [*record["set"], f"training.optimizer.learning_rate={rate}"]
+    recipe = configuration.apply_settings(configs.load(record["config"]), settings)
     # A schedule needs more steps than one.
     return changed(recipe, {"training.optimizer.schedule": Constant()})
 
@@ -45,7 +45,7 @@ def side_of(recipe: Experiment):
       recipe: of the head.
     """
     lexicon, _ = recipe.build()
-    return steps.of_recipe(recipe, lexicon)
+    return steps.recipe_step(recipe, lexicon)
 
 
 def main():
@@ -61,7 +61,7 @@ def main():
             side()
             if number > 1:  # after compilation, and once more
                 seconds[file].append(time.process_time() - begun)
-    kept = {
+    record = {
         "device": provenance.machine()["processor"],
         "cores": len(os.sched_getaffinity(0)),
         "versions": provenance.versions(),
@@ -72,9 +72,9 @@ def main():
             for file, side in sides.items()
         },
     }
-    arguments.output.write_text(json.dumps(kept, indent=1) + "\n")
-    for file, of_head in kept["heads"].items():
-        print(f"{file:12} {of_head['seconds'] * 1e3:8.1f} ms {of_head['bytes'] / 1e6:8.1f} MB")
+    arguments.output.write_text(json.dumps(record, indent=1) + "\n")
+    for file, figures in record["heads"].items():
+        print(f"{file:12} {figures['seconds'] * 1e3:8.1f} ms {figures['bytes'] / 1e6:8.1f} MB")
 
 
 if __name__ == "__main__":

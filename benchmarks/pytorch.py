@@ -149,9 +149,9 @@ def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float
     """
     with same_device.multiplying_in("float32", torch):
         results = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
-    for several in results.values():
-        for one, other in zip(several, results[ZOO], strict=True):
-            (equal or equal_losses)(one, other)
+    for side_results in results.values():
+        for result, reference in zip(side_results, results[ZOO], strict=True):
+            (equal or equal_losses)(result, reference)
     times = timing.medians(sides, rounds)
     better = min(EAGER, COMPILED, key=times.__getitem__)
     timing.print_table(f"{title}; medians of {rounds}", times, better)
@@ -161,6 +161,6 @@ def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float
     return times
 
 
-def equal_losses(one, other):
+def equal_losses(losses, reference):
     """Raises AssertionError unless losses are equal to five decimals."""
-    np.testing.assert_allclose(one, other, rtol=RELATIVE, atol=DIFFERENCE)
+    np.testing.assert_allclose(losses, reference, rtol=RELATIVE, atol=DIFFERENCE)

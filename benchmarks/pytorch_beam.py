@@ -33,29 +33,29 @@ class Translator:
         self.head = pytorch.linear(params["head"])
         self.best_words = through(self._best_words)
 
-    def step(self, words, carry, left):
+    def step(self, words, carry, remaining):
         """Computes the best words after each row, and the end's log p.
 
         Args:
           words: [rows].
           carry: (h, c), [layers, rows, D] each.
-          left: words before the sentence's end, [rows].
+          remaining: words before the sentence's end, [rows].
 
         Returns:
           (log p of the `BEAM` best words but the end, falling; the words; log p of the end; carry).
         """
         hidden, carry = self.core(self.embedding(words[:, None]), carry)
-        return *self.best_words(hidden[:, 0], left), carry
+        return *self.best_words(hidden[:, 0], remaining), carry
 
-    def _best_words(self, hidden, left):
+    def _best_words(self, hidden, remaining):
         logits = self.head(hidden)
         log_z = logits.logsumexp(dim=1)
-        end = torch.where(left > 0, BEFORE, AFTER)
+        end = torch.where(remaining > 0, BEFORE, AFTER)
         model_end = logits[:, BOUNDARY] - log_z
-        others = torch.log1p(-end.exp()) - torch.log1p(-model_end.exp()) - log_z
+        log_scale = torch.log1p(-end.exp()) - torch.log1p(-model_end.exp()) - log_z
         logits[:, BOUNDARY] = -torch.inf
         values, words = logits.topk(BEAM, dim=1)
-        return values + others[:, None], words, end
+        return values + log_scale[:, None], words, end
 
 
 @torch.inference_mode()
@@ -66,10 +66,10 @@ def search(translator, lengths):
       translator: the step.
       lengths: of the sources.
     """
-    found: list = [None] * len(lengths)
+    translations: list = [None] * len(lengths)
     best = torch.full((len(lengths),), -torch.inf)
-    left = torch.tensor(lengths)
-    limits = torch.clamp((LONGEST_RATIO * left + LONGEST_MORE).floor(), max=LONGEST)
+    remaining = torch.tensor(lengths)
+    limits = torch.clamp((LONGEST_RATIO * remaining + LONGEST_MORE).floor(), max=LONGEST)
     numbers = torch.arange(len(lengths))
     scores = torch.zeros(len(lengths), 1)  # [sentences, open hypotheses]
     words = torch.full((len(lengths), 1, 1), BOUNDARY)
@@ -79,7 +79,7 @@ def search(translator, lengths):
         sentences, width = scores.shape
         length += 1
         values, following, end, carry = translator.step(
-            words[:, :, -1].flatten(), carry, (left - length + 1).repeat_interleave(width)
+            words[:, :, -1].flatten(), carry, (remaining - length + 1).repeat_interleave(width)
         )
         longer = (scores[:, :, None] + values.view(sentences, width, -1)).flatten(1)
         longer, chosen = longer.topk(BEAM, dim=1)
@@ -88,7 +88,7 @@ def search(translator, lengths):
         ahead = torch.cat([longer, ends], dim=1).topk(BEAM, dim=1).values[:, -1:]
         end, ending = ends.masked_fill(ends < ahead, -torch.inf).max(dim=1)
         for row in (end > best).nonzero().flatten().tolist():
-            found[numbers[row]] = words[row, ending[row], 1:]
+            translations[numbers[row]] = words[row, ending[row], 1:]
         best = torch.maximum(best, end)
         parents = chosen // BEAM
         rows = torch.arange(sentences)[:, None]
@@ -97,14 +97,14 @@ def search(translator, lengths):
         )
         full = (length >= limits) & (longer[:, 0] > best)
         for row in full.nonzero().flatten().tolist():
-            found[numbers[row]] = words[row, 0, 1:]
+            translations[numbers[row]] = words[row, 0, 1:]
         open_ = (longer[:, 0] > best) & (length < limits)
         parents = (rows * width + parents)[open_].flatten()
         carry = tuple(state[:, parents] for state in carry)
-        numbers, scores, words, best, left, limits = (
-            array[open_] for array in (numbers, longer, words, best, left, limits)
+        numbers, scores, words, best, remaining, limits = (
+            array[open_] for array in (numbers, longer, words, best, remaining, limits)
         )
-    return [words.tolist() for words in found]
+    return [words.tolist() for words in translations]
 
 
 def torch_side(params, lengths, batch, through):
@@ -112,19 +112,19 @@ def torch_side(params, lengths, batch, through):
     translator, order = Translator(params, through), np.argsort(lengths, kind="stable")
 
     def run():
-        found = [None] * len(lengths)
+        translations = [None] * len(lengths)
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
             for sentence, words in zip(chosen, search(translator, lengths[chosen]), strict=True):
-                found[sentence] = words
-        return found
+                translations[sentence] = words
+        return translations
 
     return run
 
 
-def equal_words(one, other):
+def equal_words(words, target):
     """Raises AssertionError unless the words of all sentences are equal."""
-    different = [number for number, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    different = [number for number, (a, b) in enumerate(zip(words, target, strict=True)) if a != b]
     assert not different, f"sentences {different} have other words"
 
 
@@ -133,24 +133,24 @@ def main():
     parser = timing.parser(__doc__, rounds=9)
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
     parser.add_argument("--batch", type=int, default=BATCH, help="of PyTorch, in sentences")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     program.keep_memory()
-    where, settings = same_device.chosen(torch), BeamSearch(BEAM, longest=LONGEST)
+    device, settings = same_device.share_device(torch), BeamSearch(BEAM, longest=LONGEST)
     params, start = beam_search.starting()
-    for count in chosen.sentences:
+    for count in options.sentences:
         lengths = np.random.default_rng(0).integers(4, 24, size=count)
         sources = [[1] * length for length in lengths]
 
         def zoo(sources=sources):
-            found = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
-            return [hypotheses[0].words for hypotheses in found]
+            translations = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
+            return [hypotheses[0].words for hypotheses in translations]
 
-        build = functools.partial(torch_side, params, lengths, chosen.batch)
+        build = functools.partial(torch_side, params, lengths, options.batch)
         pytorch.compare(
             f"beam of {BEAM}, {count} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, "
-            f"batches of {chosen.batch}, {where}",
+            f"batches of {options.batch}, {device}",
             {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo},
-            chosen.rounds,
+            options.rounds,
             equal_words,
         )
 

@@ -8,12 +8,12 @@ import torch
 from benchmarks import pytorch
 
 
-def clip_norm(parameters, most: float):
+def clip_norm(parameters, max_norm: float):
     """Clips the norm of all gradients together, of which some may be sparse.
 
     Args:
       parameters: their `grad` is replaced.
-      most: the greatest norm.
+      max_norm: the greatest norm.
     """
     gradients = []
     for parameter in parameters:
@@ -24,7 +24,7 @@ def clip_norm(parameters, most: float):
             gradients.append(parameter.grad)
     with torch.no_grad():
         norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-        torch._foreach_mul_(gradients, (most / norm).clamp(max=1.0))
+        torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0))
 
 
 def one_step(params, sparse, head, optimizer, clip, batch):
@@ -42,18 +42,18 @@ def one_step(params, sparse, head, optimizer, clip, batch):
     lstm = pytorch.recurrent("LSTM", params["core"])
     modules = embedding, lstm, head
     trained = [p for module in modules for p in module.parameters() if p.requires_grad]
-    made = optimizer(trained)
+    torch_optimizer = optimizer(trained)
     words, targets = (pytorch.tensor(x) for x in (batch.inputs.words, batch.inputs.targets))
     carry = tuple(torch.zeros(lstm.num_layers, len(words), lstm.hidden_size) for _ in range(2))
 
     def step():
         nonlocal carry
-        made.zero_grad(set_to_none=True)
+        torch_optimizer.zero_grad(set_to_none=True)
         hidden, new_carry = lstm(embedding(words), carry)
         loss = head(hidden.flatten(0, 1), targets.flatten())
         loss.backward()
         clip_norm(trained, clip)
-        made.step()
+        torch_optimizer.step()
         carry = tuple(part.detach() for part in new_carry)
         return loss.item()
 

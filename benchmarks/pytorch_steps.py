@@ -44,20 +44,20 @@ class Convolved(torch.nn.Module):
             pytorch.linear(_turned(filters)) for filters in params["filters"]
         )
         (highway,) = params["highway"]
-        of_gate = {name: highway[f"gate_{name}"] for name in ("weights", "bias")}
+        gate = {name: highway[f"gate_{name}"] for name in ("weights", "bias")}
         # The layer and its gate side by side: one product.
-        both = {name: np.concatenate([highway[name].T, of_gate[name].T]) for name in of_gate}
-        self.highway = pytorch.linear(both)
+        stacked = {name: np.concatenate([highway[name].T, gate[name].T]) for name in gate}
+        self.highway = pytorch.linear(stacked)
         self.projection = pytorch.linear(_turned(params["projection"]))
 
     def forward(self, letters, lengths):
         """Computes the vectors [n, E] of spellings [n, L]."""
-        of_letters, pooled = self.letters(letters), []
+        vectors, pooled = self.letters(letters), []
         for filters in self.filters:
-            width = filters.in_features // of_letters.shape[2]
-            positions = of_letters.shape[1] - width + 1
+            width = filters.in_features // vectors.shape[2]
+            positions = vectors.shape[1] - width + 1
             # One product with the windows: faster than Conv1d, with so few channels.
-            windows = [of_letters[:, first : first + positions] for first in range(width)]
+            windows = [vectors[:, first : first + positions] for first in range(width)]
             x = filters(torch.cat(windows, dim=2))
             beyond = torch.arange(positions) >= (lengths - width + 1)[:, None]
             pooled.append(x.masked_fill(beyond[:, :, None], -torch.inf).max(dim=1).values)
@@ -72,8 +72,8 @@ class DistinctWords(torch.nn.Module):
     def __init__(self, params, tables, through):
         """Copies zoo's parameters and spellings; `through` compiles, or not."""
         super().__init__()
-        self.of_spellings = Convolved(params)
-        self.compute = through(self.of_spellings)
+        self.convolution = Convolved(params)
+        self.compute = through(self.convolution)
         self.spellings, self.lengths = (pytorch.tensor(tables[n]) for n in ("letters", "lengths"))
 
     def forward(self, words):
@@ -97,7 +97,7 @@ class Speller(torch.nn.Module):
             _turned({"weights": params["output"], "bias": params["output_bias"]})
         )
         self.spellings, self.lengths = (pytorch.tensor(tables[n]) for n in ("letters", "lengths"))
-        self.cell, self.of_letters = through(_cell), through(self._of_letters)
+        self.cell, self.letter_loss = through(_cell), through(self._letter_loss)
 
     def forward(self, hidden, targets):
         """Computes the mean loss of targets [N] after hidden states [N, D]."""
@@ -105,19 +105,19 @@ class Speller(torch.nn.Module):
         letters = self.spellings[targets[order], : lengths[0]]
         counts = (lengths[:, None] > torch.arange(letters.shape[1])).sum(dim=0).tolist()
         projected = self.hidden(hidden[order])
-        of_alphabet = self.letters @ self.input
+        gate_table = self.letters @ self.input
         previous = torch.full_like(targets, BEGIN)
         u, s = projected.new_zeros(2, len(targets), len(self.recurrent)).unbind()
         spelled = []
         for position, count in enumerate(counts):
-            gates = projected[:count] + torch.nn.functional.embedding(previous[:count], of_alphabet)
+            gates = projected[:count] + torch.nn.functional.embedding(previous[:count], gate_table)
             u, s = self.cell(torch.addmm(gates, u[:count], self.recurrent), s[:count])
             spelled.append(u)
             previous = letters[:, position]
         expected = torch.cat([letters[:n, position] for position, n in enumerate(counts)])
-        return self.of_letters(torch.cat(spelled), expected) / len(targets)
+        return self.letter_loss(torch.cat(spelled), expected) / len(targets)
 
-    def _of_letters(self, states, expected):
+    def _letter_loss(self, states, expected):
         logits = self.output(states)
         return torch.nn.functional.cross_entropy(logits, expected - END, reduction="sum")
 
@@ -172,10 +172,10 @@ def torch_step(model, params, tables, words, targets, autocast=False):
         def run():
             nonlocal carry
             with torch.autocast(words.device.type, torch.bfloat16, enabled=autocast):
-                loss, new = module(words, targets, carry)
+                loss, next_carry = module(words, targets, carry)
             step(loss)
-            new = new if isinstance(new, tuple) else (new,)
-            carry = tuple(x.detach().float() for x in new)
+            next_carry = next_carry if isinstance(next_carry, tuple) else (next_carry,)
+            carry = tuple(x.detach().float() for x in next_carry)
             carry = carry if len(carry) > 1 else carry[0]
             return loss.item()
 
@@ -233,19 +233,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     program.keep_memory()
-    where, random = same_device.chosen(torch), np.random.default_rng(0)
+    device, random = same_device.share_device(torch), np.random.default_rng(0)
     lexicon, text, source = char_cnn.batch_of_words(random, LENGTH + 1)
     words, targets = (x.astype(np.int32) for x in (text[:, :-1], text[:, 1:]))
     source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
-    print(f"B = {len(words)}, T = {LENGTH} {source}; {where}")
-    for name in [chosen.only] if chosen.only else MODELS:
+    print(f"B = {len(words)}, T = {LENGTH} {source}; {device}")
+    for name in [options.only] if options.only else MODELS:
         sides = whole_steps(name, lexicon, words, targets)
-        pytorch.compare(f"a training step, {name}", sides, chosen.rounds)
+        pytorch.compare(f"a training step, {name}", sides, options.rounds)
         if name == "char_cnn":
             sides = convolution_alone(lexicon, words, random)
-            pytorch.compare("the convolution alone", sides, chosen.rounds)
+            pytorch.compare("the convolution alone", sides, options.rounds)
 
 
 if __name__ == "__main__":

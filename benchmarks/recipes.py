@@ -38,9 +38,9 @@ def main():
     """Measures each recipe in a process of its own."""
     parser = timing.parser(__doc__, words=10_000, rounds=9)
     parser.add_argument("names", nargs="+", metavar="CONFIG")
-    given = parser.parse_args()
-    for name in given.names:
-        timing.in_own_process(measure, name, given.words, given.rounds)
+    options = parser.parse_args()
+    for name in options.names:
+        timing.in_own_process(measure, name, options.words, options.rounds)
 
 
 if __name__ == "__main__":

@@ -35,10 +35,10 @@ BOUNDARY, UNKNOWN, SIZE, ROWS = "</s>", "<unk>", 256, 32
 
 def read(path, lists, words):
     """Reads the first lists: returns (their hypotheses as text, a lexicon of their words)."""
-    found = itertools.islice(nbest.read_lists(path)[1], lists)
-    sentences = [one.words for of_list in found for one in of_list.hypotheses]
-    known = dict.fromkeys((BOUNDARY, UNKNOWN, *itertools.chain.from_iterable(sentences)))
-    spelled = [*known, *(f"{number}" for number in range(max(0, words - len(known))))]
+    nbest_lists = itertools.islice(nbest.read_lists(path)[1], lists)
+    sentences = [h.words for nbest_list in nbest_lists for h in nbest_list.hypotheses]
+    types = dict.fromkeys((BOUNDARY, UNKNOWN, *itertools.chain.from_iterable(sentences)))
+    spelled = [*types, *(f"{number}" for number in range(max(0, words - len(types))))]
     lexicon = Lexicon(
         tuple(spelled), np.ones(len(spelled), np.int64), unknown=UNKNOWN, boundary=BOUNDARY
     )
@@ -96,9 +96,9 @@ def padded_in_pytorch(params, text, rows, boundary, through):
             words = torch.nn.functional.pad(targets[:, :-1], (1, 0), value=boundary)
             inside = targets >= 0
             hidden, _ = core(embedding(words.clamp(min=0)))
-            of_words = torch.zeros(targets.shape)
-            of_words[inside] = losses(hidden[inside], targets[inside])
-            sums[chosen] = -of_words.sum(dim=1, dtype=torch.float64).cpu().numpy()
+            word_losses = torch.zeros(targets.shape)
+            word_losses[inside] = losses(hidden[inside], targets[inside])
+            sums[chosen] = -word_losses.sum(dim=1, dtype=torch.float64).cpu().numpy()
         return sums
 
     return score
@@ -110,40 +110,40 @@ def main():
     parser.add_argument("lists", help="n-best lists of Moses or Joshua")
     parser.add_argument("--count", type=int, default=20, help="lists")
     parser.add_argument("--words", type=int, default=10_000, help="V at least")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     program.keep_memory()
-    text, lexicon = read(chosen.lists, chosen.count, chosen.words)
+    text, lexicon = read(options.lists, options.count, options.words)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, layers=2), Softmax())
     params = model.init(jax.random.key(0), lexicon)
     tables, boundary = model.evaluation_tables(lexicon), lexicon.boundary_id
-    given = model, params, tables, text
+    inputs = model, params, tables, text
 
     def summed(log_prob):
         return np.add.reduceat(log_prob.astype(np.float64), text.starts)
 
     def batch_rows():
         laid = Batches(text, 32, 32, "sentences", boundary)
-        return summed(perplexity.score(*given, laid).log_prob)
+        return summed(perplexity.score(*inputs, laid).log_prob)
 
-    where = same_device.chosen(torch)
+    device = same_device.share_device(torch)
     build = functools.partial(padded_in_pytorch, params, text, ROWS, boundary)
     sides = {
-        pytorch.ZOO: lambda: summed(sentence_scores.score_tree(*given, boundary)),
+        pytorch.ZOO: lambda: summed(sentence_scores.score_tree(*inputs, boundary)),
         "zoo, batch rows": batch_rows,
-        "zoo, padded batches": functools.partial(padded, *given, ROWS, boundary),
-        "zoo, one after the other": functools.partial(padded, *given, 1, boundary),
+        "zoo, padded batches": functools.partial(padded, *inputs, ROWS, boundary),
+        "zoo, one after the other": functools.partial(padded, *inputs, 1, boundary),
         **pytorch.eager_and_compiled(build),
     }
     tokens = int(text.lengths.sum())
     title = f"{len(text.starts):,} hypotheses, {tokens:,} tokens, V = {len(lexicon):,}, 2 x {SIZE}"
-    times = pytorch.compare(f"{title}, {where}", sides, chosen.rounds, equal_scores)
+    times = pytorch.compare(f"{title}, {device}", sides, options.rounds, equal_scores)
     for name, seconds in times.items():
         print(f"  {name}: {len(text.starts) / seconds:,.0f} hypotheses a second")
 
 
-def equal_scores(one, other):
+def equal_scores(scores, reference):
     """Raises AssertionError unless log-probabilities of hypotheses are equal to float32."""
-    np.testing.assert_allclose(one, other, rtol=1e-5)
+    np.testing.assert_allclose(scores, reference, rtol=1e-5)
 
 
 if __name__ == "__main__":

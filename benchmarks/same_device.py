@@ -20,7 +20,7 @@ PRECISIONS = {
 }
 
 
-def chosen(torch=None, precision: str = "tf32") -> str:
+def share_device(torch=None, precision: str = "tf32") -> str:
     """Puts PyTorch on JAX's device, and returns the device's name for a table's title.
 
     Exits with a sentence where PyTorch cannot compute there. On a CPU PyTorch gets a thread for
@@ -50,23 +50,23 @@ def chosen(torch=None, precision: str = "tf32") -> str:
 
 def multiply_in(precision: str, torch=None):
     """Sets how both libraries multiply float32 matrices on a GPU: one of `PRECISIONS`."""
-    of_jax, of_cudnn, of_products = PRECISIONS[precision]
-    jax.config.update("jax_default_matmul_precision", of_jax)
+    jax_precision, cudnn_tf32, product_tf32 = PRECISIONS[precision]
+    jax.config.update("jax_default_matmul_precision", jax_precision)
     if torch is not None:
-        torch.backends.cudnn.allow_tf32 = of_cudnn
-        torch.backends.cuda.matmul.allow_tf32 = of_products
+        torch.backends.cudnn.allow_tf32 = cudnn_tf32
+        torch.backends.cuda.matmul.allow_tf32 = product_tf32
 
 
 @contextlib.contextmanager
 def multiplying_in(precision: str, torch=None):
     """Sets how both libraries multiply float32 matrices, and restores it at the end."""
-    of_jax = jax.config.jax_default_matmul_precision
+    jax_precision = jax.config.jax_default_matmul_precision
     if torch is not None:
-        of_torch = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+        torch_tf32 = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
     multiply_in(precision, torch)
     try:
         yield
     finally:
-        jax.config.update("jax_default_matmul_precision", of_jax)
+        jax.config.update("jax_default_matmul_precision", jax_precision)
         if torch is not None:
-            torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = of_torch
+            torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = torch_tf32

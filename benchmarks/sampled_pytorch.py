@@ -73,12 +73,12 @@ class TorchHead(torch.nn.Module):
 
     def _loss(self, hidden, vectors, bias):
         tokens = len(hidden)
-        true = (hidden * vectors[:tokens]).sum(-1) + bias[:tokens]
-        others = torch.addmm(bias[tokens:], hidden, vectors[tokens:].T)
+        target = (hidden * vectors[:tokens]).sum(-1) + bias[:tokens]
+        noise_scores = torch.addmm(bias[tokens:], hidden, vectors[tokens:].T)
         if self.is_nce:
             softplus = torch.nn.functional.softplus
-            return (softplus(-true) + softplus(others).sum(-1)).mean()
-        return (torch.logaddexp(true, torch.logsumexp(others, -1)) - true).mean()
+            return (softplus(-target) + softplus(noise_scores).sum(-1)).mean()
+        return (torch.logaddexp(target, torch.logsumexp(noise_scores, -1)) - target).mean()
 
 
 def torch_side(head, params, counts, sparse, batch, through=_as_it_is):
@@ -95,7 +95,7 @@ def torch_side(head, params, counts, sparse, batch, through=_as_it_is):
     )
 
 
-def compare(name, vocabulary, rounds, where):
+def compare(name, vocabulary, rounds, device):
     """Prints a table and the losses of the first steps of one of `HEADS`."""
     head = HEADS[name]
     lexicon = steps.zipf_lexicon(vocabulary)
@@ -113,7 +113,7 @@ def compare(name, vocabulary, rounds, where):
     sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
     title = (
         f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
-        f"{where}"
+        f"{device}"
     )
     pytorch.print_steps(title, sides, rounds, "PyTorch, sparse")
 
@@ -124,10 +124,10 @@ def main():
     parser.add_argument("--head", choices=HEADS, help="both without it")
     arguments = parser.parse_args()
     program.keep_memory()
-    where = same_device.chosen(torch)
+    device = same_device.share_device(torch)
     torch.manual_seed(0)
     for name in [arguments.head] if arguments.head else HEADS:
-        compare(name, arguments.vocabulary, arguments.rounds, where)
+        compare(name, arguments.vocabulary, arguments.rounds, device)
         gc.collect()  # tables of a million words
 
 

@@ -62,7 +62,7 @@ class Counts(NamedTuple):
     """The work and memory of a recipe's step.
 
     Attributes:
-      products: the products of a step on one device, see `costs.of`.
+      products: the products of a step on one device, see `costs.count_products`.
       params: bytes of all parameters.
       tables: bytes of the parameters with a row for each word.
       dense: bytes of the parameters that every step updates whole.
@@ -82,10 +82,10 @@ def count(name: str, devices: int) -> Counts:
     """Counts the step of a recipe, for one of `devices` devices."""
     recipe = configs.load(name)
     lexicon = step_shapes.ranked_lexicon(SIZE)
-    step = step_shapes.of_language_model(recipe, lexicon, devices)
+    step = step_shapes.from_language_model(recipe, lexicon, devices)
     state = step.arguments[0]
     leaves = jax.tree.leaves(state.params)
-    params, whole = _bytes(leaves), _bytes(jax.tree.leaves(state.optimizer_state))
+    params, slots = _bytes(leaves), _bytes(jax.tree.leaves(state.optimizer_state))
     by_rows = rows = 0
     tokens = recipe.training.batch * recipe.training.length
     paths = recipe.language_model.row_tables(state.params)
@@ -93,12 +93,12 @@ def count(name: str, devices: int) -> Counts:
     for path in getattr(updates, "paths", ()):
         table = _bytes([_at(state.params, path)])
         # A row for each token, of the input or the target, and a row for each noise word.
-        drawn = 0 if path[0] == "embedding" else getattr(recipe.head, "samples", 0)
+        noise = 0 if path[0] == "embedding" else getattr(recipe.head, "samples", 0)
         by_rows += table
-        rows += table * (tokens + drawn) // SIZE
+        rows += table * (tokens + noise) // SIZE
     tables = _bytes([leaf for leaf in leaves if leaf.shape and leaf.shape[0] >= SIZE])
-    products = costs.of(step.function, *step.arguments)
-    return Counts(products, params, tables, params - by_rows, params + whole, rows)
+    products = costs.count_products(step.function, *step.arguments)
+    return Counts(products, params, tables, params - by_rows, params + slots, rows)
 
 
 def _at(tree, path):
@@ -128,9 +128,9 @@ def memory(counts: Counts, devices: int) -> tuple[float, float]:
     """Returns bytes a device, without activations: (all replicated, word tables sharded)."""
     gradients = counts.dense
     shared = counts.tables * (counts.state / counts.params)
-    whole = counts.state + gradients
+    replicated = counts.state + gradients
     dense_tables = min(counts.tables, counts.dense)
-    return whole, whole - (shared + dense_tables) * (1 - 1 / devices)
+    return replicated, replicated - (shared + dense_tables) * (1 - 1 / devices)
 
 
 def table(names) -> str:
@@ -149,21 +149,21 @@ def table(names) -> str:
         recipe = configs.load(name).training
         tokens = recipe.batch * recipe.length
         by_devices = {number: count(name, number) for number in {number for _, number in LAYOUTS}}
-        one = by_devices[1]
-        of_token = costs.operations(one.products) / tokens / 1e6
+        single = by_devices[1]
+        token_operations = costs.operations(single.products) / tokens / 1e6
         lines.append(
-            f"| `{name}` | {one.params / NUMBER / 1e9:.2f} | {of_token:,.0f} | "
-            f"{memory(one, 1)[0] / 1e9:.1f} |"
+            f"| `{name}` | {single.params / NUMBER / 1e9:.2f} | {token_operations:,.0f} | "
+            f"{memory(single, 1)[0] / 1e9:.1f} |"
         )
         for device, number in LAYOUTS:
             work, sent = step_seconds(by_devices[number], device, number)
             a_second = tokens / (work + sent)
-            whole, shared = (size / 1e9 for size in memory(by_devices[number], number))
-            fits = "" if whole * 1e9 < device.room else " (does not fit)"
+            replicated, sharded = (size / 1e9 for size in memory(by_devices[number], number))
+            fits = "" if replicated * 1e9 < device.room else " (does not fit)"
             hours = 5 * EPOCH_TOKENS / a_second / 3600
             rows.append(
                 f"| `{name}` | {number} x {device.name} | {work * 1e3:.1f} | {sent * 1e3:.1f} | "
-                f"{a_second:,.0f} | {hours:.1f} | {whole:.1f}{fits} | {shared:.1f} |"
+                f"{a_second:,.0f} | {hours:.1f} | {replicated:.1f}{fits} | {sharded:.1f} |"
             )
     return "\n".join([*lines, "", *rows])
 
@@ -190,9 +190,9 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
       model: devices along the model axis.
     """
     recipe, lexicon = configs.load(name), step_shapes.ranked_lexicon(SIZE)
-    step = step_shapes.of_language_model(recipe, lexicon)
+    step = step_shapes.from_language_model(recipe, lexicon)
     devices = mesh_of(recipe, step, data, model)
-    found = compiled_on_mesh(step, devices).memory_analysis()
+    analysis = compiled_on_mesh(step, devices).memory_analysis()
     optimizer = step.function.keywords["optimizer"]
 
     def initial_state(key):
@@ -202,11 +202,11 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
 
     layouts = devices.layouts(step.arguments[0])
     drawing = jax.jit(initial_state, out_shardings=layouts)
-    drawn = drawing.lower(jax.random.key(0)).compile(AS_CHEAP_AS_CAN_BE).memory_analysis()
+    initial = drawing.lower(jax.random.key(0)).compile(AS_CHEAP_AS_CAN_BE).memory_analysis()
     return (
-        found.argument_size_in_bytes,
-        found.temp_size_in_bytes,
-        drawn.output_size_in_bytes + drawn.temp_size_in_bytes,
+        analysis.argument_size_in_bytes,
+        analysis.temp_size_in_bytes,
+        initial.output_size_in_bytes + initial.temp_size_in_bytes,
     )
 
 
@@ -254,10 +254,10 @@ def memory_table(names) -> str:
     ]
     for name in names:
         for data, model in MESHES:
-            held, besides, drawn = (n / 1e9 for n in compiled_memory(name, data, model))
+            state, besides, start = (n / 1e9 for n in compiled_memory(name, data, model))
             lines.append(
-                f"| `{name}` | {data} x {model} | {held:.2f} | {besides:.2f} | "
-                f"{held + besides:.2f} | {drawn:.2f} |"
+                f"| `{name}` | {data} x {model} | {state:.2f} | {besides:.2f} | "
+                f"{state + besides:.2f} | {start:.2f} |"
             )
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
@@ -269,21 +269,21 @@ COUNTS = (1, 2, 4, 8, 16)
 BATCH_ROWS = 128  # batch rows a device, in weak scaling
 
 
-class OfDevice(NamedTuple):
+class DeviceWork(NamedTuple):
     """The work of a compiled step on each device.
 
     Attributes:
       products: the matrix products.
       sent: {kind of transfer: bytes sent}.
-      held: bytes of the state and the batch.
+      argument_bytes: of the state and the batch.
     """
 
     products: collections.Counter
     sent: dict[str, float]
-    held: int
+    argument_bytes: int
 
 
-def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
+def count_device_work(name: str, data: int, model: int, batch_rows: int) -> DeviceWork:
     """Counts the step of a recipe, as the trainer compiles it for a mesh of data x model devices.
 
     Args:
@@ -293,7 +293,7 @@ def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
       batch_rows: total number of batch rows.
     """
     recipe = changed(configs.load(name), {"training.batch": batch_rows})
-    step = step_shapes.of_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
+    step = step_shapes.from_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
     if model > 1:
         program = compiled_on_mesh(step, mesh_of(recipe, step, data, model))
     else:
@@ -302,7 +302,7 @@ def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
     sent: dict[str, float] = collections.defaultdict(float)
     for collective in collectives:
         sent[collective.kind] += collective.sent * collective.times
-    return OfDevice(products, sent, program.memory_analysis().argument_size_in_bytes)
+    return DeviceWork(products, sent, program.memory_analysis().argument_size_in_bytes)
 
 
 def meshes(count: int) -> list[tuple[int, int]]:
@@ -319,23 +319,23 @@ def collectives_table(name: str, device: Device = V5E) -> str:
         "sending, ms | tokens a second | efficiency |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    alone = 0.0  # tokens a second of one device, the first layout
+    baseline = 0.0  # tokens a second of one device, the first layout
     layouts = [mesh for count in COUNTS for mesh in meshes(count)]
     weak = [(mesh, BATCH_ROWS * math.prod(mesh)) for mesh in layouts]
     strong = [(mesh, recipe.batch) for mesh in layouts]
     for (data, model), batch_rows in [*strong, *weak[1:]]:
-        found = of_device(name, data, model, batch_rows)
-        work = costs.seconds(found.products, device.operations, device.memory) / REACHED
-        sending = sum(found.sent.values()) / device.link / REACHED
+        counts = count_device_work(name, data, model, batch_rows)
+        work = costs.seconds(counts.products, device.operations, device.memory) / REACHED
+        sending = sum(counts.sent.values()) / device.link / REACHED
         a_second = batch_rows * recipe.length / (work + sending)
-        alone = alone or a_second
-        share = a_second / (data * model) / alone
-        summed, gathered = found.sent["all-reduce"], found.sent["all-gather"]
-        others = sum(found.sent.values()) - summed - gathered
+        baseline = baseline or a_second
+        share = a_second / (data * model) / baseline
+        summed, gathered = counts.sent["all-reduce"], counts.sent["all-gather"]
+        remaining = sum(counts.sent.values()) - summed - gathered
         lines.append(
-            f"| {data} x {model} | {batch_rows} | {found.held / 1e9:.1f} | {work * 1e3:.1f} | "
-            f"{summed / 1e6:,.0f} | {gathered / 1e6:,.0f} | {others / 1e6:,.0f} | "
-            f"{sending * 1e3:.1f} | {a_second:,.0f} | {share:.2f} |"
+            f"| {data} x {model} | {batch_rows} | {counts.argument_bytes / 1e9:.1f} | "
+            f"{work * 1e3:.1f} | {summed / 1e6:,.0f} | {gathered / 1e6:,.0f} | "
+            f"{remaining / 1e6:,.0f} | {sending * 1e3:.1f} | {a_second:,.0f} | {share:.2f} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)

@@ -32,13 +32,13 @@ from zoo.losses import softmax
 TOKENS, SIZE, VOCABULARY = 8_192, 512, 128_256
 TIMED = 1_024, 256, 50_000
 CHUNKS = 64
-FEW = 32  # tokens of a block, where memory counts more than time
+SMALL_BLOCK = 32  # tokens of a block, where memory counts more than time
 
 
 def weighted_sum(hidden, weights, bias, targets, block=None):
     """Computes the mean loss as training does, with weights of tokens that are not constants."""
-    of_tokens = jnp.where(targets < 0, 0, 1 / targets.size)
-    return losses.weighted_softmax_loss(hidden, weights, bias, targets, of_tokens, block)
+    token_weights = jnp.where(targets < 0, 0, 1 / targets.size)
+    return losses.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
 
 
 def by_token(hidden, weights, bias, targets):
@@ -51,7 +51,7 @@ def plain(hidden, weights, bias, targets):
     return softmax.plain_terms(softmax.TermOptions(), hidden, weights, bias, targets).loss.mean()
 
 
-def of_optax(hidden, weights, bias, targets):
+def optax_loss(hidden, weights, bias, targets):
     """Computes the mean loss with optax, in at least float32."""
     logits = (hidden @ weights.T + jnp.broadcast_to(bias, (len(hidden), len(bias)))).astype("f4")
     return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
@@ -61,15 +61,15 @@ def in_chunks(hidden, weights, bias, targets):
     """Computes the mean loss by chunks of tokens whose logits are computed again for gradients."""
 
     @jax.checkpoint
-    def of_chunk(tokens):
+    def chunk_loss(tokens):
         states, words = tokens
-        return of_optax(states, weights, bias, words)
+        return optax_loss(states, weights, bias, words)
 
     tokens = jax.tree.map(lambda x: x.reshape(CHUNKS, -1, *x.shape[1:]), (hidden, targets))
-    return jax.lax.map(of_chunk, tokens).mean()
+    return jax.lax.map(chunk_loss, tokens).mean()
 
 
-def of_tokamax():
+def tokamax_loss():
     """Returns the loss of tokamax; None if it is not installed."""
     try:
         import tokamax
@@ -79,8 +79,8 @@ def of_tokamax():
     flags.FLAGS.mark_as_parsed()  # else it would read this program's arguments
 
     def loss(hidden, weights, bias, targets):
-        given = hidden, targets, weights.T
-        return tokamax.linear_softmax_cross_entropy_loss(*given, reduction="mean")
+        inputs = hidden, targets, weights.T
+        return tokamax.linear_softmax_cross_entropy_loss(*inputs, reduction="mean")
 
     return loss
 
@@ -89,7 +89,7 @@ SIDES = {
     "zoo": weighted_sum,
     "zoo, losses by token": by_token,
     "plain": plain,
-    "optax": of_optax,
+    "optax": optax_loss,
     "checkpointed chunks": in_chunks,
 }
 
@@ -116,36 +116,36 @@ def shapes(tokens, size, vocabulary, dtype=jnp.float32):
     return *tables, jax.ShapeDtypeStruct((tokens,), jnp.int32)
 
 
-def memory_of(loss, given, argnums=(0, 1, 2)):
+def memory_of(loss, inputs, argnums=(0, 1, 2)):
     """Returns the bytes of temporary arrays of a loss with its gradients."""
-    analysis = jax.jit(step(loss, argnums)).lower(*given).compile().memory_analysis()
+    analysis = jax.jit(step(loss, argnums)).lower(*inputs).compile().memory_analysis()
     return float(analysis.temp_size_in_bytes)
 
 
 def main():
     """Prints the two tables."""
     rounds = timing.parser(__doc__, rounds=9).parse_args().rounds  # 0: memory alone
-    sides = SIDES | ({"tokamax": found} if (found := of_tokamax()) else {})
+    sides = SIDES | ({"tokamax": tokamax_side} if (tokamax_side := tokamax_loss()) else {})
     sizes = TOKENS, SIZE, VOCABULARY
     memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in sides.items()}
     memory["zoo, bfloat16"] = memory_of(weighted_sum, shapes(*sizes, jnp.bfloat16))
-    given = shapes(*sizes)
-    few = functools.partial(weighted_sum, block=FEW)
-    memory[f"zoo, {FEW} tokens at a time"] = memory_of(few, given)
-    memory["zoo, entropy"] = memory_of(entropy, given)
-    memory["zoo, divergence"] = memory_of(divergence, (*given[:3], *given[:3]), range(6))
+    inputs = shapes(*sizes)
+    small_blocks = functools.partial(weighted_sum, block=SMALL_BLOCK)
+    memory[f"zoo, {SMALL_BLOCK} tokens at a time"] = memory_of(small_blocks, inputs)
+    memory["zoo, entropy"] = memory_of(entropy, inputs)
+    memory["zoo, divergence"] = memory_of(divergence, (*inputs[:3], *inputs[:3]), range(6))
     title = f"temporary memory, N = {TOKENS:,}, D = {SIZE}, V = {VOCABULARY:,}"
     timing.print_table(title, memory, "optax", "MB")
     if not rounds:
         return
     random = np.random.default_rng(0)
     tokens, size, vocabulary = TIMED
-    given = [
+    inputs = [
         jnp.asarray(random.normal(size=shape.shape) * 0.1, jnp.float32)
         for shape in shapes(*TIMED)[:3]
     ]
-    given.append(jnp.asarray(random.integers(vocabulary, size=tokens), jnp.int32))
-    runs = {name: timing.compiled_side(step(loss), *given) for name, loss in sides.items()}
+    inputs.append(jnp.asarray(random.integers(vocabulary, size=tokens), jnp.int32))
+    runs = {name: timing.compiled_side(step(loss), *inputs) for name, loss in sides.items()}
     title = f"time of a step, N = {tokens:,}, D = {size}, V = {vocabulary:,}, medians of {rounds}"
     timing.print_table(title, timing.medians(runs, rounds), "optax")
 

@@ -91,13 +91,13 @@ def measured(command: list[str], until: str, **environment: str):
         stdout=subprocess.PIPE,
         text=True,
     )
-    found = any(until in line for line in process.stdout)
+    is_printed = any(until in line for line in process.stdout)
     elapsed = time.perf_counter() - begun
     process.kill()
     process.stdout.close()
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
-    if not found:
+    if not is_printed:
         sys.exit(f"{until!r} is not printed: {' '.join(command)}")
     return elapsed, usage
 
@@ -113,19 +113,19 @@ def main():
     parser = timing.parser(__doc__, rounds=5, layers=LAYERS)
     parser.add_argument("--pytorch", nargs=2, metavar="TEXT", help="is PyTorch's side")
     parser.add_argument("--steps", type=int, default=1, help="of PyTorch's side")
-    chosen = parser.parse_args()
-    if chosen.pytorch:
-        pytorch(*chosen.pytorch, chosen.layers, chosen.steps)
+    options = parser.parse_args()
+    if options.pytorch:
+        pytorch(*options.pytorch, options.layers, options.steps)
         return
-    of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *texts()]
+    pytorch_command = [sys.executable, "-m", "benchmarks.start", "--pytorch", *texts()]
     times = collections.defaultdict(list)
-    for _ in range(chosen.rounds):
+    for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("zoo, cold", "zoo"):
                 command = [sys.executable, "-u", "train.py", "--config", "ptb_softmax"]
                 command += [f"{folder}/run {name}", "--set", f"model.core.layers={LAYERS}"]
                 times[name].append(seconds(command, XDG_CACHE_HOME=f"{folder}/cache"))
-        times["PyTorch"].append(seconds(of_pytorch))
+        times["PyTorch"].append(seconds(pytorch_command))
     for kind, title in enumerate(("by the clock", "of CPU time")):
         medians = {
             name: statistics.median(pair[kind] for pair in pairs) for name, pairs in times.items()

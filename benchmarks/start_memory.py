@@ -26,8 +26,8 @@ def peak(command: list[str], until: str, **environment: str) -> int:
 def main():
     """Prints a table of medians."""
     rounds = timing.parser(__doc__, rounds=3).parse_args().rounds
-    of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *start.texts()]
-    of_pytorch += ["--layers", "1", "--steps", str(STEPS)]
+    pytorch_command = [sys.executable, "-m", "benchmarks.start", "--pytorch", *start.texts()]
+    pytorch_command += ["--layers", "1", "--steps", str(STEPS)]
     sizes: dict[str, list[int]] = {"zoo": [], "PyTorch": []}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
@@ -35,7 +35,7 @@ def main():
             command += ["--set", f"training.validate_every={STEPS}"]
             command += ["--set", f"training.checkpoint_every={STEPS}"]
             sizes["zoo"].append(peak(command, f"step {STEPS}: ", XDG_CACHE_HOME=f"{folder}/cache"))
-        sizes["PyTorch"].append(peak(of_pytorch, start.FIRST))
+        sizes["PyTorch"].append(peak(pytorch_command, start.FIRST))
     medians = {name: statistics.median(values) for name, values in sizes.items()}
     timing.print_table(f"peak memory of {STEPS} steps on the CPU", medians, "PyTorch", "MB")
 

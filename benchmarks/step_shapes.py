@@ -37,14 +37,14 @@ class StepShapes(NamedTuple):
         return export.export(jitted, platforms=platforms)(*self.arguments)
 
 
-def of_trainer(trainer: Trainer) -> StepShapes:
+def from_trainer(trainer: Trainer) -> StepShapes:
     """Returns the step of a trainer on one device, with the shapes of its first batch."""
     function = functools.partial(train_step, **trainer.step_settings())
     state, task = jax.eval_shape(trainer.initial_state), trainer.task
     return StepShapes(function, (state, *_shapes((task.tables, task.epoch(0)[0], _key()))))
 
 
-def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:
+def from_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:
     """Returns the step of a language model on one device, without reading any text."""
     model, recipe = experiment.language_model, experiment.training
     batch_rows = recipe.batch // devices

@@ -77,7 +77,7 @@ def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, dr
     return step_of(model, params, lexicon, data, training)
 
 
-def of_recipe(recipe, lexicon: Lexicon):
+def recipe_step(recipe, lexicon: Lexicon):
     """Returns a function that does a step of a recipe, on words by Zipf's law; see `step_of`."""
     params, training = recipe.model.init(jax.random.key(0), lexicon), recipe.training
     data = zipf_batch(len(lexicon), training.batch, training.length)

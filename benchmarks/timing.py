@@ -95,8 +95,8 @@ def clock():
 
     Then other work on the machine counts only by the caches and the memory that it shares.
     """
-    alone = jax.default_backend() == "cpu" and len(os.sched_getaffinity(0)) == 1
-    return time.process_time if alone else time.perf_counter
+    single_core = jax.default_backend() == "cpu" and len(os.sched_getaffinity(0)) == 1
+    return time.process_time if single_core else time.perf_counter
 
 
 # Rows and columns of the matrices whose product tells how fast a machine is.
@@ -119,18 +119,18 @@ def machine() -> str:
     if (torch := sys.modules.get("torch")) is not None:
         tensor = torch.ones(PRODUCT, PRODUCT, device="cpu")
         rates["PyTorch"] = _rate(lambda: tensor @ tensor)
-    told = ", ".join(f"{name} {rate:.0f} GF/s" for name, rate in rates.items())
-    told += "; times of the process" * (clock() is time.process_time)
-    return f"{_cpu()}, {cores} core{'s' * (cores > 1)}, jax {jax.__version__}; a product: {told}"
+    note = ", ".join(f"{name} {rate:.0f} GF/s" for name, rate in rates.items())
+    note += "; times of the process" * (clock() is time.process_time)
+    return f"{_cpu()}, {cores} core{'s' * (cores > 1)}, jax {jax.__version__}; a product: {note}"
 
 
 def _cpu() -> str:
     """Returns the name of the CPU's model, and with AVX-512 its flag."""
     try:
-        told = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.processor() or platform.machine()
-    fields = dict(re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", told, re.M))
+    fields = dict(re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", cpuinfo, re.M))
     number = f" (family {fields.get('cpu family', '?')}, model {fields.get('model', '?')})"
     wide = ", AVX-512" * ("avx512f" in fields.get("flags", ""))
     return fields.get("model name", platform.machine()) + number + wide

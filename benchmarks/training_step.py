@@ -33,7 +33,7 @@ def main():
     parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
     arguments = parser.parse_args()
-    where, size = same_device.chosen(torch), arguments.size
+    device, size = same_device.share_device(torch), arguments.size
     lexicon = steps.zipf_lexicon(VOCABULARY)
     model = LanguageModel(Lookup(size), LSTM(size, LAYERS), Softmax())
     params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
@@ -49,7 +49,7 @@ def main():
         ours = jax.tree.map(jnp.asarray, params)  # a step donates them
         sides[name] = steps.step_of(model, ours, lexicon, batch, training)
     pytorch.print_steps(
-        f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, {where}",
+        f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, {device}",
         sides,
         arguments.rounds,
         "PyTorch",

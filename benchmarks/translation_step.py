@@ -50,8 +50,8 @@ def random_pairs(random) -> BucketedPairs:
     texts = []
     for lengths in (sources, targets):
         words = random.integers(1, VOCABULARY, lengths.sum()).astype(np.int32)
-        there = np.ones(len(words), bool)
-        texts.append(EncodedText(words, there, there, np.cumsum(lengths) - lengths))
+        mask = np.ones(len(words), bool)
+        texts.append(EncodedText(words, mask, mask, np.cumsum(lengths) - lengths))
     texts[1].words[np.cumsum(targets) - 1] = BOUNDARY
     return BucketedPairs(PairedText(*texts, BOUNDARY, 1, "forward"), BATCH, PADDING)
 
@@ -98,10 +98,10 @@ class TorchModel(torch.nn.Module):
         self.core = pytorch.recurrent("LSTM", params["core"])
         self.head = pytorch.linear(params["head"])
         if "attention" in params:
-            of_attention = params["attention"]
-            self.keys = torch.nn.Parameter(pytorch.tensor(of_attention["keys"]))
+            attention = params["attention"]
+            self.keys = torch.nn.Parameter(pytorch.tensor(attention["keys"]))
             self.state = pytorch.linear(
-                {"weights": of_attention["state"].T, "bias": of_attention["state_bias"]}
+                {"weights": attention["state"].T, "bias": attention["state_bias"]}
             )
         self.attend, self.loss = through(self._attend), through(self._loss)
 
@@ -118,9 +118,9 @@ class TorchModel(torch.nn.Module):
         return self.loss(hidden, targets)
 
     def _attend(self, hidden, memory, lengths):
-        there = torch.arange(memory.shape[1]) < lengths.to(memory.device)[:, None]
+        mask = torch.arange(memory.shape[1]) < lengths.to(memory.device)[:, None]
         context = torch.nn.functional.scaled_dot_product_attention(
-            hidden, memory @ self.keys, memory, there[:, None], scale=1.0
+            hidden, memory @ self.keys, memory, mask[:, None], scale=1.0
         )
         return torch.tanh(self.state(torch.cat([context, hidden], dim=-1)))
 
@@ -157,9 +157,9 @@ def padded_on_the_right(batch):
     turned = np.zeros((len(source), lengths.max()), np.int64)
     for row, length in enumerate(lengths):
         turned[row, :length] = source[row, source.shape[1] - length :]
-    there = np.asarray(batch.weights) > 0
-    longest = there.sum(axis=1).max()
-    arrays = turned, lengths, words[:, :longest], np.where(there, targets, -1)[:, :longest]
+    is_token = np.asarray(batch.weights) > 0
+    longest = is_token.sum(axis=1).max()
+    arrays = turned, lengths, words[:, :longest], np.where(is_token, targets, -1)[:, :longest]
     source, lengths, words, targets = (pytorch.tensor(array) for array in arrays)
     return source, lengths.cpu(), words, targets  # a GPU packs by lengths of the CPU
 
@@ -186,7 +186,7 @@ def main():
     parser.add_argument("--size", type=int, default=512, help="cells of a layer")
     parser.add_argument("--attention", action="store_true", help="with Luong's attention")
     arguments = parser.parse_args()
-    where, size, random = same_device.chosen(torch), arguments.size, np.random.default_rng(0)
+    device, size, random = same_device.share_device(torch), arguments.size, np.random.default_rng(0)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
     attention = Luong() if arguments.attention else None
     model = SequenceToSequence(
@@ -200,7 +200,7 @@ def main():
     sides[pytorch.ZOO] = zoo_side(model, params, batches)
     pytorch.compare(
         f"{arguments.batches} steps, 2 x LSTM-{size}, {'Luong attention' if attention else ''} "
-        f"B = {BATCH}, V = {VOCABULARY:,}, {where}",
+        f"B = {BATCH}, V = {VOCABULARY:,}, {device}",
         sides,
         arguments.rounds,
     )

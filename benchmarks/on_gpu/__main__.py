@@ -40,7 +40,7 @@ ITEMS = {
     "lm1b_lstm_2048_512": (50, whole.lm1b),
     "tests": (60, whole.tests),
 }
-KEPT = 3  # seconds of an item's limit kept for its end
+MARGIN = 3  # seconds of an item's limit kept for its end
 SMALL_TIMES = 4  # small sizes compile as long as large ones, on fewer cores
 LIBRARIES = ("jax", "jaxlib", "jax-cuda13-plugin", "jax-cuda12-plugin", "torch", "optax")
 OPPONENTS = ("tokamax", "liger-kernel", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12")
@@ -49,17 +49,17 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def versions() -> dict[str, str]:
     """Returns the card, its driver, the versions of libraries, and Python's."""
-    told = {}
+    by_name = {}
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     try:
-        asked = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
-        told["card, driver, memory"] = asked.stdout.strip().splitlines()[0]
+        process = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
+        by_name["card, driver, memory"] = process.stdout.strip().splitlines()[0]
     except (OSError, subprocess.SubprocessError, IndexError):
-        told["card"] = f"none: {platform.processor() or platform.machine()}"
+        by_name["card"] = f"none: {platform.processor() or platform.machine()}"
     for name in LIBRARIES + OPPONENTS:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            told[name] = importlib.metadata.version(name)
-    return told | {"Python": platform.python_version()}
+            by_name[name] = importlib.metadata.version(name)
+    return by_name | {"Python": platform.python_version()}
 
 
 def run(path: str, names: list[str], small: bool):
@@ -70,7 +70,7 @@ def run(path: str, names: list[str], small: bool):
     for name in names:
         limit = ITEMS[name][0] * (SMALL_TIMES if small else 1)
         command = [sys.executable, "-m", "benchmarks.on_gpu", "item", path, "--only", name]
-        command += ["--end", f"{time.time() + limit - KEPT}"]
+        command += ["--end", f"{time.time() + limit - MARGIN}"]
         # The libraries share the card's memory: none takes all of it at the start.
         environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         process = subprocess.Popen(
@@ -111,15 +111,15 @@ def main():
     parser.add_argument("--only", nargs="*", choices=ITEMS, default=[*ITEMS], help="items")
     parser.add_argument("--end", type=float, default=math.inf, help=argparse.SUPPRESS)
     parser.add_argument("--small", action="store_true", help="tiny sizes, also on a CPU")
-    given = parser.parse_args()
-    path = str(pathlib.Path(given.path).resolve())
-    if given.action == "table":
+    options = parser.parse_args()
+    path = str(pathlib.Path(options.path).resolve())
+    if options.action == "table":
         with open(path, encoding="utf-8") as file:
             print(rows.as_markdown([json.loads(line) for line in file]))
-    elif given.action == "item":
-        item(path, given.only[0], given.end, given.small)
+    elif options.action == "item":
+        item(path, options.only[0], options.end, options.small)
     else:
-        run(path, given.only, given.small)
+        run(path, options.only, options.small)
 
 
 if __name__ == "__main__":

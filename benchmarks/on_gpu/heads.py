@@ -28,7 +28,7 @@ SPELLINGS = (128, 512, 2048)  # computed together
 
 
 @contextlib.contextmanager
-def changed(module, **values):
+def patched_constants(module, **values):
     """Changes constants of a module for the functions traced inside."""
     jax.clear_caches()  # a traced loss would be taken again
     with mock.patch.multiple(module, **values):
@@ -53,10 +53,10 @@ def _exact(rows, vocabulary, count, size, precision):
     weights = jax.random.normal(random[1], (vocabulary, size), dtype) * 0.05
     bias = jax.random.normal(random[2], (vocabulary,), dtype) * 0.1
     targets = jax.random.randint(random[3], (count,), 0, vocabulary)
-    given = hidden, weights, bias, targets
+    inputs = hidden, weights, bias, targets
 
     def compiled(loss):
-        return _loss_side(loss, given)
+        return _loss_side(loss, inputs)
 
     def blocks(times):
         values = {
@@ -64,30 +64,30 @@ def _exact(rows, vocabulary, count, size, precision):
             for name in ("LOGITS_AT_A_TIME", "MOST_ROWS_AT_A_TIME")
         }
 
-        with changed(softmax, **values):
+        with patched_constants(softmax, **values):
             return compiled(softmax_losses.weighted_sum)
 
     sides = {f"zoo, blocks x {times}": functools.partial(blocks, times) for times in BLOCKS}
     sides |= {
-        "Liger": lambda: _of_torch(rows, given, "liger"),
-        "PyTorch, eager": lambda: _of_torch(rows, given, "eager"),
+        "Liger": lambda: _torch_loss_side(rows, inputs, "liger"),
+        "PyTorch, eager": lambda: _torch_loss_side(rows, inputs, "eager"),
         "plain": lambda: compiled(softmax_losses.plain),
-        "optax": lambda: compiled(softmax_losses.of_optax),
+        "optax": lambda: compiled(softmax_losses.optax_loss),
         "tokamax, without a bias": lambda: compiled(_tokamax()),
-        COMPILED: lambda: _of_torch(rows, given, "compiled"),
+        COMPILED: lambda: _torch_loss_side(rows, inputs, "compiled"),
     }
     name = f"V = {vocabulary:,}, N = {count:,}, D = {size}"
-    whole = {}
+    dense_sides = {}
     if vocabulary * count > MOST_LOGITS:
-        whole = {side: sides.pop(side) for side in [*sides] if side not in IN_BLOCKS}
+        dense_sides = {side: sides.pop(side) for side in [*sides] if side not in IN_BLOCKS}
     rows.case(name, sides, precision)
-    if whole:
-        rows.case(f"{name}, all logits in memory", whole, precision)
+    if dense_sides:
+        rows.case(f"{name}, all logits in memory", dense_sides, precision)
 
 
-def _loss_side(loss, given):
+def _loss_side(loss, inputs):
     """Compiles a loss with its gradients, and returns a side of its value."""
-    side = timing.compiled_side(jax.value_and_grad(loss, argnums=(0, 1, 2)), *given)
+    side = timing.compiled_side(jax.value_and_grad(loss, argnums=(0, 1, 2)), *inputs)
 
     def run():
         return float(side()[0])
@@ -98,19 +98,19 @@ def _loss_side(loss, given):
 
 def _tokamax():
     """Returns the loss of tokamax, which has no bias."""
-    if (loss := softmax_losses.of_tokamax()) is None:
+    if (loss := softmax_losses.tokamax_loss()) is None:
         raise Absent("tokamax is not installed")
     return loss
 
 
-def _of_torch(rows, given, kind):
+def _torch_loss_side(rows, inputs, kind):
     """Returns a side of PyTorch: eager, compiled, or Liger's fused loss."""
     module = rows.pytorch()
     on = module.get_default_device()
-    narrow = given[0].dtype == jnp.bfloat16
+    narrow = inputs[0].dtype == jnp.bfloat16
     hidden, weights, bias, targets = (
         module.from_numpy(np.array(array.astype("f4") if number < 3 else array)).to(on)
-        for number, array in enumerate(given)
+        for number, array in enumerate(inputs)
     )
     targets = targets.long()
     trained = [x.bfloat16() if narrow else x for x in (hidden, weights, bias)]
@@ -125,8 +125,8 @@ def _of_torch(rows, given, kind):
         loss = _liger(on)
 
     def run():
-        for one in trained:
-            one.grad = None
+        for tensor in trained:
+            tensor.grad = None
         value = loss(*trained, targets)
         value.backward()
         return value.item()
@@ -211,7 +211,7 @@ def letters(rows: Rows):
 
         def zoo(block, model=model, params=params):
             step = _spelled(model, _copied(params), lexicon, data)
-            with changed(row_blocks, BLOCK=block):
+            with patched_constants(row_blocks, BLOCK=block):
                 step.trace()
             return step
 

@@ -18,7 +18,7 @@ LONGEST = 60  # words of a hypothesis
 
 def machine(rows: Rows):
     """Measures rates of products and of memory, and the time to start a program."""
-    rows.write(case="device", side=rows.where)
+    rows.write(case="device", side=rows.device_name)
     for size in (16,) if rows.small else (4096, 8192):
         for precision in ("float32", "tf32", "bfloat16"):
             narrow = precision == "bfloat16"
@@ -46,16 +46,16 @@ def _repeated(function, *arguments, wait=lambda result: None, calls=CALLS):
 def _product(size, narrow):
     dtype = jnp.bfloat16 if narrow else jnp.float32
     keys = jax.random.split(jax.random.key(0))
-    given = tuple(jax.random.normal(key, (size, size), dtype) for key in keys)
-    product = jax.jit(jnp.matmul).lower(*given).compile()
-    return _repeated(product, *given, wait=jax.block_until_ready)
+    matrices = tuple(jax.random.normal(key, (size, size), dtype) for key in keys)
+    product = jax.jit(jnp.matmul).lower(*matrices).compile()
+    return _repeated(product, *matrices, wait=jax.block_until_ready)
 
 
 def _torch_product(rows, size, narrow):
     module = rows.pytorch()
     dtype = module.bfloat16 if narrow else module.float32
-    given = (module.randn(size, size, dtype=dtype) for _ in range(2))
-    return _repeated(module.matmul, *given, wait=lambda result: result[-1, -1].item())
+    matrices = (module.randn(size, size, dtype=dtype) for _ in range(2))
+    return _repeated(module.matmul, *matrices, wait=lambda result: result[-1, -1].item())
 
 
 def _added(rows, numbers) -> dict:

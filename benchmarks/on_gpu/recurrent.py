@@ -34,8 +34,8 @@ class CuDNN(LSTM):
         lengths = jnp.full(len(inputs), inputs.shape[1], jnp.int32)
         sizes = inputs.shape[2], self.size, self.layers
         if jax.default_backend() == "gpu":
-            given = inputs, hidden, cell, flat, lengths
-            outputs, hidden, cell = rnn.lstm(*given, *sizes, 0.0, False)
+            arrays = inputs, hidden, cell, flat, lengths
+            outputs, hidden, cell = rnn.lstm(*arrays, *sizes, 0.0, False)
         else:
             weights = rnn.unpack_lstm_weights(flat, *sizes, False)
             outputs, hidden, cell = rnn.lstm_ref(
@@ -101,16 +101,16 @@ def recurrence(rows: Rows):
 
 def _recurrence_of(rows, batch, length, size):
     random = np.random.default_rng(0)
-    given = jnp.asarray(random.normal(size=(2, batch, length, size)), jnp.float32)
+    arrays = jnp.asarray(random.normal(size=(2, batch, length, size)), jnp.float32)
 
     def zoo(positions):
         with unrolled(positions):
-            return cores.zoo_side(LSTM(size), *given)
+            return cores.zoo_side(LSTM(size), *arrays)
 
     sides = {
-        "PyTorch, cuDNN": lambda: rows.opponent("cores").torch_side("LSTM", 1, *given),
+        "PyTorch, cuDNN": lambda: rows.opponent("cores").torch_side("LSTM", 1, *arrays),
         "zoo, unroll 1": lambda: zoo(1),
-        "jax.experimental.rnn": lambda: cores.zoo_side(CuDNN(size), *given),
+        "jax.experimental.rnn": lambda: cores.zoo_side(CuDNN(size), *arrays),
         "zoo, unroll 5": lambda: zoo(5),
         "zoo, unroll 35": lambda: zoo(35),
     }

@@ -21,7 +21,7 @@ from records.cells import grid
 ROUNDS, SMALL_ROUNDS = (5, 25), (1, 1)  # the fewest and the most rounds of a case
 SECONDS_OF_A_CASE = 1.5
 # A side is not begun with less time left for the item: a case is written when all are measured.
-LEAST, TO_COMPILE = 3.0, 15.0
+TO_MEASURE, TO_COMPILE = 3.0, 15.0
 EAGER, COMPILED = "PyTorch, eager", "PyTorch, compiled"
 OURS = ("zoo", "XLA")  # the names of our own sides begin with one of them
 
@@ -61,12 +61,12 @@ class Rows:
             import torch
 
             try:
-                self.where = same_device.chosen(torch)
+                self.device_name = same_device.share_device(torch)
                 self._torch = torch
             except SystemExit as error:
                 self._absent = str(error)
         if self._torch is None:
-            self.where = same_device.chosen()
+            self.device_name = same_device.share_device()
 
     def pytorch(self):
         """Returns PyTorch, or raises `Absent`."""
@@ -98,7 +98,7 @@ class Rows:
         return self._torch if self.on_gpu else None
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds that are left for the item."""
         return self._end - time.perf_counter()
 
@@ -142,22 +142,22 @@ class Rows:
         rows = {side: {"case": name, "precision": precision, "side": side} for side in builders}
         sides = {}
         for side, build in builders.items():
-            if made := self._try(rows[side], build):
-                sides[side] = made
+            if run := self._try(rows[side], build):
+                sides[side] = run
         # XLA compiles several programs at a time, without Python. One that fails does so again
         # when it is called.
         with futures.ThreadPoolExecutor() as threads:
-            for made in sides.values():
-                if hasattr(made, "compiled"):
-                    threads.submit(made.compiled)
-        del made
+            for run in sides.values():
+                if hasattr(run, "compiled"):
+                    threads.submit(run.compiled)
+        del run
         for side in [*sides]:
             first = functools.partial(self._first, rows[side], sides[side])
             if not self._try(rows[side], first):
                 del first, sides[side]
         times = timing.medians(sides, self._rounds(sides)) if sides else {}
-        others = [seconds for side, seconds in times.items() if not side.startswith(OURS)]
-        baseline = min(others, default=next(iter(times.values()), math.nan))
+        opponents = [seconds for side, seconds in times.items() if not side.startswith(OURS)]
+        baseline = min(opponents, default=next(iter(times.values()), math.nan))
         for side, row in rows.items():
             if side in times:
                 row["ms"] = round(times[side] / calls * 1e3, 4)
@@ -172,13 +172,13 @@ class Rows:
     def _try(self, row, function):
         """Returns a function's result, or None and notes the error in the row."""
         slow = row["side"] == COMPILED and not self.small
-        if self.left < (TO_COMPILE if slow else LEAST):
+        if self.seconds_left < (TO_COMPILE if slow else TO_MEASURE):
             row["error"] = "left out: the item's time was over"
             return None
         try:
             return function()
         except (Exception, SystemExit) as error:  # also what the opponents' libraries raise
-            row["error"] = told(error)
+            row["error"] = describe_error(error)
             return None
 
     def _first(self, row, side) -> bool:
@@ -204,12 +204,12 @@ class Rows:
 
     def _rounds(self, sides) -> int:
         """Chooses the rounds of a case by the seconds of one round, and of those left."""
-        fewest, most = SMALL_ROUNDS if self.small else ROUNDS
+        minimum, maximum = SMALL_ROUNDS if self.small else ROUNDS
         begun = time.perf_counter()
         for side in sides.values():
             side()
         round_ = time.perf_counter() - begun + timing.SECONDS_BETWEEN * len(sides)
-        return int(min(max(SECONDS_OF_A_CASE / round_, fewest), most))
+        return int(min(max(SECONDS_OF_A_CASE / round_, minimum), maximum))
 
     def _memory(self, side) -> float | None:
         """Returns the MB that a side takes beside its arguments, where that is known."""
@@ -227,7 +227,7 @@ class Rows:
         return round(peak / 1e6, 1) if peak else None
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Returns an error in one short line."""
     text = " ".join(str(error).split())
     return (
@@ -238,8 +238,8 @@ def told(error: BaseException) -> str:
 def as_text(row: dict) -> str:
     """Returns a row as one line for a person."""
     values = (f"{key} {value}" for key, value in row.items() if key not in ("item", "case", "side"))
-    named = (row[key] for key in ("item", "case", "side") if key in row)
-    return f"{' | '.join(named)}: {', '.join(values)}"
+    labels = (row[key] for key in ("item", "case", "side") if key in row)
+    return f"{' | '.join(labels)}: {', '.join(values)}"
 
 
 COLUMNS = (
@@ -262,12 +262,12 @@ def as_markdown(rows: list[dict]) -> str:
     for row in rows:
         items.setdefault(row["item"], []).append(row)
     lines = [", ".join(f"{key} {value}" for key, value in _machine(items).items()), ""]
-    for item, of_item in items.items():
-        of_item = [row for row in of_item if "versions" not in row]
-        columns = [name for name in COLUMNS if any(name in row for row in of_item)]
+    for item, item_rows in items.items():
+        item_rows = [row for row in item_rows if "versions" not in row]
+        columns = [name for name in COLUMNS if any(name in row for row in item_rows)]
         if not columns:
             continue
-        cells = [[_cell(name, row.get(name, "")) for name in columns] for row in of_item]
+        cells = [[_cell(name, row.get(name, "")) for name in columns] for row in item_rows]
         lines += [f"### {item}", "", grid(columns, cells)]
     return "\n".join(lines).rstrip()
 

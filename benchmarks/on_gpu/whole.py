@@ -32,8 +32,8 @@ OUTCOMES = (
 
 def outcome(line: str) -> tuple[str, str] | None:
     """Returns (test, outcome) of a line of pytest's output that has one."""
-    found = next(filter(None, (form.match(line) for form in OUTCOMES)), None)
-    return found and (found["test"].strip(), found["outcome"])
+    match = next(filter(None, (form.match(line) for form in OUTCOMES)), None)
+    return match and (match["test"].strip(), match["outcome"])
 
 
 def lm1b(rows: Rows):
@@ -49,12 +49,12 @@ def lm1b(rows: Rows):
     if not rows.small:
         counts = scaling.count(NAME, 1)
         seconds, _ = scaling.step_seconds(counts, scaling.H100, 1)
-        whole, _ = scaling.memory(counts, 1)
+        memory, _ = scaling.memory(counts, 1)
         rows.write(
             case=name,
             side="docs/scaling.md, an H100",
             ms=round(seconds * 1e3, 2),
-            memory_mb=round(whole / 1e6, 1),
+            memory_mb=round(memory / 1e6, 1),
             rate=f"{work.amount / seconds:.4g} {work.unit}",
         )
     for precision, compute in (("tf32", "float32"), ("bfloat16", "bfloat16")):
@@ -92,15 +92,15 @@ def tests(rows: Rows):
     tail = ""
     for line in process.stdout:
         tail = line.strip() or tail
-        if found := outcome(line):
-            test, ending = found
+        if test_outcome := outcome(line):
+            test, ending = test_outcome
             count[ending] += 1
             if ending != "PASSED":
                 rows.write(case=test, side="test", error=ending)
-        if rows.left < 0:
+        if rows.seconds_left < 0:
             process.kill()
             tail = "not all were run: the item's time was over"
             break
     process.wait()
-    told = ", ".join(f"{number} {name.lower()}" for name, number in count.items())
-    rows.write(case=f"tests of {', '.join(chosen)}: {told}", side=tail)
+    summary = ", ".join(f"{number} {name.lower()}" for name, number in count.items())
+    rows.write(case=f"tests of {', '.join(chosen)}: {summary}", side=tail)

@@ -73,14 +73,14 @@ def recipe(tmp_path):
 
 def runs_like_variants(recipe, variants, folder):
     """Trains variants, and each of them by zoo.train; their validation must be equal."""
-    several = ingredients.Variants(recipe, variants)
-    nats, tokens = several.sentence_losses(several.train(), several.task.corpora["validation"])
+    trainer = ingredients.Variants(recipe, variants)
+    nats, tokens = trainer.sentence_losses(trainer.train(), trainer.task.corpora["validation"])
     assert tokens.tolist() == [4, 5, 6, 6]  # words and the end
-    for of_variant, (name, settings) in zip(nats, variants.items(), strict=True):
+    for losses, (name, settings) in zip(nats, variants.items(), strict=True):
         zoo.train(changed(recipe, settings), folder / name, devices=1, log=lambda line: None)
         last = json.loads((folder / name / "metrics.jsonl").read_text().splitlines()[-1])
         np.testing.assert_allclose(
-            of_variant.sum() / tokens.sum(), last["validation_log_perplexity"], rtol=1e-5
+            losses.sum() / tokens.sum(), last["validation_log_perplexity"], rtol=1e-5
         )
 
 
@@ -144,8 +144,8 @@ def test_what_variants_do_not_follow_is_refused(recipe, path, value):
 
 def test_each_ingredient_is_left_out(recipe):
     """Three seeds of the recipe, and of the recipe without each of its eight ingredients."""
-    variants = ingredients.left_out(recipe)
+    variants = ingredients.ablations(recipe)
     assert len(variants) == 3 * 9
     without = {"model.word_dropout": 0.0, "training.seed": 2}
     assert variants["without word_dropout, seed 2"] == without
-    assert len(ingredients.left_out(changed(recipe, {"model.word_dropout": 0.0}))) == 3 * 8
+    assert len(ingredients.ablations(changed(recipe, {"model.word_dropout": 0.0}))) == 3 * 8

@@ -44,10 +44,13 @@ def missing(tree, scope):
             return None if node.id in rebound else scope.get(node.id)
         return getattr(value(node.value), node.attr, None) if hasattr(node, "attr") else None
 
-    found = set()
+    missing_names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and is_own(node.module):
-            owner, names = importlib.import_module(node.module), {one.name for one in node.names}
+            owner, names = (
+                importlib.import_module(node.module),
+                {alias.name for alias in node.names},
+            )
         elif isinstance(node, ast.Attribute):
             owner, names = value(node.value), {node.attr}
             if not (inspect.ismodule(owner) or inspect.isclass(owner)):
@@ -56,8 +59,8 @@ def missing(tree, scope):
                 continue
         else:
             continue
-        found |= {f"{owner.__name__}.{name}" for name in names if not is_there(owner, name)}
-    return found
+        missing_names |= {f"{owner.__name__}.{name}" for name in names if not is_there(owner, name)}
+    return missing_names
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ from benchmarks import same_device
 
 
 class Opponent:
-    """The part of PyTorch that `chosen` reads and sets."""
+    """The part of PyTorch that `share_device` reads and sets."""
 
     __version__ = "2.0"
 
@@ -38,7 +38,7 @@ class Opponent:
 
 @pytest.fixture
 def on_gpu(monkeypatch):
-    """JAX computes on a GPU, as far as `chosen` asks."""
+    """JAX computes on a GPU, as far as `share_device` asks."""
     device = types.SimpleNamespace(platform="gpu", device_kind="another card")
     monkeypatch.setattr(jax, "devices", lambda: [device])
     before = jax.config.jax_default_matmul_precision
@@ -49,16 +49,16 @@ def on_gpu(monkeypatch):
 def test_pytorch_stays_on_the_cpu_with_jax():
     """Also where PyTorch has a GPU that JAX does not use."""
     opponent, cores = Opponent(gpu=True), len(os.sched_getaffinity(0))
-    assert same_device.chosen(opponent) == f"PyTorch 2.0, {cores} threads, on the CPU"
+    assert same_device.share_device(opponent) == f"PyTorch 2.0, {cores} threads, on the CPU"
     assert opponent.device == "cpu"
     assert opponent.tf32 == (True, False)
-    assert same_device.chosen() == "on the CPU"
+    assert same_device.share_device() == "on the CPU"
 
 
 def test_pytorch_follows_jax_to_a_gpu(on_gpu):
     """Both multiply in TF32 there, and in float32 while results are compared."""
     opponent = Opponent(gpu=True)
-    assert same_device.chosen(opponent) == "PyTorch 2.0, products: tf32, on card"
+    assert same_device.share_device(opponent) == "PyTorch 2.0, products: tf32, on card"
     assert opponent.device == "cuda"
     assert opponent.tf32 == (True, True)
     assert jax.config.jax_default_matmul_precision == "tensorfloat32"
@@ -67,10 +67,10 @@ def test_pytorch_follows_jax_to_a_gpu(on_gpu):
         assert jax.config.jax_default_matmul_precision == "float32"
     assert opponent.tf32 == (True, True)
     assert jax.config.jax_default_matmul_precision == "tensorfloat32"
-    assert same_device.chosen() == "on another card"
+    assert same_device.share_device() == "on another card"
 
 
 def test_a_pytorch_without_the_gpu_is_refused(on_gpu):
     """The sentence names both sides and the way out."""
     with pytest.raises(SystemExit, match=r"another card.*PyTorch 2\.0 has no GPU.*JAX_PLATFORMS"):
-        same_device.chosen(Opponent(gpu=False))
+        same_device.share_device(Opponent(gpu=False))

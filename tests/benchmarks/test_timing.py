@@ -19,8 +19,8 @@ def half_seconds(monkeypatch):
     for name in ("perf_counter", "process_time"):  # the latter is read where there is one core
         monkeypatch.setattr(timing.time, name, clock)
     monkeypatch.setattr(timing, "PRODUCT", 1000)  # rows and columns
-    for told in (timing.machine, timing._print_machine):
-        told.cache_clear()
+    for function in (timing.machine, timing._print_machine):
+        function.cache_clear()
     yield
     timing.machine.cache_clear()
 
@@ -31,10 +31,10 @@ def test_the_machine_is_told_with_the_rate_of_a_product(monkeypatch, half_second
     if with_torch:
         torch = types.SimpleNamespace(ones=lambda *shape, device: np.ones(shape, np.float32))
         monkeypatch.setitem(sys.modules, "torch", torch)
-    told = timing.machine()
+    description = timing.machine()
     # 2 * 1,000^3 operations in half a second
-    assert re.findall(r"(\w+) 4 GF/s", told) == ["XLA", *["PyTorch"] * with_torch]
-    assert f"{len(os.sched_getaffinity(0))} core" in told
+    assert re.findall(r"(\w+) 4 GF/s", description) == ["XLA", *["PyTorch"] * with_torch]
+    assert f"{len(os.sched_getaffinity(0))} core" in description
 
 
 def test_the_machine_is_printed_once(capsys, half_seconds):

@@ -14,18 +14,21 @@ def shape(*sizes, dtype=jnp.float32):
 
 
 def test_a_product_by_hand():
-    found = costs.of(lambda a, b: jnp.tanh(a @ b), shape(3, 5), shape(5, 7))
+    found = costs.count_products(lambda a, b: jnp.tanh(a @ b), shape(3, 5), shape(5, 7))
     assert found == {Product(2 * 3 * 5 * 7, 4 * (15 + 35 + 21)): 1}
     # The gradient has two more.
     gradient = jax.grad(lambda a, b: (a @ b).sum(), argnums=(0, 1))
-    assert costs.operations(costs.of(gradient, shape(3, 5), shape(5, 7))) >= 2 * 2 * 3 * 5 * 7
+    assert (
+        costs.operations(costs.count_products(gradient, shape(3, 5), shape(5, 7)))
+        >= 2 * 2 * 3 * 5 * 7
+    )
 
 
 def test_a_loop_counts_as_often_as_it_runs():
     def function(carry, steps):
         return jax.lax.scan(lambda h, x: (h @ x, None), carry, steps)[0]
 
-    found = costs.of(jax.jit(function), shape(2, 5), shape(11, 5, 5))
+    found = costs.count_products(jax.jit(function), shape(2, 5), shape(11, 5, 5))
     assert found == {Product(2 * 2 * 5 * 5, 4 * (10 + 25 + 10)): 11}
 
 
@@ -35,11 +38,11 @@ def test_a_convolution_and_rows_by_hand():
             x, kernel, (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC")
         )
 
-    found = costs.of(convolve, shape(2, 9, 3), shape(4, 3, 7))
+    found = costs.count_products(convolve, shape(2, 9, 3), shape(4, 3, 7))
     assert [product.operations for product in found] == [2 * (2 * 6 * 7) * (4 * 3)]
-    rows = costs.of(lambda table, i: table[i], shape(13, 7), shape(5, dtype=jnp.int32))
+    rows = costs.count_products(lambda table, i: table[i], shape(13, 7), shape(5, dtype=jnp.int32))
     assert [product.bytes for product in rows] == [2 * 5 * 7 * 4]
-    more = costs.of(
+    more = costs.count_products(
         lambda table, i, new: table.at[i].add(new),
         *(shape(13, 7), shape(5, dtype=jnp.int32), shape(5, 7)),
     )
@@ -50,7 +53,7 @@ def test_the_longer_branch_counts():
     def function(which, a):
         return jax.lax.cond(which, lambda a: a @ a, lambda a: a @ a @ a, a)
 
-    found = costs.of(function, shape(dtype=bool), shape(5, 5))
+    found = costs.count_products(function, shape(dtype=bool), shape(5, 5))
     assert costs.operations(found) == 2 * 2 * 5**3
 
 
@@ -58,7 +61,7 @@ def test_an_lstm_is_counted():
     core = LSTM(size=7)
     params = jax.eval_shape(lambda: core.init(jax.random.key(0), 5))
     carry = jax.eval_shape(lambda: core.initial_carry(3))
-    found = costs.of(core.apply, params, shape(3, 11, 5), carry)
+    found = costs.count_products(core.apply, params, shape(3, 11, 5), carry)
     # Per position 5 + 7 numbers times four gates of 7.
     assert costs.operations(found) == 3 * 11 * 2 * (5 + 7) * 4 * 7
 
