@@ -80,14 +80,11 @@ def builders(lexicon: lexicons.Lexicon) -> dict:
         step = jax.value_and_grad(loss, argnums=(0, 1))
         return timing.compiled_side(step, params, hidden, make_tables())
 
-    def nothing():
-        return None
-
     return {
         "signatures": lambda: compiled(signatures_loss, log_linear, lexicon.tables),
         "dense formula": lambda: compiled(dense_loss, log_linear, features),
-        "softmax (zoo)": lambda: compiled(zoo_softmax_loss, softmax, nothing),
-        "softmax (autodiff)": lambda: compiled(plain_softmax_loss, softmax, nothing),
+        "softmax (zoo)": lambda: compiled(zoo_softmax_loss, softmax, lambda: None),
+        "softmax (autodiff)": lambda: compiled(plain_softmax_loss, softmax, lambda: None),
     }
 
 

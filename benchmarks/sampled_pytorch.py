@@ -33,10 +33,6 @@ RATE, ACCUMULATOR, EPSILON = 0.1, 0.1, 1e-7
 MOST_DENSE = 100_000  # words up to which dense gradients are tried, too
 
 
-def _as_it_is(function):
-    return function
-
-
 class TorchHead(torch.nn.Module):
     """Scores of the targets and of shared noise words, and a sampled loss of them."""
 
@@ -81,7 +77,7 @@ class TorchHead(torch.nn.Module):
         return (torch.logaddexp(target, torch.logsumexp(noise_scores, -1)) - target).mean()
 
 
-def torch_side(head, params, counts, sparse, batch, through=_as_it_is):
+def torch_side(head, params, counts, sparse, batch, through=lambda function: function):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
     return pytorch_eager_steps.one_step(
         params,

@@ -101,9 +101,8 @@ def strong_heads() -> str:
         losses = [_seeds(folder / f"{file}.json", split) for split in ("validation", "test")]
         above = "" if file == "softmax" else _above(tied, losses[1])
         above_untied = _above(untied, losses[1]) if file in rows_of.AGAINST_UNTIED else ""
-        rate = next(iter(record["variants"].values()))["settings"][
-            "training.optimizer.learning_rate"
-        ]
+        variant = next(iter(record["variants"].values()))
+        rate = variant["settings"]["training.optimizer.learning_rate"]
         cells = [f"{head}, rate {rate:g}", f"{record['parameters']:,}"]
         cells += [mean([*runs.losses], ".4f") for runs in losses]
         cells += [f"{perplexity_of(losses[1].loss):.1f}", above, above_untied]
