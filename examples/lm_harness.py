@@ -50,7 +50,7 @@ class ZooLM(LM):
         length = settings.get("max_gen_toks", self.longest)
         (words,) = self.run.draw(context, count=1, length=length, temperature=0)
         words = words[len(self.run.words_in(context)) :]
-        text = "".join(words) if self.run.lexicon.is_character_level else self.run.joined(words)
+        text = "".join(words) if self.run.lexicon.is_character_level else self.run.detokenize(words)
         ends = settings.get("until") or []
         for end in [ends] if isinstance(ends, str) else ends:
             text = text.partition(end)[0]

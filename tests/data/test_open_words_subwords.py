@@ -95,7 +95,7 @@ def test_words_have_the_sums_of_their_pieces(encoded):
     log_prob = -np.arange(1, 10, dtype=np.float32)
     counted = np.array([False] * 2 + [True] * 7)
     scores = Scores(log_prob, counted)
-    words, scores = perplexity.in_words(text, scores, vocabulary, lexicon)
+    words, scores = perplexity.merge_subwords(text, scores, vocabulary, lexicon)
     assert scores.log_prob.tolist() == [-1 - 2, -3 - 4 - 5, -6, -7, -8, -9]
     assert scores.counted.tolist() == [False] + [True] * 5
     assert scores.log_perplexity == (12 + 6 + 7 + 8 + 9) / 5  # nats per word
@@ -117,7 +117,7 @@ def test_words_with_the_mark_of_pieces_were_seen_as_their_pieces_spell_them():
     lexicon, read = vocabulary.build(InMemory(corpora))
     text = vocabulary.encode(read["validation"], lexicon)
     scores = Scores(np.zeros(len(text.words), np.float32), np.ones(len(text.words), bool))
-    words, _ = perplexity.in_words(text, scores, vocabulary, lexicon)
+    words, _ = perplexity.merge_subwords(text, scores, vocabulary, lexicon)
     assert words.occurrences(lexicon).tolist() == [1, 4, 1, 4, 0, 2]
 
 
@@ -127,7 +127,7 @@ def test_a_text_of_words_stays_as_it_is():
     lexicon, _ = vocabulary.build(InMemory({"train": corpus}))
     text = vocabulary.encode(corpus, lexicon)
     scores = Scores(np.zeros(5, np.float32), text.counted)
-    assert perplexity.in_words(text, scores, vocabulary, lexicon) == (text, scores)
+    assert perplexity.merge_subwords(text, scores, vocabulary, lexicon) == (text, scores)
     assert text.read_as(lexicon, 0, 2) == "aa ab"
 
 

@@ -154,7 +154,7 @@ def test_rows_draw_the_same_whichever_are_beside_them(per, shape):
 def test_what_was_drawn_is_padded_as_words_are(padding, window):
     spelling = Spelling("characters", padding, longest=3)
     wanted = spelling.tables(WORDS, window)
-    letters, lengths = jax.jit(spelling.padded, static_argnums=1)(as_arrays(SPELLED)[0], window)
+    letters, lengths = jax.jit(spelling.pad, static_argnums=1)(as_arrays(SPELLED)[0], window)
     np.testing.assert_array_equal(lengths, wanted["lengths"])
     width = wanted["letters"].shape[1]
     np.testing.assert_array_equal(letters[:, :width], wanted["letters"])
@@ -189,7 +189,7 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     drawn = noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
 
     recipe, spelled = LetterNoise(order=2), drawn.letters.reshape(-1, 3)
-    letters, lengths = SPELLING.padded(spelled, 3)
+    letters, lengths = SPELLING.pad(spelled, 3)
     padded = {"letters": letters, "lengths": lengths}
     of_words = references.convolution(NETWORK, params["network"], NETWORK.tables(WORDS), range(7))
     of_noise = references.convolution(NETWORK, params["network"], padded, range(len(letters)))

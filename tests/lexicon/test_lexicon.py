@@ -211,9 +211,9 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
         assert some.features_of(place) == full.features_of(old) == expected
     marked = dataclasses.replace(full, unknown="word 9", boundary="word 1").select_words(words)
     assert (marked.unknown, marked.boundary) == ("word 9", None)
-    full.same_features(some)
+    full.check_same_features(some)
     with pytest.raises(UserError, match="do not have the features of training"):
-        full.same_features(full.with_kinds(("tag a", "length")))
+        full.check_same_features(full.with_kinds(("tag a", "length")))
 
 
 TRAINED, OTHER = examples.trained_and_other()

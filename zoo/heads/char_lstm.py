@@ -111,7 +111,7 @@ class CharLSTM(Head):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters unchanged: none belongs to a word."""
-        self.spelling.same_letters(lexicon, new_lexicon)
+        self.spelling.check_same_letters(lexicon, new_lexicon)
         return params
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

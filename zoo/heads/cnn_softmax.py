@@ -170,7 +170,7 @@ class CNNSoftmax(Head):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Keeps the correction of words that both lexicons have; new words get 0."""
-        self.network.spelling.same_letters(lexicon, new_lexicon)
+        self.network.spelling.check_same_letters(lexicon, new_lexicon)
         if not self.correction:
             return params
         word_rows = [lexicon.ids.get(word, -1) for word in new_lexicon.words]

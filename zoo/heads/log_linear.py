@@ -125,7 +125,7 @@ class LogLinear(Head):
                 f"the log-linear head's background, a {type(self.background).__name__}, was made "
                 "for the words of training: the head cannot score with another lexicon."
             )
-        lexicon.same_features(new_lexicon)
+        lexicon.check_same_features(new_lexicon)
         return params
 
     def _tables(self, lexicon: Lexicon) -> Tables:

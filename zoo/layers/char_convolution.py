@@ -239,7 +239,7 @@ class Convolution:
 
     def spelled_vectors(self, params, letters):
         """Computes the vectors of spellings [n, longest], [n, size]; see Spelling.padded."""
-        return self._vectors(params, *self.spelling.padded(letters, max(self.widths)))
+        return self._vectors(params, *self.spelling.pad(letters, max(self.widths)))
 
     def _vectors(self, params, letters, lengths, **options):
         """Computes the vectors of spellings, [n, size], in the type of the parameters."""

@@ -179,7 +179,7 @@ class Features(Embedding):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters of the same features; UserError if the lexicons' differ."""
-        lexicon.same_features(new_lexicon)
+        lexicon.check_same_features(new_lexicon)
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -310,7 +310,7 @@ class CharCNN(Embedding):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:
         """Returns the parameters of the same letters; UserError if the alphabets differ."""
-        self.network.spelling.same_letters(lexicon, new_lexicon)
+        self.network.spelling.check_same_letters(lexicon, new_lexicon)
         return params
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:

@@ -143,7 +143,7 @@ class FeatureSets(Sequence):
         return np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.ids, self.values
 
 
-def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
+def group_words(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
     """Returns (the number of each word's feature set, int32 [V]; the sets by their first words)."""
     bits = words.values.view(f"i{words.values.itemsize}")
     entries = np.stack([words.ids, bits], axis=1)
@@ -185,8 +185,8 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
     }
 
 
-def _padded(rows, ids, values, height, filling):
-    """Pads entries, in the order of their rows, to (ids, values), [height, most of a row] each."""
+def _pad(rows, ids, values, height, filling):
+    """Pads the entries of each row to (ids, values), both [height, most entries of a row]."""
     counts = np.bincount(rows, minlength=height)
     is_entry = np.arange(max(1, counts.max()))[None] < counts[:, None]
     padded_ids = np.full(is_entry.shape, filling, np.int32)
@@ -199,7 +199,7 @@ def feature_tables(lexicon) -> dict:
     """Makes {"features": int32 [S, P], "feature_values": [S, P]} of signatures, padded with 0."""
     sets = lexicon.signatures[1]
     rows, ids, values = sets.entries()
-    features, feature_values = _padded(rows, ids, values, len(sets), 0)
+    features, feature_values = _pad(rows, ids, values, len(sets), 0)
     return {"features": features, "feature_values": feature_values}
 
 
@@ -241,7 +241,7 @@ def summed_tables(lexicon, form: Form) -> dict:
     private_signature[ids[private]] = rows[private]
     private_signature_value = np.zeros(feature_count, np.float32)
     private_signature_value[ids[private]] = values[private]
-    private_features, private_values = _padded(
+    private_features, private_values = _pad(
         rows[private], ids[private], values[private], signature_count, feature_count
     )
     arrays = {

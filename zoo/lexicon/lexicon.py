@@ -151,7 +151,7 @@ class Lexicon:
         offsets, ids = offsets.astype(np.int64, copy=False), ids.astype(np.int32, copy=False)
         return feature_signatures.FeatureSets(offsets, ids, values)
 
-    def same_features(self, new_lexicon: "Lexicon"):
+    def check_same_features(self, new_lexicon: "Lexicon"):
         """Raises UserError unless both lexicons have the same names of features."""
         if self.feature_names != new_lexicon.feature_names:
             raise UserError(
@@ -220,7 +220,7 @@ class Lexicon:
     @functools.cached_property
     def signatures(self) -> tuple[np.ndarray, feature_signatures.FeatureSets]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
-        return feature_signatures.grouped(self._features())
+        return feature_signatures.group_words(self._features())
 
     def tables(self, form: feature_signatures.Form | None = None) -> dict[str, jax.Array]:
         """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`."""
@@ -527,7 +527,7 @@ def shares(
     new_lexicon: Lexicon,
     log_weights: Callable[[list[str]], Sequence[float]] | None = None,
 ) -> Shares:
-    """Finds the trained word that stands for each word of another lexicon, marks for marks.
+    """Finds the trained word that stands for each word of another lexicon; marks stand for marks.
 
     `log_weights`: n new words -> [n], nats; their shares of the unknown word's probability are
     proportional to the exponentials. All shares are equal without it. The unknown word itself keeps

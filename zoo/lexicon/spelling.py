@@ -63,7 +63,7 @@ class Spelling:
         """Returns A, the number of letters, the marks among them."""
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
-    def same_letters(self, lexicon, new_lexicon):
+    def check_same_letters(self, lexicon, new_lexicon):
         """Raises UserError unless letters have the same numbers in both lexicons."""
         if self.unit == "characters" and lexicon.letters != new_lexicon.letters:
             raise UserError(
@@ -118,7 +118,7 @@ class Spelling:
         missing = (window - 2 - sizes).clip(0)
         return 1 + (missing + 1) // 2, 1 + missing // 2
 
-    def padded(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
+    def pad(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
         """Pads a speller's letters, int32 [n, longest], as `tables` pads words; returns (letters
         int32 [n, L], lengths int32 [n])."""
         sizes = (letters > END).sum(axis=1)

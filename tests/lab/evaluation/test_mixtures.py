@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.lab.evaluation import mixtures, scored_texts
-from zoo.lab.evaluation.mixtures import Mixture, mixed, tuned
+from zoo.lab.evaluation.mixtures import Mixture, mix, tune_weight
 from zoo.lab.evaluation.scored_texts import ScoredText
 
 # p of five words of a text; training never saw the last two. N = 4 words are such.
@@ -25,31 +25,31 @@ def by_hand(weight):
 
 
 def test_the_mixture_by_hand():
-    found = mixed(np.log(P), UNSEEN, 0.2, WORDS)
+    found = mix(np.log(P), UNSEEN, 0.2, WORDS)
     expected = [0.8 * 0.5, 0.8 * 0.25, 0.8 * 0.1, 0.8 * 0.001 + 0.05, 0.8 * 0.02 + 0.05]
     np.testing.assert_allclose(found, np.log(expected), rtol=1e-14)
-    np.testing.assert_allclose(mixed(np.log(P), UNSEEN, 0.0, WORDS), np.log(P), rtol=1e-14)
-    assert mixed(np.array([-np.inf]), np.array([True]), 0.5, 2) == pytest.approx(math.log(0.25))
+    np.testing.assert_allclose(mix(np.log(P), UNSEEN, 0.0, WORDS), np.log(P), rtol=1e-14)
+    assert mix(np.array([-np.inf]), np.array([True]), 0.5, 2) == pytest.approx(math.log(0.25))
 
 
 def test_the_weight_of_words_without_probability_is_their_share():
     """(1 - l)^3 (l/4)^2 is greatest at l = 2/5."""
     log_prob = np.log([0.5, 0.2, 0.1, 1e-300, 1e-300])
-    assert tuned(log_prob, UNSEEN, WORDS) == pytest.approx(0.4, abs=1e-12)
+    assert tune_weight(log_prob, UNSEEN, WORDS) == pytest.approx(0.4, abs=1e-12)
 
 
 def test_no_other_weight_is_better():
-    weight = tuned(np.log(P), UNSEEN, WORDS)
+    weight = tune_weight(np.log(P), UNSEEN, WORDS)
     grid = [by_hand(step / 10_000) for step in range(10_000)]
     assert abs(weight - int(np.argmin(grid)) / 10_000) <= 1e-4
     assert by_hand(weight) <= min(grid)
 
 
 def test_no_weight_where_the_text_gives_no_reason():
-    assert tuned(np.log([0.5, 0.4]), np.array([False, False]), WORDS) == 0
-    assert tuned(np.log([0.5, 0.4]), np.array([False, True]), WORDS) == 0  # more than 1/4
-    assert tuned(np.full(2, -np.inf), np.array([False, True]), WORDS) == pytest.approx(0.5)
-    assert 0.999 < tuned(np.log([0.01]), np.array([True]), WORDS) < 1
+    assert tune_weight(np.log([0.5, 0.4]), np.array([False, False]), WORDS) == 0
+    assert tune_weight(np.log([0.5, 0.4]), np.array([False, True]), WORDS) == 0  # more than 1/4
+    assert tune_weight(np.full(2, -np.inf), np.array([False, True]), WORDS) == pytest.approx(0.5)
+    assert 0.999 < tune_weight(np.log([0.01]), np.array([True]), WORDS) < 1
 
 
 def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):

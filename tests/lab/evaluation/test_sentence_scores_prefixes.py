@@ -100,7 +100,7 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     monkeypatch.setattr(sentence_scores, "LARGE", 1)
     read, asked = [], []
 
-    def compiled(model):
+    def compile_steps(model):
         def advance(params, tables, prepared, above, level, rows, words, start):
             read.append(int(words[0]))
             return level
@@ -111,7 +111,7 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
 
         return advance, log_prob
 
-    monkeypatch.setattr(sentence_scores, "compiled", compiled)
+    monkeypatch.setattr(sentence_scores, "compile_steps", compile_steps)
     lexicon, model = examples.lexicon(), MODELS["softmax"]
     params = examples.random_params(model, random, lexicon)
     text = text_of([[7, 1, 2, 3, 4, last] for last in range(10)])

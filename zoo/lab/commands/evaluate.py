@@ -215,7 +215,7 @@ def run_generate(arguments: argparse.Namespace):
             return f"{format_features(words, run.lexicon, opened)}\n\n"
         if characters:
             return f"{_RULE}\n" * bool(number) + "".join(words).removeprefix(_BREAK) + "\n"
-        return f"{run.joined(words)}\n"
+        return f"{run.detokenize(words)}\n"
 
     options.write(itertools.starmap(text, enumerate(texts)), None, "the texts")
 

@@ -302,7 +302,7 @@ def with_cache(run, cache: tuple[int, float | None, float | None] | None):
 
     size, flatness, weight = cache
     if flatness is None or weight is None:
-        flatness, weight = mixtures.tuned_cache(run, size)
+        flatness, weight = mixtures.tune_cache(run, size)
         print_notes([f"cache: flatness {flatness:g}, weight {weight:g}, set on validation"])
     return run.with_cache(size, flatness, weight)
 

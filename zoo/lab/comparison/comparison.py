@@ -51,7 +51,7 @@ class Comparison:
         cls, workdirs: Iterable[str], labels: Sequence[str] = (), **how: Any
     ) -> "Comparison":
         """Names runs, by labels of their recipes if any; a record stands for all of its runs."""
-        every = records.expanded(workdirs)
+        every = records.expand(workdirs)
         runs = cls(dict(zip(short_names(every), every, strict=True)), **how)
         if not labels:
             return runs

@@ -67,7 +67,7 @@ def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np
     if part == MIXTURE:
         mixture = passport["figures"]["mixture"]
         weight, words = float(mixture["weight"]), int(mixture["words"])
-        log_prob = mixtures.mixed(arrays["log_prob"], band == 0, weight, words)
+        log_prob = mixtures.mix(arrays["log_prob"], band == 0, weight, words)
         return item_scores.statistics(arrays, log_prob=log_prob)
     return item_scores.statistics(
         arrays, band > 0 if part == SEEN_WORDS else band == _NUMBERS[part]

@@ -52,7 +52,7 @@ FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
 
 
 def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judgement]:
-    """Judges a run on the agreement pairs of its splits, and of a treebank that is none of them."""
+    """Judges a run on the agreement pairs of splits of its data, and of another treebank."""
     for split in splits:
         source = run.experiment.data.within()
         if not isinstance(source, Conllu):
@@ -119,7 +119,7 @@ def rows(
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
-    """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for all and by `DISTANCES`."""
+    """Returns the figures of each phenomenon at each distance: {"number, 2-4": figures, ...}."""
     cases = {}
     for name in map(str.lower, PHENOMENA):
         for label, (shortest, longest) in {**DISTANCES, "all": (1, math.inf)}.items():
@@ -228,7 +228,7 @@ def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
 def pairs_of(
     sentences: Iterable[list[dict]], forms: Paradigms, lower_case: bool
 ) -> list[tuple[list[str], list[str], dict]]:
-    """Returns (good words, bad words, facts: one for each of `FACTS`) of each agreement that shows.
+    """Returns (sentence, copy with a wrong form, {name: fact of `FACTS`}) of agreements that show.
 
     An agreement shows if the controlled word is a verb or an adjective, and if gender and number,
     as far as both words have them, each have a single value, the same in both: a participle that

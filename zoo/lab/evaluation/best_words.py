@@ -211,7 +211,7 @@ class ScoredWords(NamedTuple):
 
 
 def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> ScoredWords:
-    """Reads the words of a result."""
+    """Reads a split again, and returns its words with the scores that were kept of them."""
     name = record["split"]
     if arrays is None:
         raise UserError(
@@ -232,7 +232,7 @@ def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> ScoredWor
     vocabulary = run.experiment.vocabulary
     tokens = vocabulary.encode(corpus, run.lexicon)
     scores = perplexity.Scores(tokens.words, tokens.counted)
-    text, _ = perplexity.in_words(tokens, scores, vocabulary, run.lexicon)
+    text, _ = perplexity.merge_subwords(tokens, scores, vocabulary, run.lexicon)
     positions = np.flatnonzero(text.counted)
     if run.lexicon.boundary is None:  # the first word of the text is context only
         positions = positions[positions > 0]

@@ -103,7 +103,7 @@ def score(
             yield batch, scores
 
     with jax.default_matmul_precision(perplexity.PRECISION):
-        return perplexity.gathered(text, scored())
+        return perplexity.gather_scores(text, scored())
 
 
 def _step(params, origin, scales, tables, carry, batch, *, model, settings):

@@ -187,7 +187,7 @@ def from_string(
 
 
 def is_readable(path: str, column: str = "text") -> bool:
-    """Whether `read` can read the file at a path: `Text` reads others, and .csv with its column."""
+    """Whether `read` can read a file; the source `Text` reads others, and .csv with the column."""
     file = files.find_or_none(files.Part.parse(path).path)
     if file is None or file.is_dir():
         return False
@@ -198,8 +198,8 @@ def is_readable(path: str, column: str = "text") -> bool:
 
 
 def table(path: str, source: Source, language: str = "") -> Source:
-    """Returns the source that reads a table `read` cannot read, by the tokenizer of a language if
-    it is not "": else `source` if it is a `Text`."""
+    """Returns a source for a table that `read` cannot read: if the language is not "", a source
+    that tokenises by its rules; else `source` itself if it is a `Text`."""
     if language:
         column = source.form.column
         return RawText(path, path, (path,), column, language=language, lines="sentences")
@@ -431,7 +431,7 @@ def _is_mark(word):
 
 
 def _sentence_parts(item, reading):
-    """Yields the rows of each sentence of an item, divided where a paragraph is, and at marks."""
+    """Divides the rows of an item at the ends of its sentences and at marks."""
     is_mark = [_is_mark(row["word"]) for _, row in item]
     cells = zip(is_mark, item, strict=True)
     words = ["" if mark else " ".join(row["word"].split()) for mark, (_, row) in cells]

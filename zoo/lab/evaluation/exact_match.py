@@ -79,7 +79,7 @@ def answer(
 
 
 def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
-    """Returns (words, whether they ended) of each greedy translation, of `length` words at most."""
+    """Returns (words, whether complete) of greedy translations of at most `length` words."""
     translator = Translator((run,))
     translations = translator.translate(
         run.experiment.source_corpus(corpus).sentences,
@@ -97,7 +97,7 @@ def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
 
 @jax.jit
 def _read(step, words, real, carry):
-    """Returns the carry of each row after its real words [B, T], which end the row."""
+    """Computes the carry of each row after its words [B, T] at the real positions."""
 
     def read(carry, column):
         word, is_real = column

@@ -134,7 +134,7 @@ def interval(sums: np.ndarray, reported: float) -> tuple[float, float]:
 
 
 def with_intervals(bands: Iterable[dict], arrays: Arrays | None) -> list[dict]:
-    """Adds to rows of bands their intervals; NaN twice without scores or with one sentence."""
+    """Adds an interval to each row of bands; NaN twice without scores or with one sentence."""
     numbers = {UNKNOWN_BAND: UNKNOWN, **{name: n for n, name in enumerate(BAND_NAMES)}}
     rows = []
     for row in bands:

@@ -170,7 +170,7 @@ def _counts(is_present, chosen, tokens):
 
 
 def is_validation(split: str) -> bool:
-    """Whether a split, or a part of one, is the one that checkpoints are chosen on."""
+    """Whether a split is validation text, on which checkpoints are chosen, or a part of it."""
     return split == "validation" or split.endswith(".validation")
 
 
@@ -185,7 +185,7 @@ def is_seen(counts: dict) -> bool:
 
 
 def reason(passport: dict) -> str | None:
-    """Explains why a figure is not one of unseen text; None if it is, or nothing was recorded."""
+    """Explains why a figure is not of unseen text; None if it is, or if nothing was recorded."""
     recorded = passport.get("overlap")
     if recorded and is_seen(recorded["trained_on"]):
         return f"it was trained on this text ({describe(recorded['trained_on'])})"

@@ -199,7 +199,7 @@ class LoadedModel(Loaded):
 
     def generate(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[str]:
         """Draws texts that begin with a prompt."""
-        join = "".join if self.lexicon.is_character_level else self.joined
+        join = "".join if self.lexicon.is_character_level else self.detokenize
         return [join(words) for words in self.draw(prompt, spell=spell, **options)]
 
     def draw(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[list[str]]:
@@ -212,7 +212,7 @@ class LoadedModel(Loaded):
             return open_vocabulary.generate(self._model, self.params, *words, **options)
         return generate(self._model, self.params, self.tables, *words, **options)
 
-    def joined(self, words: list[str]) -> str:
+    def detokenize(self, words: list[str]) -> str:
         """Joins the words of a text, untokenised if the run was trained on such text."""
         return moses.text(words, self.experiment.data.form.language)
 

@@ -127,7 +127,7 @@ class PairScores:
         return PairScores(*scores, equal=tuple(equal))
 
     def answers(self) -> item_scores.Arrays:
-        """Returns which pairs have the good sentence more probable, to keep beside a passport."""
+        """Returns for each pair whether the good sentence is more probable, for its passport."""
         return item_scores.from_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
@@ -204,7 +204,7 @@ def _json_rows(lines, path):
 
 
 def _rows_without_header(lines, path):
-    """Yields rows that end with the sentences, after the phenomenon and perhaps its kind."""
+    """Yields the rows of a table without header: phenomenon, perhaps its kind, two sentences."""
     rows = [(number, table_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
     count = len(rows[0][1])
     for number, values in rows:

@@ -32,7 +32,7 @@ class Mixture(NamedTuple):
     tuned_on: str | None = TUNED_ON
 
 
-def mixed(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -> np.ndarray:
+def mix(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -> np.ndarray:
     """Computes log((1 - l) p + l [unseen] / N), float64 [n], nats."""
     model_log_prob = np.asarray(log_prob, np.float64) + np.log1p(-weight)
     with np.errstate(divide="ignore"):
@@ -40,7 +40,7 @@ def mixed(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -
     return np.logaddexp(model_log_prob, uniform)
 
 
-def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
+def tune_weight(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
     """Returns the weight l that maximises the likelihood of a text, by bisection.
 
     The log-likelihood is concave in l. Its derivative is
@@ -82,13 +82,13 @@ def from_run(run: Run, weight: float | None = None) -> Mixture | None:
         return Mixture(weight, words, None)
     text, scores = run.score_corpus(run.read(TUNED_ON))
     log_prob, unseen = _counted(run.lexicon, text, scores)
-    return Mixture(tuned(log_prob, unseen, words), words)
+    return Mixture(tune_weight(log_prob, unseen, words), words)
 
 
 def figures(mixture: Mixture, lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
     """Computes the log-perplexity of a text under the mixture."""
     log_prob, unseen = _counted(lexicon, text, scores)
-    mean = -float(mixed(log_prob, unseen, mixture.weight, mixture.words).mean())
+    mean = -float(mix(log_prob, unseen, mixture.weight, mixture.words).mean())
     return {**mixture._asdict(), "log_perplexity": mean}
 
 
@@ -104,7 +104,7 @@ def _counted(lexicon, text, scores):
 FLATNESS, WEIGHT, GAIN = 0.2, 0.1, 1e-4
 
 
-def tuned_cache(run: Run, size: int) -> tuple[float, float]:
+def tune_cache(run: Run, size: int) -> tuple[float, float]:
     """Returns the (flatness, weight) of a low log-perplexity on validation."""
     corpus = run.read("validation")
     losses: dict[tuple[float, float], float] = {}

@@ -57,7 +57,7 @@ class NBestList:
 
 
 def bare_words(text: str) -> str:
-    """Returns the words of a hypothesis or reference, without marks around it, a blank between."""
+    """Strips the marks around a hypothesis or reference, and joins its words by single blanks."""
     return " ".join(files.bare(text).split())
 
 
@@ -410,7 +410,7 @@ def _parse_json(text, place):
 
 
 def _items(value, place, id):
-    """Returns the hypotheses in the list of an object as objects, or the object itself."""
+    """Returns the hypotheses in an object's list as objects; without a list, the object itself."""
     lists = {name: items for name, items in value.items() if isinstance(items, list)}
     for name in LISTS:
         # "output" may be the reference.

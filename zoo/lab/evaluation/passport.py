@@ -67,7 +67,7 @@ class Judgement:
 
 
 def source_fields(run: Run, corpus: Corpus) -> dict:
-    """Returns, for translations, {"source": as "data", with the number of unknown words}."""
+    """Returns the field "source" of translations: `data_of` the sources and their unknown words."""
     if corpus.source_text is None or len(run.source_lexicons) != 1:
         return {}
     source, vocabulary = run.experiment.source_corpus(corpus), run.experiment.source_side_vocabulary
@@ -77,7 +77,7 @@ def source_fields(run: Run, corpus: Corpus) -> dict:
 
 
 def prior_fields(run: Run, split: str, corpus: Corpus) -> dict:
-    """Returns the names of the priors that were estimated on a text."""
+    """Returns the field with the names of the priors that were estimated on a text."""
     text, history = (corpus.name, corpus.sentences), run.seen_texts
     knowledge = history.knowledge if history else None
     saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, knowledge)
@@ -243,7 +243,7 @@ def check(folder: str | pathlib.Path):
 
 
 def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) -> pathlib.Path:
-    """Keeps a passport in the run's results; one of the same name is replaced when whole."""
+    """Writes a passport into the run's results; replaces a passport of the same name atomically."""
     path = file_of(run, passport)
     if scores is not None:
         passport = {**passport, "scores": item_scores.digest(scores)}
@@ -290,7 +290,7 @@ def _outside(passport):
 
 
 def _many_unknown(passport):
-    """Returns a line where much of a figure is of unknown words."""
+    """Returns a warning where many of the counted tokens are unknown words."""
     words = passport["data"].get("words")
     if words is not None and passport.get("out_of_vocabulary") == words:
         return [f"! {share(words, words, 'the text')}"]
@@ -305,7 +305,7 @@ def _many_unknown(passport):
 
 
 def _read_on(passport, sentence):
-    """Returns a line where sentences begin with the state that the one before left."""
+    """Returns a line where the state is carried from each sentence to the next."""
     policies = passport["policies"]
     if policies["state"] != "carried" or "source" in passport:
         return []

@@ -87,7 +87,7 @@ class Scores:
         return rows
 
 
-def in_words(
+def merge_subwords(
     text: EncodedText, scores: Scores, vocabulary: Vocabulary, lexicon: Lexicon
 ) -> tuple[EncodedText, Scores]:
     """Returns a text with one token for each word, its first subword, and log p of each word: the
@@ -196,17 +196,17 @@ def over_rows(step, mesh: Mesh, replicated: int):
     return shared_out
 
 
-def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
-    """Returns the mesh if its data axis divides the batch rows; else None: nothing is shared."""
+def usable_mesh(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
+    """Returns the mesh if the size of its data axis divides the batch rows, else None."""
     return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
 
 
 def device_mesh(batch_rows: int) -> Mesh | None:
-    """Makes a mesh of this process's devices; None of a single one, or if rows do not divide."""
+    """Makes a mesh of this process's devices; None for one device, or if rows do not divide."""
     devices = np.array(jax.local_devices())
     if len(devices) == 1:
         return None
-    return sharing(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
+    return usable_mesh(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
 
 
 def replicate(tree, mesh: Mesh | None):
@@ -228,7 +228,7 @@ def score(
     model, params, tables, text: EncodedText, batches: Batches, mesh: Mesh | None = None
 ) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs."""
-    mesh = sharing(mesh, batches.batch)
+    mesh = usable_mesh(mesh, batches.batch)
     # With parameters committed to a device, as in training, a step returns a committed carry: an
     # uncommitted first carry would compile it twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
@@ -253,11 +253,11 @@ def _score(model, params, tables, text, batches, scored, kind) -> Scores:
         distributions.check(model.head, *head, model.hidden_size)
         prepared, compiled = model.prepared(params, tables), compiled_score_step(model, *kind)
         step = functools.partial(compiled, params, tables, prepared)
-        return gathered(text, ((batch, scored(step, batch)) for batch in batches))
+        return gather_scores(text, ((batch, scored(step, batch)) for batch in batches))
 
 
-def gathered(text: EncodedText, scored_batches: Iterable[tuple[Any, tuple]]) -> Scores:
-    """Puts (log p, log Z) of the positions of batches in the order of a text, with a bar."""
+def gather_scores(text: EncodedText, scored_batches: Iterable[tuple[Any, tuple]]) -> Scores:
+    """Puts (log p, log Z) of batches in the order of the text, and shows the progress as a bar."""
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
@@ -299,7 +299,7 @@ def score_pairs(
     model, params: Params, tables: Tables, pairs: PairedText, batch: int, mesh: Mesh | None = None
 ) -> Scores:
     """Computes the log-probabilities of all translations of a text, in its order."""
-    mesh = sharing(mesh, batch)
+    mesh = usable_mesh(mesh, batch)
 
     def scored(step, rows):
         return step(*shard((rows.source, rows.lengths, rows.words, rows.targets), mesh))

@@ -41,7 +41,7 @@ def is_record(path: str | pathlib.Path) -> bool:
     return _NAME.fullmatch(str(path)) is not None and not os.path.isdir(path)
 
 
-def expanded(paths: Iterable[str]) -> list[str]:
+def expand(paths: Iterable[str]) -> list[str]:
     """Replaces each NAME.jsonl by the names of its runs, NAME.jsonl:RUN."""
     names = []
     for path in paths:

@@ -374,7 +374,7 @@ TRANSLATION_FIELDS = ("kind", "data.sha256", "source.sha256", "policies.lower_ca
 
 
 def learns(passport: dict) -> str:
-    """Returns how a model learned from the judged text, without settings, which are the model's."""
+    """Returns how a model learned from the judged text, without the settings."""
     return " and ".join(way.partition(" (")[0] for way in passport.get("learns_from_text") or ())
 
 
@@ -489,7 +489,7 @@ def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _Answ
 
 
 def _options(passport):
-    """Returns what the evaluation changed in a model as it was trained, one string a change."""
+    """Returns the changes that the evaluation made to the trained model, a string each."""
     words, trained = passport["lexicon"]["words"], passport["lexicon"].get("of_training")
     spread = "<unk> spread over new words"
     letters = passport.get("spread_letters")

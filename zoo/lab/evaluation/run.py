@@ -231,7 +231,7 @@ class Run:
 
     @property
     def constraint(self) -> dict | None:
-        """{"grammar": path, "digest": of the words that it allows} of the grammar, if any."""
+        """Path of the grammar and digest of the words that it allows; None without a grammar."""
         background = self.experiment.head.background
         if not isinstance(background, Grammar):
             return None
@@ -276,12 +276,12 @@ class Run:
         return texts.Reading(lower_case, form.fused, parts, lexicon.ids, language, lexicon.boundary)
 
     def _read(self, path, source):
-        """Reads a file as it was given, in the way of the source, a treebank or text."""
+        """Reads the tokens of a treebank, table or plain text, in the form of the source."""
         blank_lines = source.form.blank_lines or "skipped"
         return texts.read(path, self._reading(source), source.form.column, blank_lines)
 
     def read_file(self, path: str) -> texts.TokenizedText:
-        """Reads a file as it was given: plain text, CoNLL-U or a table of items.
+        """Reads the tokens of a file: plain text, CoNLL-U or a table of items.
 
         See `zoo.lab.evaluation.evaluation_texts`. Runs on characters, and on answers to a question
         or condition, read files of the kind of their data, and so do all runs with files that only
@@ -299,7 +299,7 @@ class Run:
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def read_split_file(self, split: str, corpus: Corpus) -> texts.TokenizedText:
-        """Reads a split as its file gives it, if it has plain sentences; else as its words."""
+        """Reads the tokens of a split from its file if it has plain sentences; else its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
         if source.form.plain and not raw and texts.is_readable(corpus.name, source.form.column):
@@ -323,7 +323,7 @@ class Run:
         return [note for note in notes if note]
 
     def noted(self, sentences: Sequence[list[str]]) -> dict[tuple[str, ...], None]:
-        """Returns the parts of sentences that their notes are about: of a text read in pieces."""
+        """Returns the words and phrases that notes on the sentences are about."""
         unknown = self.experiment.vocabulary.missing(sentences, self.lexicon)
         words = {*itertools.chain.from_iterable(sentences)}
         marks = (*text_notes.PUNCTUATION & words, *text_notes.sentence_marks(words))
@@ -349,7 +349,7 @@ class Run:
         """Returns (the corpus as word ids, log p of its words under the state policy). A carried
         state begins empty in each of the `evaluation.batch` rows, or once with `one_row`."""
         scored = self._scores(corpus, one_row)
-        text, scores = perplexity.in_words(*scored, self.experiment.vocabulary, self.lexicon)
+        text, scores = perplexity.merge_subwords(*scored, self.experiment.vocabulary, self.lexicon)
         if not scores.tokens and text.counted.any():
             raise UserError(
                 f"{corpus.name} is too short: {self.path} has no boundary, and predicts nothing "
@@ -418,7 +418,7 @@ def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[
 
 
 def splits_of(workdir: str | pathlib.Path, splits: list[str]) -> list[str]:
-    """Returns the splits of a run that were asked for, or its tests; reads no parameters."""
+    """Returns the splits, or the test splits of a run if there are none; reads no parameters."""
     if splits:
         return splits
     data_splits = Workdir(workdir).experiment().data.splits()

@@ -24,7 +24,7 @@ HEAD = 1000
 
 
 def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> Iterator[Sentences]:
-    """Yields the sentences of a file, some thousand at a time, lists whole."""
+    """Yields the sentences of a file in chunks of some thousand; an n-best list is not divided."""
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _row_chunks(_apart(rows, path) if nbest else rows, nbest)
@@ -35,7 +35,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
 
 
 def _text_chunks(run, path):
-    """Yields the sentences of plain text line by line, or all of a file of another form."""
+    """Yields chunks of the lines of plain text, or all sentences of a file of another form."""
     form = run.experiment.data.form.column
     part = files.Part.parse(path)
     lines = files.read_lines(part.path)
@@ -52,7 +52,7 @@ def _text_chunks(run, path):
 
 
 def _row_chunks(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
-    """Yields sentences in chunks, made of rows (id or None, line, words), lists whole."""
+    """Groups rows (id or None, line, words) in chunks; an n-best list is not divided."""
     chunk: list[tuple] = []
     for row in rows:
         if len(chunk) >= TOGETHER and not (nbest and row[0] == chunk[-1][0]):
@@ -135,7 +135,7 @@ class Stream:
         return [note for note in (*notes, sums) if note]
 
     def _sums(self, unit):
-        """Tells the sums of KenLM's query, whose tokens are words and ends of sentences."""
+        """Formats the sums as KenLM's query does, whose tokens are words and ends of sentences."""
         tokens, unknown = self.words + self.sentences, self.unknown_words
         excluding = perplexity_of(-self.log_prob_known / (tokens - unknown))
         return (

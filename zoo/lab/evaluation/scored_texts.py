@@ -107,7 +107,7 @@ def score(
     state: str | None = None,
     lines: bool = False,
 ) -> Iterator[ScoredText]:
-    """Scores splits of a run, then a file; words of `lines` in one row (`Run.score_corpus`)."""
+    """Scores splits of a run, then a file; with `lines`, in one row (see `Run.score_corpus`)."""
     # The words of a split are known.
     split_run = dataclasses.replace(run, tokenizer="") if run.tokenizer else run
     for split in splits:

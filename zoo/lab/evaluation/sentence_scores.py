@@ -158,7 +158,7 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
 
 
 def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple, list[tuple]]:
-    """Returns (the names of the columns, a row for each sentence), in units of so many nats."""
+    """Returns (column names, a row for each sentence), log p in units of `unit` nats."""
     values = (scores.words, scores.unknown, scores.log_prob / unit, scores.log_prob_known / unit)
     columns: dict[str, Any] = {} if sentences.ids is None else {"id": sentences.ids}
     columns |= dict(zip(COLUMNS, (sentences.lines, *values), strict=True))
@@ -267,7 +267,7 @@ def check_hypotheses(run):
 
 
 def check_lines(sentences: Iterable[str | Sequence[str]]):
-    """Raises UserError for sentences that are the content, or the lines, of a file."""
+    """Raises UserError if sentences have line breaks, or are the lines of a treebank or table."""
     lines = [sentence if isinstance(sentence, str) else "" for sentence in sentences]
     kind = evaluation_texts.detect_form(pathlib.Path("-"), "\n".join(lines[:1000]))
     for number, line in enumerate(lines, 1):
@@ -367,11 +367,11 @@ def _read_log_probs(tree: PrefixTree, lengths, scores) -> np.ndarray:
 
 def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> np.ndarray:
     """Computes the scores of a tree's slots: log p of each prefix's last word, then sentences'."""
-    advance, log_prob = compiled(model)
+    advance, log_prob = compile_steps(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
     room = LARGE * BLOCK * _capacity(-(-int(np.diff(starts).max()) // LARGE))
-    level, before = levels(model)(params, tables, prepared, room)
+    level, before = compile_levels(model)(params, tables, prepared, room)
     order = np.argsort(tree.node, kind="stable")
     scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
     pending = []
@@ -380,12 +380,12 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> n
         parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # padding has the parent 0
         letters = tree.letter[first:end].ravel()
         for chunk in chunks(len(parents)):
-            rows, words = (filled(x[chunk], chunk.stop - chunk.start) for x in (parents, letters))
+            rows, words = (pad(x[chunk], chunk.stop - chunk.start) for x in (parents, letters))
             start = np.int32(chunk.start)
             level = advance(params, tables, prepared, before[2], level, rows, words, start)
         nodes, targets, slots = _next_words(tree, order, first, end, starts[depth + 1 : depth + 3])
         for chunk in chunks(len(nodes)):
-            rows, words = (filled(x[chunk], chunk.stop - chunk.start) for x in (nodes, targets))
+            rows, words = (pad(x[chunk], chunk.stop - chunk.start) for x in (nodes, targets))
             log_probs = log_prob(params, tables, prepared, outputs(level), rows, words)
             pending.append((slots[chunk], log_probs))
         level, before = before, level
@@ -397,7 +397,7 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> n
 
 
 def chunks(rows: int) -> Iterator[slice]:
-    """Yields slices of rows computed together, of two sizes; the last may end behind them."""
+    """Yields slices of rows to compute together, of two sizes; the last may exceed the rows."""
     start = 0
     while start < rows:
         # A large chunk that is half padding costs less than as many small chunks.
@@ -406,7 +406,7 @@ def chunks(rows: int) -> Iterator[slice]:
         start += size
 
 
-def filled(values: np.ndarray, size: int) -> np.ndarray:
+def pad(values: np.ndarray, size: int) -> np.ndarray:
     """Pads values with zeros to int32 [size]."""
     return np.pad(values, (0, size - len(values))).astype(np.int32)
 
@@ -418,9 +418,9 @@ def outputs(states):
 
 
 @functools.cache
-def levels(model):
-    """Compiles a function, so that shapes are found once, that allocates the states of nodes of two
-    depths; the second holds those before any word."""
+def compile_levels(model):
+    """Compiles a function that allocates the states of the nodes of two depths; in the second are
+    the states before any word."""
 
     def allocate(params, tables, prepared, rows):
         carry = model.initial_carry(rows)
@@ -477,8 +477,8 @@ def states_after(model, params, tables, prepared, words, carry):
 
 
 @functools.cache
-def compiled(model):
-    """Compiles (the step from a depth's carries to the next states, log p of words after nodes)."""
+def compile_steps(model):
+    """Compiles (the step from a depth's carries to the next states, log p of the next words)."""
 
     def advance(params, tables, prepared, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)

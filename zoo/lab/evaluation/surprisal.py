@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
     @classmethod
     def from_columns(cls, values: tuple, text: TokenizedText) -> "Row":
-        """Makes a row of values of `columns`, without the own columns of a table."""
+        """Makes a row of the values of `columns`, without a table's own columns."""
         return cls(*values[: len(COLUMNS)], *values[len(COLUMNS) + len(text.columns) :])
 
 
@@ -40,7 +40,7 @@ COLUMNS = Row._fields[:-1]
 
 
 def columns(text: TokenizedText) -> tuple[str, ...]:
-    """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
+    """Returns `COLUMNS` and the text's own columns, with "given_" before names that are in both."""
     return (*COLUMNS, *text_tables.user_columns(COLUMNS, (*text.columns, *text.token_columns)))
 
 
@@ -62,7 +62,7 @@ def critical_note(run, text: TokenizedText) -> str | None:
 
 
 def rows(tokenized: TokenizedText, text: EncodedText, scores: Scores, lexicon: Lexicon):
-    """Yields a tuple of `columns`, told in docs/scoring.md, for each given token and boundary."""
+    """Yields a row of `columns`, described in docs/scoring.md, for each token and boundary."""
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
     spans = zip(text.starts.tolist(), ends, tokenized.judged, strict=True)

@@ -79,7 +79,7 @@ def decoding(
     unknowns: dict | None = None,
     ratio: float = LONGEST_RATIO,
 ) -> dict:
-    """Describes how hypotheses are found, for a passport."""
+    """Describes the search and the models of a translator, for a passport."""
     model = translator.language_model
     settings: dict[str, Any] = {
         "search": dataclasses.asdict(search),

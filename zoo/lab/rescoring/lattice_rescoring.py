@@ -200,12 +200,12 @@ class ModelStates:
             slots = [self.free.pop() for _ in pairs]
             self.used.update(slots)
             self.slots.update(zip(pairs, slots, strict=True))
-            rows = sentence_scores.filled(np.array([slot for slot, _ in pairs]), size)
+            rows = sentence_scores.pad(np.array([slot for slot, _ in pairs]), size)
             to = np.full(size, FILLING, np.int32)
             to[: len(slots)] = slots
             words = [word for _, word in pairs]
             for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
-                model.read(rows, sentence_scores.filled(np.array(ids), size), to)
+                model.read(rows, sentence_scores.pad(np.array(ids), size), to)
 
     def keep(self, held: Iterable[int]):
         """Frees all states but the ones in some slots, and the state before any word."""
@@ -238,12 +238,12 @@ class _Model:
         self.model = run.experiment.language_model
         self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
         self.step, self.log_prob = compiled(self.model)
-        self.states = sentence_scores.levels(self.model)(*self.given, ROOM)[1]
+        self.states = sentence_scores.compile_levels(self.model)(*self.given, ROOM)[1]
 
     def grow(self):
         """Makes the array four times as large (few programs), and returns its size before."""
         size = len(jax.tree.leaves(self.states)[0])
-        more = sentence_scores.levels(self.model)(*self.given, 3 * size)[1]
+        more = sentence_scores.compile_levels(self.model)(*self.given, 3 * size)[1]
         self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
         return size
 
@@ -254,7 +254,7 @@ class _Model:
     def log_probs(self, rows, ids):
         """Yields (slice, log p on the device) of words after the states of rows, batch by batch."""
         for some in sentence_scores.chunks(len(ids)):
-            given = (sentence_scores.filled(x[some], some.stop - some.start) for x in (rows, ids))
+            given = (sentence_scores.pad(x[some], some.stop - some.start) for x in (rows, ids))
             yield some, self.log_prob(*self.given, sentence_scores.outputs(self.states), *given)
 
 
@@ -267,7 +267,7 @@ def compiled(model):
         new = sentence_scores.states_after(model, params, tables, prepared, words, carry)
         return jax.tree.map(lambda room, added: room.at[slots].set(added), states, new)
 
-    return jax.jit(step, donate_argnames="states"), sentence_scores.compiled(model)[1]
+    return jax.jit(step, donate_argnames="states"), sentence_scores.compile_steps(model)[1]
 
 
 # ---- the search

@@ -415,7 +415,7 @@ class Translation(TextTask):
             self.model, params, self.tables, self.validation, batch_rows, mesh
         )
         own = self.experiment.vocabulary, self.lexicon
-        text, scores = perplexity.in_words(self.validation.target, scores, *own)
+        text, scores = perplexity.merge_subwords(self.validation.target, scores, *own)
         return validation_of(scores, text, self.lexicon)
 
     def summary(self):
