@@ -26,11 +26,12 @@ def log_linear(params, hidden):
 def mixture(params, hidden, soft_cap=None):
     log_priors, contexts = references.mixture_contexts(params, hidden)
     rows = []
-    for log_prior, of_token in zip(log_priors, contexts, strict=True):
+    for log_prior, token_contexts in zip(log_priors, contexts, strict=True):
         table = params["weights"], params["bias"]
-        of_each = references.softmax_log_probs(of_token, *table, soft_cap)
+        component_log_probs = references.softmax_log_probs(token_contexts, *table, soft_cap)
         joint = [
-            [prior + p for p in of_one] for prior, of_one in zip(log_prior, of_each, strict=True)
+            [prior + p for p in log_p]
+            for prior, log_p in zip(log_prior, component_log_probs, strict=True)
         ]
         rows.append([references.log_sum_exp(column) for column in zip(*joint, strict=True)])
     return np.array(rows)
@@ -38,25 +39,25 @@ def mixture(params, hidden, soft_cap=None):
 
 def mixture_of_contexts(params, hidden):
     log_priors, contexts = references.mixture_contexts(params, hidden)
-    mixed = [
-        sum(np.exp(p) * g for p, g in zip(prior, of_token, strict=True))
-        for prior, of_token in zip(log_priors, contexts, strict=True)
+    states = [
+        sum(np.exp(p) * g for p, g in zip(prior, token_contexts, strict=True))
+        for prior, token_contexts in zip(log_priors, contexts, strict=True)
     ]
-    return references.softmax_log_probs(mixed, params["weights"], params["bias"])
+    return references.softmax_log_probs(states, params["weights"], params["bias"])
 
 
 # Counts fall with the place of a word, so that its rank by frequency is its place.
 def adaptive(params, hidden):
     """A head of three words, tails of five."""
     rows = []
-    head = references.softmax_log_probs(hidden, params["head"], params["head_bias"])
-    for of_head, h in zip(head, hidden, strict=True):
-        parts = [*of_head[:3]]
+    head_log_probs = references.softmax_log_probs(hidden, params["head"], params["head_bias"])
+    for head_log_p, h in zip(head_log_probs, hidden, strict=True):
+        parts = [*head_log_p[:3]]
         for tail in range(2):
             weights = params[f"tail_{tail}"]
             projected = [h @ params[f"projection_{tail}"]]
             (within,) = references.softmax_log_probs(projected, weights, np.zeros(len(weights)))
-            parts += [of_head[3 + tail] + p for p in within]
+            parts += [head_log_p[3 + tail] + p for p in within]
         rows.append(parts)
     return np.array(rows)
 
@@ -64,13 +65,13 @@ def adaptive(params, hidden):
 def hierarchical(params, hidden):
     """Classes of five words, the last of three."""
     rows = []
-    of_classes = references.softmax_log_probs(hidden, params["classes"], params["class_bias"])
-    for of_class, h in zip(of_classes, hidden, strict=True):
+    class_log_probs = references.softmax_log_probs(hidden, params["classes"], params["class_bias"])
+    for class_log_p, h in zip(class_log_probs, hidden, strict=True):
         parts = []
         for c, size in enumerate((5, 5, 3)):
             weights, bias = params["weights"][c][:size], params["bias"][c][:size]
             (within,) = references.softmax_log_probs([h], weights, bias)
-            parts += [of_class[c] + p for p in within]
+            parts += [class_log_p[c] + p for p in within]
         rows.append(parts)
     return np.array(rows)
 

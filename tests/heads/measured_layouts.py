@@ -54,7 +54,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "your_model.md"
 
 
 @dataclasses.dataclass(frozen=True)
-class Measured:
+class Measurement:
     """What a device does, of four.
 
     Attributes:
@@ -92,37 +92,39 @@ def axes_of(head, words):
 
 @functools.cache
 def arguments(name):
-    """(params, tables, of_tokens, key, axes) of a head, shapes alone, as `layouts` takes them."""
+    """(params, tables, token_arrays, key, axes) of a head, shapes alone, for `layouts`."""
     head = HEADS[name]
     # A tree over V words has V - 1 vectors.
     words = lexicon(VOCABULARY + 1 if name == "Huffman" else VOCABULARY)
     params = jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, words))
     tokens = ROWS, TIME
-    of_tokens = (
+    token_arrays = (
         jax.ShapeDtypeStruct((*tokens, SIZE), jnp.float32),
         jax.ShapeDtypeStruct(tokens, jnp.int32),
         jax.ShapeDtypeStruct(tokens, jnp.float32),
     )
     key = jax.eval_shape(lambda: jax.random.key(1))
-    return params, shapes_of(head.tables(words)), of_tokens, key, axes_of(head, words)
+    return params, shapes_of(head.tables(words)), token_arrays, key, axes_of(head, words)
 
 
-def of_weighted_loss(head, params, tables, hidden, targets, weights, key):
+def evaluate_weighted_loss(head, params, tables, hidden, targets, weights, key):
     """With its gradients."""
 
     def weighted_loss(params, hidden):
         return head.weighted_loss(params, tables, hidden, targets, weights, key=key)
 
-    value, (of_params, of_hidden) = jax.value_and_grad(weighted_loss, (0, 1))(params, hidden)
-    return {"sum": value, "params": of_params, "tokens": of_hidden}
+    value, (params_gradient, hidden_gradient) = jax.value_and_grad(weighted_loss, (0, 1))(
+        params, hidden
+    )
+    return {"sum": value, "params": params_gradient, "tokens": hidden_gradient}
 
 
-def of_log_prob(head, params, tables, hidden, targets, weights, key):
+def evaluate_log_prob(head, params, tables, hidden, targets, weights, key):
     return {"tokens": head.log_prob(params, tables, hidden, targets)}
 
 
 def program(name, layout, operation):
-    method = functools.partial(globals()[f"of_{operation}"], HEADS[name])
+    method = functools.partial(globals()[f"evaluate_{operation}"], HEADS[name])
     # Every target has letters, and every block words of each tail, which the compiler cannot know:
     # loops over blocks of them are whole.
     with (
@@ -137,52 +139,54 @@ def flops_alone(name, operation):
     return program(name, layouts.ALONE, operation).flops
 
 
-def measured(name, layout, operation) -> Measured:
-    found = program(name, layouts.LAYOUTS[layout], operation)
-    alone = flops_alone(name, operation)
-    return Measured(found.flops / alone if alone else 0.0, found.sent)
+def measure(name, layout, operation) -> Measurement:
+    compiled = program(name, layouts.LAYOUTS[layout], operation)
+    single_flops = flops_alone(name, operation)
+    return Measurement(compiled.flops / single_flops if single_flops else 0.0, compiled.sent)
 
 
-def kept() -> dict[tuple[str, str, str], Measured]:
+def read_measurements() -> dict[tuple[str, str, str], Measurement]:
     """What `measured_layouts.tsv` has of (head, layout, operation)."""
     rows = (line.split("\t") for line in TABLE.read_text().splitlines()[1:])
-    return {(*key,): Measured(float(share), int(sent)) for *key, share, sent in rows}
+    return {(*key,): Measurement(float(share), int(sent)) for *key, share, sent in rows}
 
 
-def table(found) -> str:
+def table(measurements) -> str:
     """The table in the documents."""
-    of_layouts = "tokens, automatic", "tokens, explicit", "words or features"
+    headers = "tokens, automatic", "tokens, explicit", "words or features"
     lines = [
-        f"| share of the work, MB sent | {' | '.join(of_layouts)} |",
-        f"|---|{'---|' * len(of_layouts)}",
+        f"| share of the work, MB sent | {' | '.join(headers)} |",
+        f"|---|{'---|' * len(headers)}",
     ]
     for name, head in HEADS.items():
         cells = []
         for layout in LAYOUTS:
-            step, value = (found[name, layout, operation] for operation in OPERATIONS)
-            of_step, of_value = (f"{x.share:.2f}, {x.sent / 1e6:.1f}" for x in (step, value))
-            cells.append(f"{of_step}; {of_value}")
+            step, value = (measurements[name, layout, operation] for operation in OPERATIONS)
+            step_cell, value_cell = (f"{x.share:.2f}, {x.sent / 1e6:.1f}" for x in (step, value))
+            cells.append(f"{step_cell}; {value_cell}")
         form = f", {name}" if type(head) is heads.LogLinear else ""
         lines.append(f"| `{type(head).__name__}`{form} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def with_table(page: str, found) -> str:
+def with_table(page: str, measurements) -> str:
     """The page with the table between its comments."""
     marks = r"(<!-- table layouts[^\n]*-->\n).*?(<!-- end of table -->)"
-    return re.sub(marks, lambda match: match[1] + table(found) + match[2], page, flags=re.DOTALL)
+    return re.sub(
+        marks, lambda match: match[1] + table(measurements) + match[2], page, flags=re.DOTALL
+    )
 
 
 def main():
     jax.config.update("jax_num_cpu_devices", 4)
-    found = {}
+    measurements = {}
     for key in ((n, layout, o) for n in HEADS for layout in LAYOUTS for o in OPERATIONS):
-        found[key] = measured(*key)
-        print(*key, found[key], flush=True)
+        measurements[key] = measure(*key)
+        print(*key, measurements[key], flush=True)
     rows = ["head\tlayout\toperation\tshare\tsent"]
-    rows += ["\t".join([*key, f"{x.share:.4f}", str(x.sent)]) for key, x in found.items()]
+    rows += ["\t".join([*key, f"{x.share:.4f}", str(x.sent)]) for key, x in measurements.items()]
     TABLE.write_text("\n".join(rows) + "\n")
-    PAGE.write_text(with_table(PAGE.read_text(), found))
+    PAGE.write_text(with_table(PAGE.read_text(), measurements))
 
 
 if __name__ == "__main__":

@@ -19,17 +19,17 @@ def test_losses_are_those_of_pytorch(random):
     torch = pytest.importorskip("torch")
     lexicon = examples.plain_lexicon()  # ranks are ids
     params = examples.random_params(HEAD, random, 8, lexicon)
-    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 13, [4, 9], div_value=2.0, head_bias=True)
+    torch_head = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 13, [4, 9], div_value=2.0, head_bias=True)
     with torch.no_grad():
-        theirs.head.weight[:] = torch.tensor(np.asarray(params["head"]))
-        theirs.head.bias[:] = torch.tensor(np.asarray(params["head_bias"]))
+        torch_head.head.weight[:] = torch.tensor(np.asarray(params["head"]))
+        torch_head.head.bias[:] = torch.tensor(np.asarray(params["head_bias"]))
         for tail in range(2):
-            projection, weights = theirs.tail[tail]
+            projection, weights = torch_head.tail[tail]
             projection.weight[:] = torch.tensor(np.asarray(params[f"projection_{tail}"]).T)
             weights.weight[:] = torch.tensor(np.asarray(params[f"tail_{tail}"]))
         hidden = random.normal(size=(13, 8)).astype(np.float32)
-        expected = theirs(torch.tensor(hidden), torch.arange(13)).output.numpy()
-        all_expected = theirs.log_prob(torch.tensor(hidden)).numpy()
+        expected = torch_head(torch.tensor(hidden), torch.arange(13)).output.numpy()
+        all_expected = torch_head.log_prob(torch.tensor(hidden)).numpy()
     tables = HEAD.tables(lexicon)
     log_prob = HEAD.log_prob(params, tables, jnp.asarray(hidden), jnp.arange(13))
     np.testing.assert_allclose(log_prob, expected, rtol=1e-4, atol=1e-5)
@@ -45,10 +45,10 @@ def test_clusters_follow_frequency_not_the_order_of_the_lexicon(random):
     np.testing.assert_array_equal(tables["word"][tables["rank"]], np.arange(13))
     params = examples.random_params(HEAD, random, 8, lexicon)
     hidden = jnp.asarray(random.normal(size=(13, 8)), jnp.float32)
-    found = HEAD.log_probs(params, tables, hidden)
+    log_probs = HEAD.log_probs(params, tables, hidden)
     sorted_lexicon = examples.plain_lexicon()
-    in_order = HEAD.log_probs(params, HEAD.tables(sorted_lexicon), hidden)
-    np.testing.assert_allclose(found, np.asarray(in_order)[:, 12 - counts], rtol=1e-6)
+    sorted_log_probs = HEAD.log_probs(params, HEAD.tables(sorted_lexicon), hidden)
+    np.testing.assert_allclose(log_probs, np.asarray(sorted_log_probs)[:, 12 - counts], rtol=1e-6)
 
 
 @pytest.mark.parametrize("tokens", [1, 6, 10])
@@ -66,10 +66,12 @@ def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
         )
         return jax.jit(function)(params)
 
-    whole = results(params)
+    unblocked = results(params)
     monkeypatch.setattr(adaptive, "TOKENS_AT_A_TIME", 4)
-    for one, other in zip(jax.tree.leaves(results(params)), jax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+    for leaf, expected in zip(
+        jax.tree.leaves(results(params)), jax.tree.leaves(unblocked), strict=True
+    ):
+        np.testing.assert_allclose(leaf, expected, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -82,14 +84,14 @@ def test_memory_does_not_grow_with_tokens(random):
 
     def memory(tokens):
         shape = jax.ShapeDtypeStruct
-        of_tokens = shape((tokens,), jnp.int32), shape((tokens,), jnp.float32)
+        columns = shape((tokens,), jnp.int32), shape((tokens,), jnp.float32)
         gradient = jax.jit(jax.grad(head.weighted_loss, argnums=(0, 2)))
-        arguments = params, tables, shape((tokens, size), jnp.float32), *of_tokens
+        arguments = params, tables, shape((tokens, size), jnp.float32), *columns
         return gradient.lower(*arguments).compile().memory_analysis().temp_size_in_bytes
 
-    few, many = (memory(blocks * adaptive.TOKENS_AT_A_TIME) for blocks in (8, 40))
+    small_memory, large_memory = (memory(blocks * adaptive.TOKENS_AT_A_TIME) for blocks in (8, 40))
     # Some vectors a token may stay, but not a tail a block.
-    assert many - few < 32 * 4 * words * size / 4
+    assert large_memory - small_memory < 32 * 4 * words * size / 4
 
 
 def test_a_training_step_computes_the_scores_of_a_tail_once(monkeypatch):
@@ -104,7 +106,7 @@ def test_a_training_step_computes_the_scores_of_a_tail_once(monkeypatch):
         return head.weighted_loss(params, tables, hidden, targets, weights)
 
     shape = jax.ShapeDtypeStruct
-    found = layouts.run(
+    program = layouts.run(
         jax.jit(jax.value_and_grad(weighted_loss, argnums=(0, 1))),
         params,
         shape((tokens, size), jnp.float32),
@@ -112,7 +114,7 @@ def test_a_training_step_computes_the_scores_of_a_tail_once(monkeypatch):
         shape((tokens,), jnp.float32),
     )
     products = size * (frequent + 1) + size * size // 2 + size // 2 * rare
-    assert found.flops == 3 * 2 * tokens * products
+    assert program.flops == 3 * 2 * tokens * products
 
 
 @pytest.mark.parametrize("cutoffs", [(), (0, 3), (5, 5), (7, 3)])
@@ -132,5 +134,7 @@ def test_narrow_ranks_are_those_of_int32(random):
     tails = [(random.normal(size=(4, 2)), random.normal(size=(5, 2)))]
     table = jax.tree.map(jnp.float32, (random.normal(size=(2, 4)), weights, bias, tails))
     ranks = np.array([7, 250])
-    found = (losses.adaptive_loss(*table, ranks.astype(dtype)) for dtype in (np.uint8, np.int32))
-    np.testing.assert_array_equal(*found)
+    token_losses = (
+        losses.adaptive_loss(*table, ranks.astype(dtype)) for dtype in (np.uint8, np.int32)
+    )
+    np.testing.assert_array_equal(*token_losses)

@@ -66,7 +66,7 @@ def test_log_prob_and_gradients_are_those_of_the_formula(problem):
         log_prob, log_z = HEAD.log_prob_and_log_z(params, tables, hidden, TARGETS)
         return log_prob, log_z, jax.grad(objective, argnums=(0, 1))(params, hidden)
 
-    log_prob, log_z, (of_params, of_hidden) = evaluate(params, hidden)
+    log_prob, log_z, (params_gradient, hidden_gradient) = evaluate(params, hidden)
     arrays = {**jax.tree.map(np.asarray, params), "hidden of the word": np.asarray(hidden)}
 
     def log_probs(arrays):
@@ -76,9 +76,13 @@ def test_log_prob_and_gradients_are_those_of_the_formula(problem):
 
     np.testing.assert_allclose(np.ravel(log_prob), log_probs(arrays), rtol=1e-10)
     np.testing.assert_array_equal(log_z, 0)
-    wanted = references.finite_differences(lambda a: -weights.ravel() @ log_probs(a), arrays)
-    for name, gradient in {**of_params, "hidden of the word": of_hidden}.items():
-        np.testing.assert_allclose(gradient, wanted[name], rtol=1e-5, atol=1e-8, err_msg=name)
+    expected_gradients = references.finite_differences(
+        lambda a: -weights.ravel() @ log_probs(a), arrays
+    )
+    for name, gradient in {**params_gradient, "hidden of the word": hidden_gradient}.items():
+        np.testing.assert_allclose(
+            gradient, expected_gradients[name], rtol=1e-5, atol=1e-8, err_msg=name
+        )
 
 
 def test_weights_narrower_than_the_losses_change_no_type(problem):
@@ -102,19 +106,21 @@ def test_weights_narrower_than_the_losses_change_no_type(problem):
 
 def test_the_weighted_loss_of_one_state_is_its_loss(problem):
     params, tables, hidden, _ = problem
-    one = params, tables, hidden[0, 0], jnp.array(4)
-    weighted = jax.jit(HEAD.weighted_loss)(*one, jnp.array(2.0))
-    np.testing.assert_allclose(weighted, 2 * jax.jit(HEAD.loss)(*one))
+    arguments = params, tables, hidden[0, 0], jnp.array(4)
+    weighted = jax.jit(HEAD.weighted_loss)(*arguments, jnp.array(2.0))
+    np.testing.assert_allclose(weighted, 2 * jax.jit(HEAD.loss)(*arguments))
 
 
 def test_all_spellings_sum_to_one(problem):
     params, _, hidden, _ = problem
-    said = [n for n in range(END, MARKS + 2) if n != END]
-    rows = [[*letters, END] for n in range(3) for letters in itertools.product(said, repeat=n)]
-    rows += [list(letters) for letters in itertools.product(said, repeat=3)]
+    letter_ids = [n for n in range(END, MARKS + 2) if n != END]
+    rows = [
+        [*letters, END] for n in range(3) for letters in itertools.product(letter_ids, repeat=n)
+    ]
+    rows += [list(letters) for letters in itertools.product(letter_ids, repeat=3)]
     table = spellings.table(rows)
-    every = jnp.repeat(hidden[0, :1], len(rows), axis=0)
-    log_probs = jax.jit(HEAD.spelled_log_prob)(params, every, table["letters"], table["lengths"])
+    states = jnp.repeat(hidden[0, :1], len(rows), axis=0)
+    log_probs = jax.jit(HEAD.spelled_log_prob)(params, states, table["letters"], table["lengths"])
     np.testing.assert_allclose(np.exp(log_probs).sum(), 1, rtol=1e-10)
 
 
@@ -144,44 +150,55 @@ def test_renormalised_over_the_lexicon(problem):
 def test_samples_have_the_declared_probabilities(problem):
     params, tables, hidden, plain = problem
     draws = 5000
-    same = jnp.repeat(hidden[1, :1], draws, axis=0)
-    drawn = np.asarray(jax.jit(HEAD.sample_spellings)(params, same, jax.random.key(3)))
-    assert drawn.shape == (draws, 3)
-    of_words = np.array([(drawn == [*spelled(w), 0, 0][:3]).all(1).sum() for w in (0, 1, 2, 3, 5)])
+    states = jnp.repeat(hidden[1, :1], draws, axis=0)
+    samples = np.asarray(jax.jit(HEAD.sample_spellings)(params, states, jax.random.key(3)))
+    assert samples.shape == (draws, 3)
+    word_counts = np.array(
+        [(samples == [*spelled(w), 0, 0][:3]).all(1).sum() for w in (0, 1, 2, 3, 5)]
+    )
     h = np.asarray(hidden[1, 0])
     expected = np.exp([reference(plain, spelled(word), h) for word in (0, 1, 2, 3, 5)])
-    observed = np.append(of_words, draws - of_words.sum())
+    observed = np.append(word_counts, draws - word_counts.sum())
     result = scipy.stats.chisquare(observed, draws * np.append(expected, 1 - expected.sum()))
     assert result.pvalue > 1e-3
-    words = jax.jit(HEAD.sample)(params, tables, same, jax.random.key(4))
-    within = np.exp([reference(plain, spelled(word), h) for word in range(7)])
+    words = jax.jit(HEAD.sample)(params, tables, states, jax.random.key(4))
+    word_probabilities = np.exp([reference(plain, spelled(word), h) for word in range(7)])
     counts = np.bincount(words, minlength=7)
-    assert scipy.stats.chisquare(counts, draws * within / within.sum()).pvalue > 1e-3
+    assert (
+        scipy.stats.chisquare(counts, draws * word_probabilities / word_probabilities.sum()).pvalue
+        > 1e-3
+    )
 
 
 @pytest.mark.slow
 def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
     params, _, hidden, plain = problem
-    said = range(END + 1, MARKS + 2)
-    every = [(*letters, END) for n in range(3) for letters in itertools.product(said, repeat=n)]
-    every += [*itertools.product(said, repeat=3)]
+    letter_ids = range(END + 1, MARKS + 2)
+    all_spellings = [
+        (*letters, END) for n in range(3) for letters in itertools.product(letter_ids, repeat=n)
+    ]
+    all_spellings += [*itertools.product(letter_ids, repeat=3)]
     rows = hidden[:, 0]
     search = jax.jit(functools.partial(search_spellings, HEAD), static_argnums=(2, 3))
     wide, narrow = search(params, rows, 100, 125), search(params, rows, 3, 3)
     assert wide[1].shape == (2, 100, 3) and narrow[1].shape == (2, 3, 3)
     np.testing.assert_array_equal(wide[2], -np.inf)  # nothing was let go
     for row in range(2):
-        log_prob = {s: reference(plain, s, np.asarray(rows[row])) for s in every}
-        best = sorted(every, key=log_prob.get, reverse=True)
+        log_prob = {s: reference(plain, s, np.asarray(rows[row])) for s in all_spellings}
+        best = sorted(all_spellings, key=log_prob.get, reverse=True)
         expected = [log_prob[s] for s in best]
         np.testing.assert_allclose(wide[0][row], expected[:100], rtol=1e-9)
         assert [padded(s) for s in best[:100]] == wide[1][row].tolist()
         # What a narrow beam finds has its own probability, and what it missed is bounded.
-        found = [tuple(letter for letter in s if letter) for s in narrow[1][row].tolist()]
-        np.testing.assert_allclose(narrow[0][row], [log_prob[s] for s in found], rtol=1e-9)
+        narrow_spellings = [
+            tuple(letter for letter in s if letter) for s in narrow[1][row].tolist()
+        ]
+        np.testing.assert_allclose(
+            narrow[0][row], [log_prob[s] for s in narrow_spellings], rtol=1e-9
+        )
         assert sorted(narrow[0][row], reverse=True) == narrow[0][row].tolist()
-        others = [log_prob[s] for s in every if s not in found]
-        assert max(others) <= max(narrow[2][row], narrow[0][row][-1]) + 1e-12
+        missed_log_probs = [log_prob[s] for s in all_spellings if s not in narrow_spellings]
+        assert max(missed_log_probs) <= max(narrow[2][row], narrow[0][row][-1]) + 1e-12
         assert narrow[2][row] > -np.inf
     with pytest.raises(UserError, match="a beam of 2 cannot find 3"):
         search_spellings(HEAD, params, rows, 3, 2)
@@ -193,11 +210,11 @@ def padded(letters):
 
 def test_another_lexicon_needs_nothing_new(problem):
     params, tables, hidden, _ = problem
-    other = Lexicon(("bb", "ab"), np.zeros(2, np.int64), alphabet=LEXICON.letters)
-    moved = HEAD.for_lexicon(params, LEXICON, other)
-    found = jax.jit(HEAD.log_probs)(moved, HEAD.tables(other), hidden[:1, :1])
-    wanted = jax.jit(HEAD.log_prob)(params, tables, hidden[:1, :1], jnp.asarray([[2]]))
-    np.testing.assert_allclose(found[0, 0, 1], wanted[0, 0], rtol=1e-10)
+    new_lexicon = Lexicon(("bb", "ab"), np.zeros(2, np.int64), alphabet=LEXICON.letters)
+    new_params = HEAD.for_lexicon(params, LEXICON, new_lexicon)
+    log_probs = jax.jit(HEAD.log_probs)(new_params, HEAD.tables(new_lexicon), hidden[:1, :1])
+    log_prob = jax.jit(HEAD.log_prob)(params, tables, hidden[:1, :1], jnp.asarray([[2]]))
+    np.testing.assert_allclose(log_probs[0, 0, 1], log_prob[0, 0], rtol=1e-10)
 
 
 def test_notes_and_refusals():

@@ -16,7 +16,7 @@ from zoo.data import with_background
 from zoo.lexicon import Lexicon, with_features
 
 SIZE, TOKENS = 5, 3
-TRAINED, SPREAD = examples.trained_and_other()
+TRAINING_LEXICON, NEW_LEXICON = examples.trained_and_other()
 NGRAM = heads.LogLinear(background=priors.KneserNey(order=2))
 HEADS = test_checks_targets.HEADS | {
     "tied log-linear": heads.LogLinear(tied=True),
@@ -24,9 +24,16 @@ HEADS = test_checks_targets.HEADS | {
 }
 # Most arguments are checked in one place for all heads: these have tables, letters, noise, words of
 # another lexicon and a background of their own.
-FEW = ("softmax", "adaptive", "corrected letters", "NCE", "spread unknown", "background")
-NAMES = [*FEW, *slow(*sorted(HEADS.keys() - {*FEW}))]
-OTHER = with_features(examples.plain_lexicon(7), [{"a": 1.0}, {"b": 1.0}] + [{}] * 5)
+REPRESENTATIVES = (
+    "softmax",
+    "adaptive",
+    "corrected letters",
+    "NCE",
+    "spread unknown",
+    "background",
+)
+NAMES = [*REPRESENTATIVES, *slow(*sorted(HEADS.keys() - {*REPRESENTATIVES}))]
+SMALL_LEXICON = with_features(examples.plain_lexicon(7), [{"a": 1.0}, {"b": 1.0}] + [{}] * 5)
 OBJECTS = np.array([object()] * TOKENS)
 # {argument: {what is wrong: what is given}}.
 WRONG = {
@@ -74,7 +81,7 @@ WRONG = {
         "texts": lambda params: jax.tree.map(lambda x: "x", params),
         "with more axes": lambda params: jax.tree.map(lambda x: x[None], params),
     },
-    "tables": {"nothing": None, "a list": [], "text": "words", "the lexicon": TRAINED},
+    "tables": {"nothing": None, "a list": [], "text": "words", "the lexicon": TRAINING_LEXICON},
 }
 KEYS = {
     "a number": 3,
@@ -91,7 +98,7 @@ KEYS = {
 def arguments(name):
     """(head, its arguments for three tokens), shapes alone of the parameters."""
     head = HEADS[name]
-    lexicon = SPREAD if name == "spread unknown" else examples.lexicon()
+    lexicon = NEW_LEXICON if name == "spread unknown" else examples.lexicon()
     if head is NGRAM:
         lexicon = with_background(lexicon, head.background, [["word 1", "word 2"]])
     params = jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, lexicon))
@@ -100,7 +107,7 @@ def arguments(name):
         words = isinstance(head, heads.Softmax)
         rows = len(lexicon) if words else len(lexicon.feature_names)
         params["weights"] = jnp.ones((rows, SIZE))
-    given = {
+    inputs = {
         "params": params,
         "tables": head.tables(lexicon),
         "hidden": jnp.ones((TOKENS, SIZE)),
@@ -110,16 +117,16 @@ def arguments(name):
     }
     if head.background is not None:
         tokens = jnp.zeros(TOKENS, int)
-        given["context"] = tokens if name == "expert" else (tokens, tokens)
-    return head, given
+        inputs["context"] = tokens if name == "expert" else (tokens, tokens)
+    return head, inputs
 
 
 def refused(name, method, without=(), **wrong):
     """The error of a method that is given something wrong; it is a number's place that it takes."""
-    head, given = arguments(name)
-    given = {key: value for key, value in (given | wrong).items() if key not in without}
+    head, inputs = arguments(name)
+    inputs = {key: value for key, value in (inputs | wrong).items() if key not in without}
     with pytest.raises((ValueError, TypeError)) as error:
-        jax.eval_shape(lambda: getattr(head, method)(**given))
+        jax.eval_shape(lambda: getattr(head, method)(**inputs))
     message = str(error.value)
     # Of the head itself, or of the one within.
     assert message.partition(":")[0].partition(".")[0] in vars(heads), message
@@ -129,12 +136,12 @@ def refused(name, method, without=(), **wrong):
 @pytest.mark.parametrize("argument", WRONG)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_wrong_is_named(name, argument):
-    _, given = arguments(name)
-    for what, value in WRONG[argument].items():
-        wrong = value(given[argument]) if callable(value) else value
+    _, inputs = arguments(name)
+    for kind, value in WRONG[argument].items():
+        wrong = value(inputs[argument]) if callable(value) else value
         message = refused(name, "weighted_loss", **{argument: wrong})
-        named = argument.partition("_")[0]
-        assert named in message or "tables" in message, (what, message)
+        stem = argument.partition("_")[0]
+        assert stem in message or "tables" in message, (kind, message)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -145,12 +152,14 @@ def test_states_of_another_size_are_refused(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_key_is_named(name):
-    others = "targets", "token_weights"
-    methods = {"sample": others} | ({"weighted_loss": ()} if HEADS[name].loss_draws else {})
+    token_arguments = "targets", "token_weights"
+    methods = {"sample": token_arguments} | (
+        {"weighted_loss": ()} if HEADS[name].loss_draws else {}
+    )
     for method, without in methods.items():
-        for what, key in KEYS.items():
-            assert "key" in refused(name, method, without, key=key), (method, what)
-    assert "key is None: give a key, such as" in refused(name, "sample", others, key=None)
+        for kind, key in KEYS.items():
+            assert "key" in refused(name, method, without, key=key), (method, kind)
+    assert "key is None: give a key, such as" in refused(name, "sample", token_arguments, key=None)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -173,31 +182,31 @@ def test_prepared_arrays_of_others_are_refused(name):
     ("name", "array"), [("softmax", "bias"), ("mixture", "projection_bias"), ("speller", "bias")]
 )
 def test_parameters_of_other_sizes_are_named(name, array):
-    _, given = arguments(name)
-    params = {**given["params"], array: given["params"][array][:-1]}
+    _, inputs = arguments(name)
+    params = {**inputs["params"], array: inputs["params"][array][:-1]}
     assert f"params['{array}']" in refused(name, "weighted_loss", params=params)
 
 
 @pytest.mark.parametrize("name", ["adaptive", "NCE", "Huffman", "log-linear", "letters"])
 def test_tables_that_were_cast_are_named(name):
-    _, given = arguments(name)
-    tables = jax.tree.map(lambda x: x.astype(float), given["tables"])
+    _, inputs = arguments(name)
+    tables = jax.tree.map(lambda x: x.astype(float), inputs["tables"])
     assert "give whole numbers" in refused(name, "weighted_loss", tables=tables)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_not_there_is_named(name):
-    head, given = arguments(name)
+    head, inputs = arguments(name)
     for group in ("params", "tables"):
-        for left_out in given[group]:
-            rest = {key: value for key, value in given[group].items() if key != left_out}
-            if group == "tables" and not read(head, left_out):
+        for missing in inputs[group]:
+            incomplete = {key: value for key, value in inputs[group].items() if key != missing}
+            if group == "tables" and not loss_reads(head, missing):
                 continue
-            message = refused(name, "weighted_loss", **{group: rest})
-            assert f"{group} have no '{left_out}" in message
+            message = refused(name, "weighted_loss", **{group: incomplete})
+            assert f"{group} have no '{missing}" in message
 
 
-def read(head, table):
+def loss_reads(head, table):
     """Whether the loss reads a table whatever the form of the scores; a head of letters that are
     drawn has no tables of words."""
     shapes = head.array_shapes
@@ -221,19 +230,19 @@ def test_lexicons_sizes_and_keys_of_init(name):
 @pytest.mark.parametrize("k", [0, -1, 14, 2.0, None, "3", True, jnp.array(2)])
 def test_what_is_no_number_of_words(k):
     for name in ("softmax", "mixture", "adaptive", "NCE", "Huffman"):
-        head, given = arguments(name)
-        given = {key: given[key] for key in ("params", "tables", "hidden")}
+        head, inputs = arguments(name)
+        inputs = {key: inputs[key] for key in ("params", "tables", "hidden")}
         with pytest.raises((ValueError, TypeError), match=r"^k is .*: give (1 to 13|a Python)"):
-            jax.eval_shape(functools.partial(head.top_k, k=k), **given)
+            jax.eval_shape(functools.partial(head.top_k, k=k), **inputs)
 
 
 def test_what_is_no_distribution():
-    head, given = arguments("softmax")
-    one = heads.Distribution(head, given["params"], {}, given["hidden"])
+    head, inputs = arguments("softmax")
+    distribution = heads.Distribution(head, inputs["params"], {}, inputs["hidden"])
     with pytest.raises(TypeError, match=r"^entropy: p is a tuple: give heads"):
-        heads.entropy(tuple(one))
+        heads.entropy(tuple(distribution))
     with pytest.raises(TypeError, match=r"^kl_divergence: q is a NoneType: give heads"):
-        heads.kl_divergence(one, None)
+        heads.kl_divergence(distribution, None)
 
 
 def test_a_subclass_with_parameters_of_its_own_is_let_alone():
@@ -311,7 +320,7 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("head", "wrong", "error", "message"), MESSAGES)
 def test_messages_before_anything_is_computed(head, wrong, error, message):
-    given = {
+    inputs = {
         "params": jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, examples.lexicon())),
         "tables": {} if "tables" in wrong else head.tables(examples.lexicon()),
         "hidden": jnp.ones((3, SIZE)),
@@ -320,22 +329,22 @@ def test_messages_before_anything_is_computed(head, wrong, error, message):
         **wrong,
     }
     with pytest.raises(error, match=rf"^{type(head).__name__}\.loss{message}"):
-        head.loss(**given)
+        head.loss(**inputs)
 
 
 # What a head counts of the lexicon that its parameters and tables are of.
-COUNTED = {
+UNITS = {
     **dict.fromkeys(("NCE", "adaptive", "Huffman", "corrected letters"), "words"),
     **dict.fromkeys(("log-linear", "expert"), "features"),
     "hierarchical": "classes of words",
 }
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", UNITS)
 def test_tables_of_another_lexicon_are_refused(name):
-    message = refused(name, "weighted_loss", tables=HEADS[name].tables(OTHER))
-    counted = rf"params are of \d+ {COUNTED[name]} and tables of \d+: give params and tables of one"
-    assert re.search(counted, message), message
+    message = refused(name, "weighted_loss", tables=HEADS[name].tables(SMALL_LEXICON))
+    pattern = rf"params are of \d+ {UNITS[name]} and tables of \d+: give params and tables of one"
+    assert re.search(pattern, message), message
 
 
 def test_a_background_that_was_not_prepared():

@@ -37,18 +37,24 @@ def test_a_sampled_loss_is_that_of_the_computed_vectors(correction, random):
     tables, params, hidden = problem(head, random)
     key = jax.random.key(3)
 
-    def whole(params):
+    def full_loss(params):
         vectors = head.vectors(params, tables)
         bias = jnp.broadcast_to(params["bias"], (13,))
-        found = {"weights": vectors, "bias": bias, "log_partition": params["log_partition"]}
-        return sampled.weighted_loss(found, tables["sampled"], hidden, TARGETS, WEIGHTS, key=key)
+        softmax_params = {
+            "weights": vectors,
+            "bias": bias,
+            "log_partition": params["log_partition"],
+        }
+        return sampled.weighted_loss(
+            softmax_params, tables["sampled"], hidden, TARGETS, WEIGHTS, key=key
+        )
 
-    def looked_up(params):
+    def lookup_loss(params):
         return head.weighted_loss(params, tables, hidden, TARGETS, WEIGHTS, key=key)
 
-    found, wanted = (jax.jit(jax.value_and_grad(f))(params) for f in (looked_up, whole))
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    actual, expected = (jax.jit(jax.value_and_grad(f))(params) for f in (lookup_loss, full_loss))
+    for leaf, expected_leaf in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-9, atol=1e-12)
 
 
 def test_nce_starts_where_the_words_share_one_bias():
@@ -66,15 +72,15 @@ def test_a_sampled_loss_may_have_no_bias():
     tables, params, hidden = problem(head, np.random.default_rng(0))
     key = jax.random.key(0)
     with_bias = dataclasses.replace(head, sampled=ImportanceSampling(samples=4))
-    wanted = with_bias.loss({**params, "bias": jnp.zeros(())}, tables, hidden, TARGETS, key=key)
-    np.testing.assert_allclose(head.loss(params, tables, hidden, TARGETS, key=key), wanted)
+    expected = with_bias.loss({**params, "bias": jnp.zeros(())}, tables, hidden, TARGETS, key=key)
+    np.testing.assert_allclose(head.loss(params, tables, hidden, TARGETS, key=key), expected)
 
 
 def test_no_vectors_are_drawn_for_words():
     head, lexicon = CNNSoftmax(NETWORK, sampled=NCE(samples=4)), examples.plain_lexicon()
-    drawn = jax.make_jaxpr(lambda key: head.init(key, SIZE, lexicon))(jax.random.key(0))
-    assert "f32[13]" in str(drawn)  # the bias
-    assert "f32[13,1]" not in str(drawn)
+    jaxpr = jax.make_jaxpr(lambda key: head.init(key, SIZE, lexicon))(jax.random.key(0))
+    assert "f32[13]" in str(jaxpr)  # the bias
+    assert "f32[13,1]" not in str(jaxpr)
 
 
 def test_prepared_parameters_compute_no_vector():
@@ -95,29 +101,29 @@ def test_prepared_parameters_compute_no_vector():
             head.sample(*broken, key, prepared=prepared),
         )
 
-    *found, drawn = evaluate(broken, prepared)
-    assert all(np.isfinite(values).all() for values in found)
-    wanted = jax.jit(head.sample)(params, tables, hidden, key)
-    np.testing.assert_array_equal(drawn, wanted)
+    *scores, words = evaluate(broken, prepared)
+    assert all(np.isfinite(values).all() for values in scores)
+    expected = jax.jit(head.sample)(params, tables, hidden, key)
+    np.testing.assert_array_equal(words, expected)
 
 
 @pytest.mark.usefixtures("float64")
 def test_another_lexicon_has_words_in_another_order_and_new_ones(random):
     head = CNNSoftmax(NETWORK, 3)
-    old = examples.plain_lexicon()
+    lexicon = examples.plain_lexicon()
     tables, params, hidden = problem(head, random)
     words = ("word 7", "d3 row", "word 0")
-    new = Lexicon(words, np.zeros(3, np.int64), alphabet=old.letters)
-    moved = head.for_lexicon(params, old, new)
-    vectors = jax.jit(head.vectors)(moved, head.tables(new))
+    new_lexicon = Lexicon(words, np.zeros(3, np.int64), alphabet=lexicon.letters)
+    new_params = head.for_lexicon(params, lexicon, new_lexicon)
+    vectors = jax.jit(head.vectors)(new_params, head.tables(new_lexicon))
     trained = jax.jit(head.vectors)(params, tables)
     np.testing.assert_allclose(vectors[0], trained[7], rtol=1e-10)
     np.testing.assert_allclose(vectors[2], trained[0], rtol=1e-10)
-    spelled = references.convolution(NETWORK, params["network"], NETWORK.tables(new), [1])
+    spelled = references.convolution(NETWORK, params["network"], NETWORK.tables(new_lexicon), [1])
     np.testing.assert_allclose(vectors[1:2], spelled, rtol=1e-10)  # without a correction
-    log_probs = jax.jit(head.log_probs)(moved, head.tables(new), hidden)
+    log_probs = jax.jit(head.log_probs)(new_params, head.tables(new_lexicon), hidden)
     np.testing.assert_allclose(np.exp(log_probs).sum(-1), np.ones((2, 3)), rtol=1e-10)
-    assert CNNSoftmax(NETWORK).for_lexicon(params, old, new) is params
+    assert CNNSoftmax(NETWORK).for_lexicon(params, lexicon, new_lexicon) is params
 
 
 def test_word_heads_name_those_that_can():

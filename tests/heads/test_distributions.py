@@ -15,7 +15,7 @@ from zoo.losses import softmax
 SIZE = 5
 
 
-def given(head, random, size=SIZE, massless=()):
+def make_distribution(head, random, size=SIZE, massless=()):
     """A distribution of three tokens."""
     lexicon = examples.lexicon(massless)
     params = examples.random_params(head, random, size, lexicon)
@@ -27,14 +27,14 @@ def compiled(function):
     """The function of distributions in one program."""
 
     def call(*distributions):
-        heads = [one.head for one in distributions]
+        heads = [distribution.head for distribution in distributions]
 
         @jax.jit
-        def of_arrays(arrays):
+        def call_arrays(arrays):
             pairs = zip(heads, arrays, strict=True)
-            return function(*(Distribution(head, *rest) for head, rest in pairs))
+            return function(*(Distribution(head, *fields) for head, fields in pairs))
 
-        return of_arrays([one[1:] for one in distributions])
+        return call_arrays([distribution[1:] for distribution in distributions])
 
     return call
 
@@ -45,8 +45,8 @@ def probabilities(weights, bias, hidden):
 
 
 def test_values_are_the_formula(float64, random):
-    p = given(heads.Softmax(), random)
-    q = given(heads.MixtureOfSoftmaxes(components=2), random, size=7)
+    p = make_distribution(heads.Softmax(), random)
+    q = make_distribution(heads.MixtureOfSoftmaxes(components=2), random, size=7)
     shares = probabilities(p.params["weights"], p.params["bias"], p.hidden)
     entropy_of, divergence = compiled(entropy), compiled(kl_divergence)
     np.testing.assert_allclose(entropy_of(p), -(shares * np.log(shares)).sum(-1), rtol=1e-10)
@@ -61,7 +61,10 @@ def test_gradients_are_the_formula(at_a_time, float64, random, monkeypatch):
     """One token at a time, two, of which the last is padding, and all."""
     if at_a_time is not None:
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * at_a_time)
-    teacher, student = given(heads.Softmax(), random), given(heads.Softmax(), random)
+    teacher, student = (
+        make_distribution(heads.Softmax(), random),
+        make_distribution(heads.Softmax(), random),
+    )
 
     def total(params, hidden):
         q = student._replace(params=params, hidden=hidden)
@@ -75,20 +78,27 @@ def test_gradients_are_the_formula(at_a_time, float64, random, monkeypatch):
         return (np.array([1.0, 0.5, 2.0]) * divergence).sum() - (q * np.log(q)).sum()
 
     arrays = {**student.params, "hidden": student.hidden}
-    of_params, of_hidden = jax.jit(jax.grad(total, (0, 1)))(student.params, student.hidden)
-    wanted = references.finite_differences(expected, arrays)
-    np.testing.assert_allclose(of_hidden, wanted["hidden"], rtol=1e-6, atol=1e-7)
-    for name, gradient in of_params.items():
-        np.testing.assert_allclose(gradient, wanted[name], rtol=1e-6, atol=1e-7)
+    params_gradient, hidden_gradient = jax.jit(jax.grad(total, (0, 1)))(
+        student.params, student.hidden
+    )
+    expected_gradients = references.finite_differences(expected, arrays)
+    np.testing.assert_allclose(hidden_gradient, expected_gradients["hidden"], rtol=1e-6, atol=1e-7)
+    for name, gradient in params_gradient.items():
+        np.testing.assert_allclose(gradient, expected_gradients[name], rtol=1e-6, atol=1e-7)
 
 
 def test_words_without_probability(float64, random):
     """They add nothing where p has none, and everything where q alone has none."""
-    p, q = given(heads.LogLinear(), random, massless=(2, 5)), given(heads.LogLinear(), random)
+    p, q = (
+        make_distribution(heads.LogLinear(), random, massless=(2, 5)),
+        make_distribution(heads.LogLinear(), random),
+    )
     log_p = np.asarray(jax.jit(p.head.log_probs)(p.params, p.tables, p.hidden))
     assert np.isneginf(log_p[:, [2, 5]]).all()
-    rest = np.delete(log_p, [2, 5], axis=1)
-    np.testing.assert_allclose(compiled(entropy)(p), -(np.exp(rest) * rest).sum(-1), rtol=1e-10)
+    finite_log_p = np.delete(log_p, [2, 5], axis=1)
+    np.testing.assert_allclose(
+        compiled(entropy)(p), -(np.exp(finite_log_p) * finite_log_p).sum(-1), rtol=1e-10
+    )
     divergence = compiled(kl_divergence)
     assert np.isfinite(divergence(p, q)).all()
     assert np.isposinf(divergence(q, p)).all()
@@ -107,26 +117,26 @@ def test_no_array_has_all_tokens_and_words():
         return (entropy(p) + kl_divergence(p, p)).sum()
 
     compiled = jax.jit(jax.grad(loss, (0, 1))).lower(params, hidden).compile()
-    held = compiled.memory_analysis().temp_size_in_bytes
-    assert held < 8192 * 4096 * 4  # 128 MiB, which one such array takes
+    temporary_bytes = compiled.memory_analysis().temp_size_in_bytes
+    assert temporary_bytes < 8192 * 4096 * 4  # 128 MiB, which one such array takes
 
 
 KEY = jax.ShapeDtypeStruct((), jax.random.key(0).dtype)
 
 
 def test_what_does_not_fit_is_named(random):
-    p = given(heads.Softmax(), random)
+    p = make_distribution(heads.Softmax(), random)
     with pytest.raises(ValueError, match=r"p has hidden states of the shape \(3, 5\) and q of \(2"):
         kl_divergence(p, p._replace(hidden=p.hidden[:2]))
-    other = heads.Softmax().init(jax.random.key(0), SIZE, examples.plain_lexicon(7))
+    small_params = heads.Softmax().init(jax.random.key(0), SIZE, examples.plain_lexicon(7))
     with pytest.raises(ValueError, match="p is over 13 words, and q over 7"):
-        kl_divergence(p, p._replace(params=other))
+        kl_divergence(p, p._replace(params=small_params))
 
 
 def test_a_head_over_all_spellings_has_no_entropy_over_words(random):
-    spelled = given(heads.CharLSTM(), random)
+    spelled = make_distribution(heads.CharLSTM(), random)
     with pytest.raises(ValueError, match="entropy: the head of p is normalised over all spellings"):
         entropy(spelled)
-    words = given(heads.Softmax(), random)
+    words = make_distribution(heads.Softmax(), random)
     with pytest.raises(ValueError, match="kl_divergence: the head of q"):
         kl_divergence(words, spelled)

@@ -19,15 +19,15 @@ LEXICON = examples.plain_lexicon(13)
 
 
 @dataclasses.dataclass(frozen=True)
-class Own(Softmax):
+class Offset(Softmax):
     """A softmax whose methods may be off by some nats."""
 
     log_prob_off: float = 0.0
     log_probs_off: float = 0.0
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        found = super()._log_probs(params, tables, hidden, context, prepared)
-        return found + self.log_probs_off
+        log_probs = super()._log_probs(params, tables, hidden, context, prepared)
+        return log_probs + self.log_probs_off
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_prob, log_z = super()._log_prob_and_log_z(
@@ -42,7 +42,7 @@ def check(head):
 
 
 def test_a_head_whose_methods_agree_passes():
-    check(Own())
+    check(Offset())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Masked(Softmax):
     shift: float = 0.0  # added to log p of the first word by one of the two methods
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        found = super()._log_probs(params, tables, hidden, context, prepared)
-        return jax.nn.log_softmax(found.at[..., 0].set(-jnp.inf))
+        log_probs = super()._log_probs(params, tables, hidden, context, prepared)
+        return jax.nn.log_softmax(log_probs.at[..., 0].set(-jnp.inf))
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        found = self._log_probs(params, tables, hidden, context, prepared)
-        log_prob = jnp.take_along_axis(found, targets[..., None], axis=-1)[..., 0]
+        log_probs = self._log_probs(params, tables, hidden, context, prepared)
+        log_prob = jnp.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0]
         if self.shift:
             log_prob = jnp.where(targets == 0, self.shift, log_prob)
         return log_prob, jnp.zeros_like(log_prob)
@@ -70,18 +70,20 @@ def test_words_of_probability_0_agree_with_themselves_alone():
 
 
 def test_probabilities_that_do_not_sum_to_one_are_refused():
-    with pytest.raises(UserError, match=r":Own is not a distribution: .* sum to 1\.649, not to 1"):
-        check(Own(log_prob_off=0.5, log_probs_off=0.5))
+    with pytest.raises(
+        UserError, match=r":Offset is not a distribution: .* sum to 1\.649, not to 1"
+    ):
+        check(Offset(log_prob_off=0.5, log_probs_off=0.5))
 
 
 def test_methods_that_disagree_are_refused():
-    with pytest.raises(UserError, match=":Own contradicts itself: _log_prob_and_log_z gives "):
-        check(Own(log_prob_off=1.0))
+    with pytest.raises(UserError, match=":Offset contradicts itself: _log_prob_and_log_z gives "):
+        check(Offset(log_prob_off=1.0))
 
 
 def test_heads_of_zoo_and_heads_without_all_words_are_not_checked():
     @dataclasses.dataclass(frozen=True)
-    class Scores(Own):
+    class Scores(Offset):
         _log_probs = Head._log_probs
 
     check(Scores(log_prob_off=1.0))
@@ -89,20 +91,22 @@ def test_heads_of_zoo_and_heads_without_all_words_are_not_checked():
 
 
 def test_a_head_within_another_is_checked():
-    for around in (WithCache, lambda head: WithExpert(KnowledgeBase("facts.tsv"), head)):
-        head = around(Own(log_prob_off=1.0))
-        inner = jax.tree.map(jnp.zeros_like, Own().init(jax.random.key(1), 7, LEXICON))
+    for wrap in (WithCache, lambda head: WithExpert(KnowledgeBase("facts.tsv"), head)):
+        head = wrap(Offset(log_prob_off=1.0))
+        inner = jax.tree.map(jnp.zeros_like, Offset().init(jax.random.key(1), 7, LEXICON))
         params = {"head": inner} if isinstance(head, WithExpert) else inner
-        with pytest.raises(UserError, match=":Own contradicts itself"):
+        with pytest.raises(UserError, match=":Offset contradicts itself"):
             distributions.check(head, params, {"head": {}}, 7)
 
 
 def test_a_model_is_checked_before_it_is_trained():
-    model = LanguageModel(Lookup(5), LSTM(7), Own(log_prob_off=0.5, log_probs_off=0.5))
-    with pytest.raises(UserError, match=":Own is not a distribution"):
+    model = LanguageModel(Lookup(5), LSTM(7), Offset(log_prob_off=0.5, log_probs_off=0.5))
+    with pytest.raises(UserError, match=":Offset is not a distribution"):
         distributions.check_untrained(model, model.tables(LEXICON), LEXICON)
-    decoder = SequenceToSequence(Lookup(5), LSTM(7), Own(log_prob_off=1.0), attention=Bahdanau(3))
-    with pytest.raises(UserError, match=":Own contradicts itself"):
+    decoder = SequenceToSequence(
+        Lookup(5), LSTM(7), Offset(log_prob_off=1.0), attention=Bahdanau(3)
+    )
+    with pytest.raises(UserError, match=":Offset contradicts itself"):
         distributions.check_untrained(decoder, decoder.tables(LEXICON, LEXICON), LEXICON, LEXICON)
 
 

@@ -134,14 +134,14 @@ class HeadOnTrial:
         leaves, structure = jax.tree.flatten(self.params)
 
         def weighted_loss(arrays):
-            params = jax.tree.unflatten(structure, [arrays[place] for place in range(len(leaves))])
+            params = jax.tree.unflatten(structure, [arrays[index] for index in range(len(leaves))])
             log_probs = rows(self.reference(params, arrays["hidden"]))
             tokens = zip(log_probs, np.ravel(self.targets), np.ravel(self.weights), strict=True)
-            return -sum(weight * of_words[word] for of_words, word, weight in tokens)
+            return -sum(weight * word_log_probs[word] for word_log_probs, word, weight in tokens)
 
         arrays = {**dict(enumerate(leaves)), "hidden": self.hidden}
-        found = references.finite_differences(weighted_loss, arrays)
-        return jax.tree.unflatten(structure, [*found.values()][:-1]), found["hidden"]
+        gradients = references.finite_differences(weighted_loss, arrays)
+        return jax.tree.unflatten(structure, [*gradients.values()][:-1]), gradients["hidden"]
 
     def reference(self, params, hidden):
         """log p of every word by numpy, [..., V]."""
@@ -168,7 +168,9 @@ class HeadOnTrial:
             )
 
         forms = {"loss": summed, "log_probs": gathered}
-        *of_others, of_weights = jax.grad(weighted, argnums=(0, 1, 2))(params, hidden, weights)
+        *gradients, weights_gradient = jax.grad(weighted, argnums=(0, 1, 2))(
+            params, hidden, weights
+        )
         return {
             "log_probs": head.log_probs(params, tables, hidden),
             "log_prob": head.log_prob(params, tables, hidden, targets),
@@ -178,10 +180,10 @@ class HeadOnTrial:
             ),
             "loss": head.loss(params, tables, hidden, targets, key=training_key()),
             "weighted_loss": weighted(params, hidden),
-            "slopes_of_weights": of_weights,
+            "slopes_of_weights": weights_gradient,
             "top_k": head.top_k(params, tables, hidden, 4),
             "gradients": {
-                "weighted_loss": tuple(of_others),
+                "weighted_loss": tuple(gradients),
                 **{n: jax.grad(form, argnums=(0, 1))(params, hidden) for n, form in forms.items()},
             },
         }
@@ -214,10 +216,13 @@ NAMES = [
 
 # Where a claim needs programs of its own, and its code is shared by most heads: these are of a
 # single table, of features, of classes, of noise.
-FEW = ("softmax", "log-linear", "hierarchical", "NCE")
-of_few = pytest.mark.parametrize(
+REPRESENTATIVES = ("softmax", "log-linear", "hierarchical", "NCE")
+representative_heads = pytest.mark.parametrize(
     "trial",
-    [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in HEADS],
+    [
+        name if name in REPRESENTATIVES else pytest.param(name, marks=pytest.mark.slow)
+        for name in HEADS
+    ],
     indirect=True,
 )
 
@@ -280,20 +285,20 @@ def test_the_gradient_of_the_weights_is_the_losses(trial):
 
 @pytest.mark.parametrize("form", ["loss", "weighted_loss", "log_probs"])
 def test_gradients_are_those_of_the_formula(trial, form):
-    found, wanted = trial.results["gradients"][form], trial.expected_gradients
+    gradients, expected_gradients = trial.results["gradients"][form], trial.expected_gradients
     if not trial.case.exact and form == "loss":
         pytest.skip("no formula over all words: tests/heads/test_sampled.py has the one over draws")
     if not trial.case.exact and form == "weighted_loss":
-        wanted = trial.results["gradients"]["loss"]
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+        expected_gradients = trial.results["gradients"]["loss"]
+    assert jax.tree.structure(gradients) == jax.tree.structure(expected_gradients)
     for (path, gradient), expected in zip(
-        jax.tree.leaves_with_path(found), jax.tree.leaves(wanted), strict=True
+        jax.tree.leaves_with_path(gradients), jax.tree.leaves(expected_gradients), strict=True
     ):
         name = jax.tree_util.keystr(path)
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
-@of_few
+@representative_heads
 def test_parameters_of_64_bits_take_states_of_32_bits(trial):
     """And the other way round, with targets and weights of 64 bits, as numpy makes them."""
     head, targets = trial.head, np.asarray(trial.targets, np.int64)
@@ -301,21 +306,21 @@ def test_parameters_of_64_bits_take_states_of_32_bits(trial):
 
     @jax.jit
     def evaluate(params, states, weights):
-        given, key = (params, trial.tables, states), {"key": training_key()}
-        slopes = jax.grad(head.weighted_loss, argnums=(0, 2, 4))(*given, targets, weights, **key)
-        drawn = head.sample(*given, jax.random.key(0))
-        scores = head.top_k(*given, 4)[0], head.log_prob(*given, targets)
-        return slopes, drawn, scores, head.loss(*given, targets, **key)
+        inputs, key = (params, trial.tables, states), {"key": training_key()}
+        slopes = jax.grad(head.weighted_loss, argnums=(0, 2, 4))(*inputs, targets, weights, **key)
+        words = head.sample(*inputs, jax.random.key(0))
+        scores = head.top_k(*inputs, 4)[0], head.log_prob(*inputs, targets)
+        return slopes, words, scores, head.loss(*inputs, targets, **key)
 
     for params, states in ((trial.params, jnp.float32(trial.hidden)), (narrow, trial.hidden)):
-        given = params, states, trial.weights
-        slopes, drawn, scores, losses = evaluate(*given)
-        for slope, x in zip(jax.tree.leaves(slopes), jax.tree.leaves(given), strict=True):
+        inputs = params, states, trial.weights
+        slopes, words, scores, losses = evaluate(*inputs)
+        for slope, x in zip(jax.tree.leaves(slopes), jax.tree.leaves(inputs), strict=True):
             assert slope.dtype == x.dtype and np.isfinite(slope).all()
-        assert drawn.shape == targets.shape and drawn.dtype == jnp.int32
+        assert words.shape == targets.shape and words.dtype == jnp.int32
         expected = trial.results["top_k"][0], trial.results["log_prob"]
-        for found, wanted in zip(scores, expected, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        for score, expected_score in zip(scores, expected, strict=True):
+            np.testing.assert_allclose(score, expected_score, rtol=1e-4, atol=1e-5)
         assert jnp.isfinite(losses).all()
 
 
@@ -340,18 +345,22 @@ def test_padding_changes_nothing(trial):
         function = jax.value_and_grad(trial.head.weighted_loss, argnums=(0, 2, 4))
         return function(params, trial.tables, hidden, targets, weights, key=training_key())
 
-    value, (of_params, of_hidden, of_weights) = padded(trial.params, hidden)
+    value, (params_gradient, hidden_gradient, weights_gradient) = padded(trial.params, hidden)
     np.testing.assert_allclose(value, trial.results["weighted_loss"], rtol=1e-10)
-    expected_of_params, expected_of_hidden = trial.results["gradients"]["weighted_loss"]
-    pairs = zip(jax.tree.leaves(of_params), jax.tree.leaves(expected_of_params), strict=True)
+    expected_params_gradient, expected_hidden_gradient = trial.results["gradients"]["weighted_loss"]
+    pairs = zip(
+        jax.tree.leaves(params_gradient), jax.tree.leaves(expected_params_gradient), strict=True
+    )
     for gradient, expected in pairs:
         np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(of_hidden[:, :3], expected_of_hidden, rtol=1e-8, atol=1e-12)
-    np.testing.assert_array_equal(of_hidden[:, 3:], 0)
+    np.testing.assert_allclose(
+        hidden_gradient[:, :3], expected_hidden_gradient, rtol=1e-8, atol=1e-12
+    )
+    np.testing.assert_array_equal(hidden_gradient[:, 3:], 0)
     expected = trial.results["slopes_of_weights"]
-    np.testing.assert_allclose(of_weights[:, :3], expected, rtol=1e-8, atol=1e-12)
-    assert np.isfinite(of_weights).all()
-    np.testing.assert_array_equal(of_weights[:, 5:], 0)  # of tokens that are none
+    np.testing.assert_allclose(weights_gradient[:, :3], expected, rtol=1e-8, atol=1e-12)
+    assert np.isfinite(weights_gradient).all()
+    np.testing.assert_array_equal(weights_gradient[:, 5:], 0)  # of tokens that are none
 
 
 def test_samples_have_the_declared_probabilities(trial):
@@ -366,35 +375,37 @@ def test_samples_have_the_declared_probabilities(trial):
         assert result.pvalue > 1e-3
 
 
-@of_few
+@representative_heads
 @pytest.mark.parametrize("temperature", [0.6, jnp.float32(1.7)])
 def test_at_a_temperature(trial, temperature):
     """p^(1/T) over its sum, its entropy, and whether a target is its best word."""
     powers = np.exp(trial.expected) ** (1 / float(temperature))
     expected = np.log(powers / powers.sum(-1, keepdims=True))
-    of_targets = np.take_along_axis(expected, np.asarray(trial.targets)[..., None], -1)[..., 0]
+    target_log_probs = np.take_along_axis(expected, np.asarray(trial.targets)[..., None], -1)[
+        ..., 0
+    ]
     best = expected.argmax(-1)
     draws, head, tables = 10_000, trial.head, trial.tables
     states = jnp.broadcast_to(trial.hidden[0, 0], (draws, SIZE))
 
     @jax.jit
     def evaluate(params, hidden, states):
-        given, at = (params, tables, hidden), {"temperature": temperature}
+        inputs, options = (params, tables, hidden), {"temperature": temperature}
         return (
-            head.log_prob(*given, trial.targets, **at),
-            head.statistics(*given, trial.targets, **at),
-            head.statistics(*given, jnp.asarray(best)),
-            head.sample(params, tables, states, jax.random.key(6), **at),
+            head.log_prob(*inputs, trial.targets, **options),
+            head.statistics(*inputs, trial.targets, **options),
+            head.statistics(*inputs, jnp.asarray(best)),
+            head.sample(params, tables, states, jax.random.key(6), **options),
         )
 
-    log_prob, found, of_best, words = evaluate(trial.params, trial.hidden, states)
-    np.testing.assert_allclose(log_prob, of_targets, **CLOSE)
-    np.testing.assert_allclose(found.log_prob, of_targets, **CLOSE)
+    log_prob, statistics, best_statistics, words = evaluate(trial.params, trial.hidden, states)
+    np.testing.assert_allclose(log_prob, target_log_probs, **CLOSE)
+    np.testing.assert_allclose(statistics.log_prob, target_log_probs, **CLOSE)
     entropies = -(np.exp(expected) * expected).sum(-1)
-    np.testing.assert_allclose(found.entropy, entropies, **CLOSE)
-    np.testing.assert_array_equal(found.correct, best == np.asarray(trial.targets))
-    assert of_best.correct.all()
-    np.testing.assert_allclose(of_best.log_prob, trial.expected.max(-1), **CLOSE)
+    np.testing.assert_allclose(statistics.entropy, entropies, **CLOSE)
+    np.testing.assert_array_equal(statistics.correct, best == np.asarray(trial.targets))
+    assert best_statistics.correct.all()
+    np.testing.assert_allclose(best_statistics.log_prob, trial.expected.max(-1), **CLOSE)
     observed = np.bincount(words, minlength=13)
     assert scipy.stats.chisquare(observed, draws * np.exp(expected[0, 0])).pvalue > 1e-3
 

@@ -17,7 +17,7 @@ from zoo.base.arrays import row_blocks
 from zoo.lexicon import Lexicon, with_features
 from zoo.priors import backoff
 
-TRAINED, OTHER = examples.trained_and_other()
+TRAINING_LEXICON, NEW_LEXICON = examples.trained_and_other()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ def _noisy(**options):
     return heads.NCE(samples=4, **options)
 
 
-OTHERS = {
+VARIANTS = {
     "dense sums": heads.LogLinear(form="dense_sums", penalty=0.1),
     "sparse sums": heads.LogLinear(form="sparse_sums", penalty=0.1, penalty_norm=1.0),
     "sparse product": heads.LogLinear(form="product", penalty=0.1),
@@ -58,7 +58,7 @@ def facts(folder):
     words = tuple(f"word{number}" for number in range(13))
     lexicon = dataclasses.replace(examples.lexicon(), words=words)
     head = heads.WithExpert(priors.KnowledgeBase(str(path)), heads.LogLinear())
-    return _prepared(head, lexicon)
+    return _with_background(head, lexicon)
 
 
 def grammar(folder):
@@ -79,19 +79,21 @@ def evidence(folder):
     words = test_evidence.LEXICON
     training = {"train": test_evidence.encoded(test_evidence.TRAINING)}
     features = [{f"character {word}": 1.0} for word in range(len(words))]
-    return _prepared(head, with_features(words, features), training)
+    return _with_background(head, with_features(words, features), training)
 
 
-def _prepared(head, lexicon, texts=None):
+def _with_background(head, lexicon, texts=None):
     tables = head.background.prepare(lexicon, texts or {})
     return Case(head, dataclasses.replace(lexicon, background_tables=tables))
 
 
 CASES = {
     **{name: lambda _, c=case: Case(c.head, examples.lexicon()) for name, case in HEADS.items()},
-    **{name: lambda _, h=head: Case(h, examples.lexicon()) for name, head in OTHERS.items()},
+    **{name: lambda _, h=head: Case(h, examples.lexicon()) for name, head in VARIANTS.items()},
     **{name: lambda _, h=head: Case(h, test_char_lstm.LEXICON) for name, head in SPELT.items()},
-    "unknown words": lambda _: Case(heads.SpreadUnknown(heads.Softmax(), TRAINED), OTHER),
+    "unknown words": lambda _: Case(
+        heads.SpreadUnknown(heads.Softmax(), TRAINING_LEXICON), NEW_LEXICON
+    ),
     "expert": facts,
     "grammar": grammar,
     "n-grams": n_grams,
@@ -103,19 +105,19 @@ def operations(head):
     """All that a head computes, of (params, tables, hidden, targets, weights, before, key)."""
 
     def function(params, tables, hidden, targets, weights, before, key):
-        given, context = (params, tables, hidden), context_of(head, tables, before)
+        inputs, context = (params, tables, hidden), context_of(head, tables, before)
 
         def weighted_loss(params, hidden, weights):
-            rest = hidden, targets, weights
-            return head.weighted_loss(params, tables, *rest, key=key, context=context)
+            columns = hidden, targets, weights
+            return head.weighted_loss(params, tables, *columns, key=key, context=context)
 
-        of_weighted = jax.value_and_grad(weighted_loss, argnums=(0, 1, 2))
+        loss_and_gradients = jax.value_and_grad(weighted_loss, argnums=(0, 1, 2))
         return {
-            "loss": head.loss(*given, targets, key=key, context=context),
-            "weighted_loss": of_weighted(params, hidden, weights),
-            "log_prob_and_log_z": head.log_prob_and_log_z(*given, targets, context=context),
-            "log_probs": head.log_probs(*given, context=context),
-            "top_k": head.top_k(*given, 3, context=context),
+            "loss": head.loss(*inputs, targets, key=key, context=context),
+            "weighted_loss": loss_and_gradients(params, hidden, weights),
+            "log_prob_and_log_z": head.log_prob_and_log_z(*inputs, targets, context=context),
+            "log_probs": head.log_probs(*inputs, context=context),
+            "top_k": head.top_k(*inputs, 3, context=context),
         }
 
     return function
@@ -157,25 +159,27 @@ def test_any_batch_and_any_length(name, float64, monkeypatch, random, tmp_path):
     def like(tree):
         return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), tree)
 
-    def of_any(dtype, *shape):
+    def any_size(dtype, *shape):
         return jax.ShapeDtypeStruct((*sizes, *shape), dtype)
 
-    common, states, ids = like((params, tables)), of_any(jnp.float64, SIZE), of_any(jnp.int32)
-    exported = export.export(function)(*common, states, ids, of_any(jnp.float64), ids, like(key))
+    common, states, ids = like((params, tables)), any_size(jnp.float64, SIZE), any_size(jnp.int32)
+    exported = export.export(function)(*common, states, ids, any_size(jnp.float64), ids, like(key))
     drawing = export.export(sample)(*common, states, ids, like(key))
     for shape in ((1, 3), (5, 2)):
         hidden = jnp.asarray(random.normal(size=(*shape, SIZE)))
         targets, before = jnp.asarray(random.integers(0, words, (2, *shape)), jnp.int32)
         arguments = hidden, targets, jnp.asarray(random.uniform(size=shape)), before
-        found = exported.call(params, tables, *arguments, key)
-        wanted = function(params, tables, *arguments, key)
-        assert jax.tree.structure(found) == jax.tree.structure(wanted)
-        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+        actual = exported.call(params, tables, *arguments, key)
+        expected = function(params, tables, *arguments, key)
+        assert jax.tree.structure(actual) == jax.tree.structure(expected)
+        for leaf, expected_leaf in zip(
+            jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+        ):
+            np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-9, atol=1e-11)
         # Blocks draw other words than no blocks: of those that are sure, the same.
-        drawn = drawing.call(params, tables, 1e3 * hidden, before, key)
-        assert drawn.shape == shape and drawn.dtype == jnp.int32
+        samples = drawing.call(params, tables, 1e3 * hidden, before, key)
+        assert samples.shape == shape and samples.dtype == jnp.int32
         context = context_of(head, tables, before)
         log_probs, best = head.top_k(params, tables, 1e3 * hidden, 1, context=context)
-        sure = np.asarray(log_probs[..., 0] > -1e-9)
-        np.testing.assert_array_equal(drawn[sure], best[..., 0][sure])
+        is_certain = np.asarray(log_probs[..., 0] > -1e-9)
+        np.testing.assert_array_equal(samples[is_certain], best[..., 0][is_certain])

@@ -38,25 +38,27 @@ def functions(name):
     """{method: a function of (params, hidden)}, and these."""
     head, params, tables, _ = test_checks_targets.problem(name)
     hidden, targets = test_checks_targets.batch(3, 5)
-    given = test_checks_targets.options(head, targets)
-    keyed = given | {"key": jax.random.key(0)}
+    keywords = test_checks_targets.options(head, targets)
+    loss_keywords = keywords | {"key": jax.random.key(0)}
     params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), params)
     return {
-        "loss": lambda p, h: head.loss(p, tables, h, targets, **keyed),
-        "weighted_loss": lambda p, h: head.weighted_loss(p, tables, h, targets, 1.0, **keyed),
-        "log_prob": lambda p, h: head.log_prob(p, tables, h, targets, **given),
-        "log_probs": lambda p, h: head.log_probs(p, tables, h, **given),
+        "loss": lambda p, h: head.loss(p, tables, h, targets, **loss_keywords),
+        "weighted_loss": lambda p, h: head.weighted_loss(
+            p, tables, h, targets, 1.0, **loss_keywords
+        ),
+        "log_prob": lambda p, h: head.log_prob(p, tables, h, targets, **keywords),
+        "log_probs": lambda p, h: head.log_probs(p, tables, h, **keywords),
     }, (params, hidden)
 
 
 def has_forward_mode(function, *arguments, at=0) -> bool:
     """Whether function(*arguments) has one in the argument `at`; where not, jax says so."""
 
-    def of_one(x):
+    def call(x):
         return function(*arguments[:at], x, *arguments[at + 1 :])
 
     try:
-        jax.jit(lambda x: jax.jvp(of_one, (x,), (x,))).lower(arguments[at])
+        jax.jit(lambda x: jax.jvp(call, (x,), (x,))).lower(arguments[at])
     except TypeError as error:
         assert NONE in str(error)
         return False
@@ -66,18 +68,18 @@ def has_forward_mode(function, *arguments, at=0) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", test_checks_targets.HEADS)
 def test_it_does_not_depend_on_the_size(name, monkeypatch):
-    def found():
+    def forward_modes():
         """{method: whether it has one in the parameters, and in the hidden states}."""
-        tried, given = functions(name)
+        methods, inputs = functions(name)
         return {
-            method: [has_forward_mode(function, *given, at=at) for at in (0, 1)]
-            for method, function in tried.items()
+            method: [has_forward_mode(function, *inputs, at=at) for at in (0, 1)]
+            for method, function in methods.items()
         }
 
-    plain = found()
-    assert plain["log_prob"] == [name == "Huffman"] * 2
+    unblocked = forward_modes()
+    assert unblocked["log_prob"] == [name == "Huffman"] * 2
     small_blocks(monkeypatch)
-    assert found() == plain
+    assert forward_modes() == unblocked
 
 
 @pytest.mark.parametrize("block", [pytest.param(13, marks=pytest.mark.slow), 4, None])
@@ -100,8 +102,8 @@ def test_a_softmax_has_none(block):
 def test_cores_have_none(name, random):
     core = cores.CORES[name]
     params, inputs, carry = cores.core_problem(core, random)
-    found = has_forward_mode(lambda x: core.apply(params, x, carry)[0], inputs)
-    assert found == ("grams" in name)  # of few words before, nothing is recurrent
+    is_differentiable = has_forward_mode(lambda x: core.apply(params, x, carry)[0], inputs)
+    assert is_differentiable == ("grams" in name)  # of few words before, nothing is recurrent
 
 
 @pytest.mark.parametrize("time", [1, 2])

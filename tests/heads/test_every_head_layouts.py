@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec
 
 from tests import examples, layouts
 from tests.heads import measured_layouts
-from tests.heads.measured_layouts import of_log_prob, of_weighted_loss  # noqa: F401  by name
+from tests.heads.measured_layouts import evaluate_log_prob, evaluate_weighted_loss  # noqa: F401  by name
 from tests.marks import slow
 from zoo import heads
 from zoo.base.arrays import row_blocks
@@ -89,49 +89,49 @@ class Trial:
         self.axes = measured_layouts.axes_of(self.head, words)
         shape = BATCH_ROWS, TIME
         weights = random.uniform(0.5, 1, shape) * (random.uniform(size=shape) > 0.2)
-        self.of_tokens = (
+        self.token_arrays = (
             jnp.asarray(random.normal(size=(*shape, SIZE)), jnp.float32),
             jnp.asarray(random.integers(0, VOCABULARY, shape), jnp.int32),
             jnp.asarray(weights, jnp.float32),
         )
-        self.alone = functools.cache(lambda operation: self.run(layouts.ALONE, operation))
+        self.baseline = functools.cache(lambda operation: self.run(layouts.ALONE, operation))
 
     def run(self, layout, operation):
-        method = functools.partial(globals()[f"of_{operation}"], self.head)
-        arguments = self.params, self.tables, self.of_tokens, jax.random.key(1), self.axes
+        method = functools.partial(globals()[f"evaluate_{operation}"], self.head)
+        arguments = self.params, self.tables, self.token_arrays, jax.random.key(1), self.axes
         return layout.run(method, *arguments)
 
 
 trial = functools.cache(Trial)
 
 
-def of_loss(head, params, tables, hidden, targets, weights, key):
+def evaluate_loss(head, params, tables, hidden, targets, weights, key):
     def loss(params, hidden):
         return jnp.sum(weights * head.loss(params, tables, hidden, targets, key=key))
 
-    value, (of_params, of_hidden) = jax.value_and_grad(loss, (0, 1))(params, hidden)
-    return {"sum": value, "params": of_params, "tokens": of_hidden}
+    value, (params_gradient, hidden_gradient) = jax.value_and_grad(loss, (0, 1))(params, hidden)
+    return {"sum": value, "params": params_gradient, "tokens": hidden_gradient}
 
 
-def of_log_probs(head, params, tables, hidden, targets, weights, key):
+def evaluate_log_probs(head, params, tables, hidden, targets, weights, key):
     return {"tokens": head.log_probs(params, tables, hidden)}
 
 
-def of_sample(head, params, tables, hidden, targets, weights, key):
+def evaluate_sample(head, params, tables, hidden, targets, weights, key):
     return {"tokens": head.sample(params, tables, hidden, key)}
 
 
-def of_top_k(head, params, tables, hidden, targets, weights, key):
+def evaluate_top_k(head, params, tables, hidden, targets, weights, key):
     return {"tokens": head.top_k(params, tables, hidden, 3)}
 
 
-def check_values(program, alone):
+def check_values(program, baseline):
     """The same but for rounding, to the size of the largest number."""
-    leaves = jax.tree.leaves(program.results), jax.tree.leaves(alone.results)
-    for found, expected in zip(*leaves, strict=True):
+    leaves = jax.tree.leaves(program.results), jax.tree.leaves(baseline.results)
+    for actual, expected in zip(*leaves, strict=True):
         expected = np.asarray(expected)
         atol = 3e-6 * np.abs(expected).max() if expected.size else 0
-        np.testing.assert_allclose(found, expected, rtol=3e-5, atol=atol)
+        np.testing.assert_allclose(actual, expected, rtol=3e-5, atol=atol)
 
 
 # Words are in another order in the parameters than in log_probs.
@@ -140,16 +140,16 @@ BY_FREQUENCY = ("adaptive", "hierarchical")
 
 def most_gathered(name, layout, operation):
     """Bytes of the largest array that may be sent whole."""
-    of_layout = layouts.LAYOUTS[layout]
-    if of_layout.words and name in BY_FREQUENCY and operation == "log_probs":
+    device_layout = layouts.LAYOUTS[layout]
+    if device_layout.words and name in BY_FREQUENCY and operation == "log_probs":
         return ALL_WORDS_BYTES
     automatic = layout in ("batch, automatic", "batch, in_shardings")
-    if operation == "top_k" and (of_layout.words or automatic):
+    if operation == "top_k" and (device_layout.words or automatic):
         return ALL_WORDS_BYTES // 2  # of a block of tokens
-    of_features = name == "product" or name.endswith(("sums", "log-linear"))
-    if of_layout.words and of_features:
+    has_features = name == "product" or name.endswith(("sums", "log-linear"))
+    if device_layout.words and has_features:
         return trial(name).params["weights"].nbytes  # sent once
-    if of_layout.words and name == "letters":
+    if device_layout.words and name == "letters":
         return VOCABULARY * SIZE * 4  # the vectors, of which the corrections are shared out
     if layout in ("batch, explicit", "batch, shard_map") and operation != "sample":
         return 0
@@ -158,16 +158,16 @@ def most_gathered(name, layout, operation):
 
 def check(name, layout, operation):
     """Checks values, and that no large array is sent whole."""
-    tried, of_layout = trial(name), layouts.LAYOUTS[layout]
-    program, alone = tried.run(of_layout, operation), tried.alone(operation)
+    head_trial, device_layout = trial(name), layouts.LAYOUTS[layout]
+    program, baseline = head_trial.run(device_layout, operation), head_trial.baseline(operation)
     if not (operation == "sample" and layout in ("batch, shard_map", "batch, pmap")):
-        check_values(program, alone)  # there a key draws the same on all devices
+        check_values(program, baseline)  # there a key draws the same on all devices
     if layout == "batch, pmap":  # its program is that of one device, and what it sums its caller's
         return
     gathered = program.largest("all-gather", "all-to-all", "collective-permute")
     assert gathered <= most_gathered(name, layout, operation)
     sums = sum(c.times for c in program.collectives if c.kind == "all-reduce")
-    if layout in ("batch, explicit", "batch, shard_map") and not tried.head.loss_draws:
+    if layout in ("batch, explicit", "batch, shard_map") and not head_trial.head.loss_draws:
         # One of all gradients, perhaps one of the loss.
         assert sums <= (2 if operation in ("weighted_loss", "loss") else 0)
 
@@ -199,8 +199,8 @@ def test_every_head_in_every_layout(name, layout, operation):
     check(name, layout, operation)
 
 
-MEASURED = measured_layouts.kept()
-FEW = [
+MEASUREMENTS = measured_layouts.read_measurements()
+FAST_KEYS = [
     ("adaptive", "batch, automatic", "log_prob"),
     ("product", "words, automatic", "log_prob"),
 ]
@@ -208,12 +208,12 @@ FEW = [
 
 def check_measured(key):
     """No more work and no more bytes than were measured, but for another release of JAX."""
-    found, kept = measured_layouts.measured(*key), MEASURED[key]
-    assert found.share <= kept.share + 0.01
-    assert found.sent <= 1.02 * kept.sent + 10_000
+    measurement, bound = measured_layouts.measure(*key), MEASUREMENTS[key]
+    assert measurement.share <= bound.share + 0.01
+    assert measurement.sent <= 1.02 * bound.sent + 10_000
 
 
-@pytest.mark.parametrize("key", [FEW[1], *slow((FEW[0],))])
+@pytest.mark.parametrize("key", [FAST_KEYS[1], *slow((FAST_KEYS[0],))])
 def test_work_and_transfers_of_some(key):
     check_measured(key)
 
@@ -221,20 +221,20 @@ def test_work_and_transfers_of_some(key):
 @pytest.mark.parametrize("name", ["adaptive", *slow("letter by letter")])
 def test_tokens_are_sorted_by_device_where_shardings_alone_are_given(name):
     layout = layouts.LAYOUTS["batch, in_shardings"]
-    found = measured_layouts.program(name, layout, "log_prob")
-    assert found.flops <= 0.26 * measured_layouts.flops_alone(name, "log_prob")
-    assert found.sent <= 1000
+    program = measured_layouts.program(name, layout, "log_prob")
+    assert program.flops <= 0.26 * measured_layouts.flops_alone(name, "log_prob")
+    assert program.sent <= 1000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", MEASURED)
+@pytest.mark.parametrize("key", MEASUREMENTS)
 def test_work_and_transfers(key):
     check_measured(key)
 
 
 def test_tokens_are_shared_out_by_every_head():
     """On automatic and on explicit axes, for values and gradients."""
-    shares = {key: x.share for key, x in MEASURED.items() if key[1].startswith("batch")}
+    shares = {key: x.share for key, x in MEASUREMENTS.items() if key[1].startswith("batch")}
     assert len(shares) == 4 * len(HEADS)
     assert {key for key, share in shares.items() if share > 0.3} == set()
 
@@ -242,13 +242,13 @@ def test_tokens_are_shared_out_by_every_head():
 def test_features_that_are_shared_out_are_sent_once():
     for name in ("dense sums", "sparse sums", "product"):
         for operation in measured_layouts.OPERATIONS:
-            assert MEASURED[name, "words, automatic", operation].sent <= 1e6
+            assert MEASUREMENTS[name, "words, automatic", operation].sent <= 1e6
 
 
 def test_the_documents_have_the_table():
     page = measured_layouts.PAGE.read_text()
-    assert measured_layouts.table(MEASURED) in page
-    assert measured_layouts.with_table(page, MEASURED) == page
+    assert measured_layouts.table(MEASUREMENTS) in page
+    assert measured_layouts.with_table(page, MEASUREMENTS) == page
 
 
 def test_every_head_is_laid_out():

@@ -23,7 +23,7 @@ from zoo.lexicon.feature_signatures import Form
 from zoo.losses import adaptive, hierarchical, softmax, weighted_softmax
 
 SIZE, BATCH, TIME = 7, 3, 5
-LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (weighted_softmax, "LEAST_SENT_AT_A_TIME")
+LOGITS, LEAST_SENT = (softmax, "LOGITS_AT_A_TIME"), (weighted_softmax, "LEAST_SENT_AT_A_TIME")
 
 
 def self_normalised(params, hidden):
@@ -50,9 +50,9 @@ class Case:
 
 # Blocks of four tokens, of which fifteen make four, of the vocabulary, and both: within the blocks
 # of tokens on one device, blocks of four words.
-OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
-OF_WORDS = ((*LOGITS, 4 * 13),)
-OF_BOTH = (
+BY_TOKENS = ((*LOGITS, 4 * 13), (*LEAST_SENT, 1))
+BY_WORDS = ((*LOGITS, 4 * 13),)
+BY_BOTH = (
     (*LOGITS, 4 * 13),
     (weighted_softmax, "ENTRIES_AT_A_TIME", 1),
     (softmax, "LEAST_ROWS_AT_A_TIME", 4),
@@ -61,15 +61,15 @@ OF_BOTH = (
 SOFTMAX = head_references.softmax
 PENALTY = LogLinear(penalty=0.2)
 FORMS = {
-    "softmax, of tokens": Case(Softmax(), SOFTMAX, OF_TOKENS),
-    "softmax, of words": Case(Softmax(), SOFTMAX, OF_WORDS),
-    "softmax, of both": Case(Softmax(), SOFTMAX, OF_BOTH),
+    "softmax, of tokens": Case(Softmax(), SOFTMAX, BY_TOKENS),
+    "softmax, of words": Case(Softmax(), SOFTMAX, BY_WORDS),
+    "softmax, of both": Case(Softmax(), SOFTMAX, BY_BOTH),
     "self-normalised, of tokens": Case(
-        SelfNormalisedSoftmax(z_loss=0.3), self_normalised, OF_TOKENS
+        SelfNormalisedSoftmax(z_loss=0.3), self_normalised, BY_TOKENS
     ),
-    "self-normalised, of words": Case(SelfNormalisedSoftmax(z_loss=0.3), self_normalised, OF_WORDS),
+    "self-normalised, of words": Case(SelfNormalisedSoftmax(z_loss=0.3), self_normalised, BY_WORDS),
     "mixture, of tokens": Case(
-        MixtureOfSoftmaxes(components=2), head_references.mixture, ((*LOGITS, 8 * 13), OF_TOKENS[1])
+        MixtureOfSoftmaxes(components=2), head_references.mixture, ((*LOGITS, 8 * 13), BY_TOKENS[1])
     ),
     "mixture, of words": Case(
         MixtureOfSoftmaxes(components=2), head_references.mixture, ((*LOGITS, 13),)
@@ -84,17 +84,19 @@ FORMS = {
         head_references.hierarchical,
         ((hierarchical, "GATHERED_AT_A_TIME", 4 * 5 * SIZE),),
     ),
-    "log-linear, sparse scores": Case(PENALTY, penalised, OF_TOKENS, Form.PRODUCT),
-    "log-linear, sparse sums": Case(PENALTY, penalised, OF_TOKENS, Form.SPARSE_SUMS),
+    "log-linear, sparse scores": Case(PENALTY, penalised, BY_TOKENS, Form.PRODUCT),
+    "log-linear, sparse sums": Case(PENALTY, penalised, BY_TOKENS, Form.SPARSE_SUMS),
 }
 
 
 # Each has what one of the others has as well.
-ALIKE = ("self-normalised, of words", "mixture, of tokens", "log-linear, sparse scores")
+REDUNDANT = ("self-normalised, of words", "mixture, of tokens", "log-linear, sparse scores")
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("name", [*[name for name in FORMS if name not in ALIKE], *slow(*ALIKE)])
+@pytest.mark.parametrize(
+    "name", [*[name for name in FORMS if name not in REDUNDANT], *slow(*REDUNDANT)]
+)
 def test_it_is_the_loss(name, monkeypatch):
     form, random = FORMS[name], np.random.default_rng(8)
     for module, constant, value in form.settings:
@@ -107,8 +109,8 @@ def test_it_is_the_loss(name, monkeypatch):
     targets = random.integers(0, 13, (BATCH, TIME))
     weights = np.resize([0.5, 0.0, 2.0, 0.0], (BATCH, TIME))
 
-    by_numpy = {key: np.asarray(value) for key, value in params.items()}
-    minus_losses = form.reference(by_numpy, hidden.reshape(-1, SIZE))
+    numpy_params = {key: np.asarray(value) for key, value in params.items()}
+    minus_losses = form.reference(numpy_params, hidden.reshape(-1, SIZE))
     expected = np.zeros((BATCH, TIME))
     for n, place in enumerate(np.ndindex(BATCH, TIME)):
         expected[place] = -minus_losses[n][targets[place]]
@@ -120,6 +122,6 @@ def test_it_is_the_loss(name, monkeypatch):
 
         return jax.value_and_grad(summed)(weights)
 
-    value, found = slopes(jnp.asarray(weights))
+    value, gradient = slopes(jnp.asarray(weights))
     np.testing.assert_allclose(value, 3 * np.sum(weights * expected), rtol=2e-6)
-    np.testing.assert_allclose(found, 3 * expected, rtol=2e-6)
+    np.testing.assert_allclose(gradient, 3 * expected, rtol=2e-6)

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import examples
-from tests.heads.test_with_expert import Told
+from tests.heads.test_with_expert import StubExpert
 from tests.marks import slow
 from zoo import heads
 from zoo.heads import (
@@ -60,16 +60,16 @@ def test_the_best_words_are_those_of_all_log_probabilities(name, blocks, monkeyp
 
     @jax.jit
     def evaluate(params, hidden):
-        some = [head.top_k(params, tables, hidden, k) for k in (1, 7, 13)]
-        return some, head.log_probs(params, tables, hidden)
+        best_words = [head.top_k(params, tables, hidden, k) for k in (1, 7, 13)]
+        return best_words, head.log_probs(params, tables, hidden)
 
-    found, log_probs = jax.device_get(evaluate(params, hidden))
+    best_words, log_probs = jax.device_get(evaluate(params, hidden))
     order = np.argsort(-log_probs, axis=-1)
-    for values, ids in found:
-        wanted = order[..., : ids.shape[-1]]
-        np.testing.assert_array_equal(ids, wanted)
+    for values, ids in best_words:
+        expected_ids = order[..., : ids.shape[-1]]
+        np.testing.assert_array_equal(ids, expected_ids)
         assert ids.dtype == np.int32
-        expected = np.take_along_axis(log_probs, wanted, axis=-1)
+        expected = np.take_along_axis(log_probs, expected_ids, axis=-1)
         np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -87,8 +87,8 @@ def test_draws_in_blocks_of_tokens(random, monkeypatch):
     params, tables, hidden = problem(head, random, ())
     (log_probs,) = np.asarray(jax.jit(head.log_probs)(params, tables, hidden))[None]
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", block * 13)
-    many = jnp.broadcast_to(hidden, (5 * block, SIZE))
-    words = np.asarray(jax.jit(head.sample)(params, tables, many, jax.random.key(1)))
+    states = jnp.broadcast_to(hidden, (5 * block, SIZE))
+    words = np.asarray(jax.jit(head.sample)(params, tables, states, jax.random.key(1)))
     observed = np.bincount(words, minlength=13)
     expected = np.exp(np.float64(log_probs))
     expected *= 5 * block / expected.sum()
@@ -96,12 +96,12 @@ def test_draws_in_blocks_of_tokens(random, monkeypatch):
     assert (words[:block] != words[block : 2 * block]).mean() > 0.5
 
 
-MANY = {
+LARGE_HEADS = {
     "Huffman": HuffmanSoftmax(),
     "mixture": MixtureOfSoftmaxes(components=15),
     "speller": CharLSTM(Spelling("characters"), size=4, letter_size=2, renormalised=True),
-    "expert": WithExpert(Told(), Softmax()),
-    "expert of a mixture": WithExpert(Told(), MixtureOfSoftmaxes(components=15)),
+    "expert": WithExpert(StubExpert(), Softmax()),
+    "expert of a mixture": WithExpert(StubExpert(), MixtureOfSoftmaxes(components=15)),
 }
 
 
@@ -118,18 +118,18 @@ MANY = {
     ],
 )
 def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, name, method):
-    head, tokens, words = MANY[name], 256, 999
+    head, tokens, words = LARGE_HEADS[name], 256, 999
     params, tables, hidden = problem(head, random, (tokens,), words)
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 8 * words)
 
     def function(params, tables, hidden):
         places = jnp.arange(tokens)
-        given = {"context": places} if head.background else {}
+        keywords = {"context": places} if head.background else {}
         if method == "top_k":
-            return head.top_k(params, tables, hidden, 3, **given)
+            return head.top_k(params, tables, hidden, 3, **keywords)
         if method == "log_prob":
-            return head.log_prob(params, tables, hidden, places, **given)
-        return head.sample(params, tables, hidden, jax.random.key(0), **given)
+            return head.log_prob(params, tables, hidden, places, **keywords)
+        return head.sample(params, tables, hidden, jax.random.key(0), **keywords)
 
     memory = jax.jit(function).lower(params, tables, hidden).compile().memory_analysis()
     assert memory.temp_size_in_bytes < 4 * tokens * words / 2
@@ -138,18 +138,18 @@ def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, name, method):
 # Heads that stand before another one, which is their field `head`.
 WRAPPED = {
     WithCache: WithCache,
-    WithExpert: lambda head: WithExpert(Told(), head),
+    WithExpert: lambda head: WithExpert(StubExpert(), head),
     SpreadUnknown: lambda head: SpreadUnknown(head, examples.plain_lexicon()),
 }
 
 
 def test_a_head_before_another_does_not_hide_what_that_one_is():
     classes = [value for value in vars(heads).values() if isinstance(value, type)]
-    around = {kind for kind in classes if "head" in getattr(kind, "__dataclass_fields__", {})}
-    assert around == {*WRAPPED}
-    for wrapped in WRAPPED.values():
+    wrappers = {kind for kind in classes if "head" in getattr(kind, "__dataclass_fields__", {})}
+    assert wrappers == {*WRAPPED}
+    for wrap in WRAPPED.values():
         for head in (Softmax(), HuffmanSoftmax(), AdaptiveSoftmax(), MixtureOfSoftmaxes()):
-            outer = wrapped(head)
+            outer = wrap(head)
             assert outer.ordered_by_frequency == head.ordered_by_frequency
             assert outer.scores_per_token(13) == head.scores_per_token(13)
             assert outer.loss_name == "loss"  # its own, which is exact

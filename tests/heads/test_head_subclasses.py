@@ -17,7 +17,7 @@ SIZE = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Own(Head):
+class Distances(Head):
     """Scores are minus the squares of distances."""
 
     def _init(self, key, hidden_size, lexicon):
@@ -25,15 +25,15 @@ class Own(Head):
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_probs = self._log_probs(params, tables, hidden, context, prepared)
-        chosen = jnp.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0]
-        return chosen, jnp.zeros_like(chosen)
+        log_prob = jnp.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0]
+        return log_prob, jnp.zeros_like(log_prob)
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         points = params["points"].reshape(*[1] * (hidden.ndim - 1), -1, SIZE)
         return jax.nn.log_softmax(-((hidden[..., None, :] - points) ** 2).sum(axis=-1), axis=-1)
 
 
-class WithLoss(Own):
+class WithLoss(Distances):
     """Another loss, and a part of it that is penalty."""
 
     def _penalties(self, params, hidden):
@@ -43,7 +43,7 @@ class WithLoss(Own):
         return 2 - self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
 
 
-class WithSum(Own):
+class WithSum(Distances):
     """A sum of its own, which is what trains it."""
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
@@ -52,7 +52,7 @@ class WithSum(Own):
 
 def test_the_least_that_is_written_is_enough(random):
     lexicon = examples.plain_lexicon(5)
-    params = Own().init(jax.random.key(0), SIZE, lexicon)
+    params = Distances().init(jax.random.key(0), SIZE, lexicon)
     hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)), jnp.float32)
     targets = jnp.asarray([[0, 4, 1], [3, 3, 2]])
     weights = jnp.asarray([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]])
@@ -62,24 +62,26 @@ def test_the_least_that_is_written_is_enough(random):
         scores = -np.array([((states[place] - point) ** 2).sum() for point in points])
         expected[place] = scores - np.log(np.exp(scores).sum())
     log_prob = np.take_along_axis(expected, np.asarray(targets)[..., None], -1)[..., 0]
-    given = params, {}, hidden, targets
+    arguments = params, {}, hidden, targets
     for head, loss, penalty in (
-        (Own(), -log_prob, 0 * log_prob),
+        (Distances(), -log_prob, 0 * log_prob),
         (WithLoss(), 2 - log_prob + (states**2).sum(-1), (states**2).sum(-1)),
     ):
-        np.testing.assert_allclose(head.loss(*given), loss, rtol=1e-5)
-        np.testing.assert_allclose(head.log_prob(*given), log_prob, rtol=1e-5)
-        wanted = [np.sum(weights * loss), np.sum(weights * penalty)]
-        np.testing.assert_allclose(head.weighted_loss(*given, weights), wanted[0], rtol=1e-5)
-        found = head.weighted_loss_and_penalty(*given, weights)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        np.testing.assert_allclose(head.loss(*arguments), loss, rtol=1e-5)
+        np.testing.assert_allclose(head.log_prob(*arguments), log_prob, rtol=1e-5)
+        expected_sums = [np.sum(weights * loss), np.sum(weights * penalty)]
+        np.testing.assert_allclose(
+            head.weighted_loss(*arguments, weights), expected_sums[0], rtol=1e-5
+        )
+        sums = head.weighted_loss_and_penalty(*arguments, weights)
+        np.testing.assert_allclose(sums, expected_sums, rtol=1e-5)
         assert (head.sample(params, {}, hidden, jax.random.key(1)) < 5).all()
         best, words = head.top_k(params, {}, hidden, 2)
         np.testing.assert_array_equal(words, np.argsort(-expected)[..., :2])
         np.testing.assert_allclose(best, -np.sort(-expected)[..., :2], rtol=1e-5)
-    assert WithSum().weighted_loss_and_penalty(*given, weights) == (7 * 5.5, 0)
+    assert WithSum().weighted_loss_and_penalty(*arguments, weights) == (7 * 5.5, 0)
     with pytest.raises(TypeError, match="Head has no method _log_prob_and_log_z, which its use"):
-        Head().log_prob(*given)
+        Head().log_prob(*arguments)
 
 
 class Mistaken(Softmax):
@@ -100,12 +102,12 @@ class Mistaken(Softmax):
 
 def test_targets_that_are_no_words_are_known_without_declared_shapes(random):
     lexicon, hidden = examples.lexicon(), jnp.asarray(random.normal(size=(2, 3, SIZE)))
-    head, targets = Own(), jnp.array([[1, 2, len(lexicon)], [3, -1, 4]])
+    head, targets = Distances(), jnp.array([[1, 2, len(lexicon)], [3, -1, 4]])
     params = head.init(jax.random.key(0), SIZE, lexicon)
-    with pytest.raises(ValueError, match=r"Own.log_prob: targets has 13 at \[0, 2\]"):
+    with pytest.raises(ValueError, match=r"Distances.log_prob: targets has 13 at \[0, 2\]"):
         head.log_prob(params, {}, hidden, targets)
-    found = jax.jit(head.log_prob)(params, {}, hidden, targets)
-    np.testing.assert_array_equal(np.isnan(found), [[False, False, True], [False, True, False]])
+    log_prob = jax.jit(head.log_prob)(params, {}, hidden, targets)
+    np.testing.assert_array_equal(np.isnan(log_prob), [[False, False, True], [False, True, False]])
 
 
 def test_an_error_of_the_heads_own_is_let_through():
@@ -127,6 +129,6 @@ def test_a_method_that_checks_arguments_is_not_overridden():
     message = r"Unchecked overrides loss, which checks .*: write _loss, with the arguments"
     with pytest.raises(TypeError, match=message):
 
-        class Unchecked(Own):
+        class Unchecked(Distances):
             def loss(self, params, tables, hidden, targets, *, key=None, context=None):
                 return jnp.zeros(())

@@ -42,12 +42,12 @@ def test_losses_and_gradients_in_blocks(random, monkeypatch, tokens):
     losses, gradients = loss_and_gradients(*arguments)
     monkeypatch.setattr(hierarchical, "GATHERED_AT_A_TIME", tokens * ROWS * SIZE)
     assert hierarchical.token_block(7, ROWS, SIZE) == tokens
-    found_losses, found_gradients = loss_and_gradients(*arguments)
-    np.testing.assert_allclose(found_losses, losses, rtol=1e-12)
-    for found, expected in zip(
-        jax.tree.leaves(found_gradients), jax.tree.leaves(gradients), strict=True
+    block_losses, block_gradients = loss_and_gradients(*arguments)
+    np.testing.assert_allclose(block_losses, losses, rtol=1e-12)
+    for gradient, expected in zip(
+        jax.tree.leaves(block_gradients), jax.tree.leaves(gradients), strict=True
     ):
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", ["loss", "gradient", "sample"])
@@ -75,19 +75,19 @@ def test_draws_in_blocks_are_those_of_all_at_once(random, monkeypatch, shape):
     words = HEAD.sample(params, tables, hidden, jax.random.key(3))
     monkeypatch.setattr(hierarchical, "GATHERED_AT_A_TIME", 2 * ROWS * SIZE)
     assert words.shape == shape
-    found = HEAD.sample(params, tables, hidden, jax.random.key(3))
-    np.testing.assert_array_equal(found, words)
+    block_words = HEAD.sample(params, tables, hidden, jax.random.key(3))
+    np.testing.assert_array_equal(block_words, words)
 
 
 def test_narrow_ranks_are_those_of_int32(random):
     """250 words in classes of 100: the third class begins above what int8 holds."""
     table = [random.normal(size=shape) for shape in ((3, 4), (3,), (3, 100, 4), (3, 100))]
     hidden, ranks = random.normal(size=(2, 4)), np.array([249, 101])
-    found = (
+    token_losses = (
         losses.hierarchical_loss(jnp.asarray(hidden), *table, ranks.astype(dtype), 250)
         for dtype in (np.uint8, np.int32)
     )
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*token_losses)
 
 
 # ---- Huffman codes and classes, by hand

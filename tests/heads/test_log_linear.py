@@ -53,9 +53,9 @@ def test_identity_features_over_a_uniform_background_are_a_softmax(random, hidde
     # Features are in the order of their names: Word:10 comes before Word:2.
     order = [int(name.removeprefix("Word:")) for name in lexicon.feature_names]
     params = {"weights": jnp.asarray(weights[order]), "bias": jnp.asarray(bias[order])}
-    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
+    log_probs = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
     expected = references.softmax_log_probs(hidden, weights, bias)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-6, atol=1e-6)
 
 
 @functools.cache
@@ -68,35 +68,35 @@ def _gradients():
 
 @pytest.mark.parametrize("massless", [(), MASSLESS])
 def test_without_parameters_the_background_is_left(params, hidden, massless):
-    nothing = jax.tree.map(jnp.zeros_like, params)
+    zeros = jax.tree.map(jnp.zeros_like, params)
     tables = examples.lexicon(massless).tables()
-    found = jax.jit(HEAD.log_probs)(nothing, tables, hidden)
+    log_probs = jax.jit(HEAD.log_probs)(zeros, tables, hidden)
     expected = np.broadcast_to(examples.log_background(massless), (4, 13))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
 
 
 def test_no_background_is_a_uniform_one(params, hidden):
     lexicon = with_features(examples.plain_lexicon(), list(examples.FEATURES))
-    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
+    log_probs = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
     expected = expected_log_probs(params, hidden, np.zeros(13))
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_words_without_mass_have_none_and_spoil_nothing(params, hidden):
     tables = examples.lexicon(MASSLESS).tables()
     expected = expected_log_probs(params, hidden, examples.log_background(MASSLESS))
-    found = jax.jit(HEAD.log_probs)(params, tables, hidden)
-    assert (np.asarray(found)[:, list(MASSLESS)] == -np.inf).all()
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    actual = jax.jit(HEAD.log_probs)(params, tables, hidden)
+    assert (np.asarray(actual)[:, list(MASSLESS)] == -np.inf).all()
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6)
 
     targets = jnp.asarray([0, 3, 7, 9])
     gradients = _gradients()(params, tables, hidden, targets)
     with_mass = np.setdiff1d(np.arange(13), MASSLESS)
-    of_bias = np.zeros(matrix().shape[1])
+    bias_gradient = np.zeros(matrix().shape[1])
     for log_probs, target in zip(expected, targets, strict=True):
-        of_bias += np.exp(log_probs[with_mass]) @ matrix()[with_mass] - matrix()[target]
+        bias_gradient += np.exp(log_probs[with_mass]) @ matrix()[with_mass] - matrix()[target]
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
-    np.testing.assert_allclose(gradients[0]["bias"], of_bias, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gradients[0]["bias"], bias_gradient, rtol=1e-6, atol=1e-6)
 
 
 def test_a_target_without_mass_is_infinitely_bad_unless_it_has_no_weight(params, hidden):
@@ -138,9 +138,9 @@ def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatc
         parts = head.weighted_loss_and_penalty(params, tables, hidden, targets, weights)
         forms = (by_hand(HEAD), by_hand(head), summed(HEAD), summed(head))
         slopes = (jax.value_and_grad(form, argnums=(0, 1, 2)) for form in forms)
-        return parts, *(of_form(params, hidden, weights) for of_form in slopes)
+        return parts, *(slope(params, hidden, weights) for slope in slopes)
 
-    parts, *found = evaluate(params, hidden, jnp.asarray(weights))
+    parts, *results = evaluate(params, hidden, jnp.asarray(weights))
     states = np.asarray(hidden)
     adaptors = states @ np.asarray(params["weights"]).T + np.asarray(params["bias"])[None]
     norms = (np.abs(adaptors) ** norm).sum(axis=1)
@@ -151,15 +151,15 @@ def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatc
         0.3 * norms,
     )
     np.testing.assert_allclose(parts[1], 0.3 * weights @ norms, rtol=1e-10)
-    for (plain, of_plain), (value, gradients) in (found[:2], found[2:]):
+    for (plain, plain_gradients), (value, gradients) in (results[:2], results[2:]):
         np.testing.assert_allclose(value - plain, 0.3 * weights @ norms, rtol=1e-9)
         np.testing.assert_allclose(value, parts[0], rtol=1e-10)
         jax.tree.map(
-            lambda with_it, without, wanted: np.testing.assert_allclose(
-                with_it - without, wanted, rtol=1e-7, atol=1e-10
+            lambda penalised, unpenalised, difference: np.testing.assert_allclose(
+                penalised - unpenalised, difference, rtol=1e-7, atol=1e-10
             ),
             gradients,
-            of_plain,
+            plain_gradients,
             expected,
         )
 
@@ -184,10 +184,10 @@ def test_prepared_parameters_say_the_same(params, hidden):
     empty = {"weights": None, "bias": None}  # no feature vector is read
     targets = jnp.asarray([0, 3, 7, 9])
     score = jax.jit(HEAD.log_prob_and_log_z)
-    found = score(empty, tables, hidden, targets, prepared=prepared)
-    np.testing.assert_allclose(found, score(params, tables, hidden, targets), rtol=1e-12)
-    drawn = HEAD.sample(empty, tables, hidden, jax.random.key(1), prepared=prepared)
-    np.testing.assert_array_equal(drawn, HEAD.sample(params, tables, hidden, jax.random.key(1)))
+    scores = score(empty, tables, hidden, targets, prepared=prepared)
+    np.testing.assert_allclose(scores, score(params, tables, hidden, targets), rtol=1e-12)
+    words = HEAD.sample(empty, tables, hidden, jax.random.key(1), prepared=prepared)
+    np.testing.assert_array_equal(words, HEAD.sample(params, tables, hidden, jax.random.key(1)))
 
 
 def test_bad_penalties():

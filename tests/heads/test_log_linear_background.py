@@ -64,12 +64,14 @@ def reference(params, hidden):
     log_probs = np.zeros((2, 3, VOCABULARY))
     for place in np.ndindex(2, 3):
         adaptor = np.asarray(params["weights"]) @ hidden[place] + np.asarray(params["bias"])
-        of_place = references.log_linear_log_probs([adaptor], matrix, bigrams()[CONTEXTS[place]])
-        log_probs[place] = of_place[0]
+        place_log_probs = references.log_linear_log_probs(
+            [adaptor], matrix, bigrams()[CONTEXTS[place]]
+        )
+        log_probs[place] = place_log_probs[0]
     return log_probs
 
 
-def of_targets(log_probs):
+def target_log_probs(log_probs):
     return np.take_along_axis(np.asarray(log_probs), TARGETS[..., None], -1)[..., 0]
 
 
@@ -87,7 +89,7 @@ def test_probabilities_are_those_of_the_formula(arguments):
     )
     # Word 9 has no mass after word 7: its log-probability is -inf.
     assert np.isneginf(log_prob[1, 0])
-    np.testing.assert_allclose(log_prob, of_targets(expected), **CLOSE)
+    np.testing.assert_allclose(log_prob, target_log_probs(expected), **CLOSE)
     assert np.isfinite(log_z).all()
     values, words = HEAD.top_k(params, tables, hidden, 4, context=CONTEXTS)
     np.testing.assert_allclose(values, -np.sort(-expected, -1)[..., :4], **CLOSE)
@@ -100,7 +102,7 @@ def test_gradients_are_those_of_the_formula(arguments):
     weights = np.where(TARGETS == 9, 0, WEIGHTS)
 
     def objective(arrays):
-        log_prob = of_targets(reference(arrays, arrays["hidden"]))
+        log_prob = target_log_probs(reference(arrays, arrays["hidden"]))
         return -np.sum(weights[weights > 0] * log_prob[weights > 0])
 
     arrays = {**params, "hidden": hidden}
@@ -116,14 +118,14 @@ def test_gradients_are_those_of_the_formula(arguments):
     slopes = jax.jit(
         jax.grad(lambda u: HEAD.weighted_loss(*arguments, TARGETS, u, context=CONTEXTS))
     )(jnp.asarray(weights))
-    losses = -of_targets(reference(params, np.asarray(hidden)))
+    losses = -target_log_probs(reference(params, np.asarray(hidden)))
     assert losses[1, 0] == np.inf
     np.testing.assert_allclose(slopes, np.where(TARGETS == 9, 0, losses), **CLOSE)
 
     for form in (summed, weighted):
-        value, found = jax.jit(jax.value_and_grad(form, argnums=(0, 1)))(params, hidden)
+        value, gradients = jax.jit(jax.value_and_grad(form, argnums=(0, 1)))(params, hidden)
         np.testing.assert_allclose(value, objective(arrays), **CLOSE)
-        for name, gradient in {**found[0], "hidden": found[1]}.items():
+        for name, gradient in {**gradients[0], "hidden": gradients[1]}.items():
             np.testing.assert_allclose(gradient, expected[name], **CLOSE, err_msg=name)
 
 
@@ -164,10 +166,10 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
 
     gradients, losses = jax.grad(summed, argnums=(0, 1, 2), has_aux=True)(*arrays)
     np.testing.assert_allclose(losses, expected, rtol=1e-10)
-    value, of_weighted = jax.value_and_grad(weighted, argnums=(0, 1, 2))(*arrays)
+    value, weighted_gradients = jax.value_and_grad(weighted, argnums=(0, 1, 2))(*arrays)
     np.testing.assert_allclose(value, token_weights @ expected, rtol=1e-10)
-    for one, other in zip(gradients, of_weighted, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    for gradient, weighted_gradient in zip(gradients, weighted_gradients, strict=True):
+        np.testing.assert_allclose(gradient, weighted_gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_the_best_words_in_blocks_of_tokens_and_their_contexts(arguments, monkeypatch):
@@ -182,14 +184,14 @@ def test_the_best_words_in_blocks_of_tokens_and_their_contexts(arguments, monkey
 def test_samples_have_the_declared_probabilities(arguments):
     params, tables, hidden = arguments
     draws = 10_000
-    repeated = jnp.broadcast_to(hidden[0, 0], (draws, SIZE))
+    states = jnp.broadcast_to(hidden[0, 0], (draws, SIZE))
     contexts = jnp.full(draws, CONTEXTS[0, 0])
-    words = jax.jit(HEAD.sample)(params, tables, repeated, jax.random.key(5), context=contexts)
+    words = jax.jit(HEAD.sample)(params, tables, states, jax.random.key(5), context=contexts)
     observed = np.bincount(words, minlength=VOCABULARY)
     expected = np.exp(reference(params, hidden)[0, 0])
     assert observed[expected == 0].sum() == 0
-    possible = expected > 0
-    result = scipy.stats.chisquare(observed[possible], draws * expected[possible])
+    has_mass = expected > 0
+    result = scipy.stats.chisquare(observed[has_mass], draws * expected[has_mass])
     assert result.pvalue > 1e-3
 
 
@@ -199,9 +201,9 @@ def test_words_far_less_probable_than_others_keep_their_mass(depth):
     none = -np.inf
     log_probs = np.array([[0, -depth, -depth - 1, none, none], [-100 - depth, none, -100, none, 0]])
     signature = np.array([0, 1, 1, 2, 2])
-    found = jax.jit(sum_by_signature, static_argnums=2)(
+    log_masses = jax.jit(sum_by_signature, static_argnums=2)(
         jnp.asarray(log_probs, jnp.float32), signature, 3
     )
-    both = -depth + np.log1p(np.exp(-1))
-    expected = [[0, both, none], [-100 - depth, -100, 0]]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    pair_log_mass = -depth + np.log1p(np.exp(-1))
+    expected = [[0, pair_log_mass, none], [-100 - depth, -100, 0]]
+    np.testing.assert_allclose(log_masses, expected, rtol=1e-6)

@@ -22,11 +22,11 @@ HEAD = MixtureOfSoftmaxes(components=2, size=5, latent_dropout=0.4)
 def losses(params, hidden, targets, masks):
     """-log p of tokens [N] with the masks [N, M, size] of their contexts."""
     log_priors, contexts = references.mixture_contexts(params, hidden)
-    found = []
+    token_losses = []
     for log_prior, g, mask, target in zip(log_priors, contexts, masks, targets, strict=True):
         log_p = references.softmax_log_probs(g * mask, params["weights"], params["bias"])
-        found.append(-references.log_sum_exp(log_prior + log_p[:, target]))
-    return np.array(found)
+        token_losses.append(-references.log_sum_exp(log_prior + log_p[:, target]))
+    return np.array(token_losses)
 
 
 @pytest.mark.usefixtures("float64")
@@ -35,8 +35,8 @@ def test_all_positions_of_a_row_share_a_mask(random):
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(3, 4, 7)), random.integers(13, size=(3, 4))
     keys, weights = Keys.from_key(jax.random.key(0), 3), random.uniform(size=(3, 4))
-    of_rows = fold_in_rows(keys.rows, mixture._LATENT)
-    masks = np.asarray(dropout.masks(of_rows, (2, 5), 0.4, jnp.float64))
+    row_keys = fold_in_rows(keys.rows, mixture._LATENT)
+    masks = np.asarray(dropout.masks(row_keys, (2, 5), 0.4, jnp.float64))
     assert 0 < (masks == 0).sum() < masks.size
     expected = losses(
         params, hidden.reshape(12, 7), targets.ravel(), masks.repeat(4, axis=0)
@@ -45,18 +45,22 @@ def test_all_positions_of_a_row_share_a_mask(random):
     np.testing.assert_allclose(jax.jit(HEAD.loss)(*arguments, key=keys), expected, rtol=1e-12)
 
     @jax.jit
-    def total(given):
-        params, hidden = given
-        others = jnp.asarray(targets), jnp.asarray(weights)
-        return HEAD.weighted_loss(params, HEAD.tables(lexicon), hidden, *others, key=keys)
+    def total(inputs):
+        params, hidden = inputs
+        targets_and_weights = jnp.asarray(targets), jnp.asarray(weights)
+        return HEAD.weighted_loss(
+            params, HEAD.tables(lexicon), hidden, *targets_and_weights, key=keys
+        )
 
-    given = params, jnp.asarray(hidden)
-    np.testing.assert_allclose(total(given), (weights * expected).sum(), rtol=1e-12)
-    found, numeric = (
-        jax.jit(jax.grad(total))(given),
-        examples.finite_differences_of_tree(total, given),
+    inputs = params, jnp.asarray(hidden)
+    np.testing.assert_allclose(total(inputs), (weights * expected).sum(), rtol=1e-12)
+    gradients, expected_gradients = (
+        jax.jit(jax.grad(total))(inputs),
+        examples.finite_differences_of_tree(total, inputs),
     )
-    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-7), found, numeric)
+    jax.tree.map(
+        functools.partial(np.testing.assert_allclose, atol=1e-7), gradients, expected_gradients
+    )
 
 
 def test_without_a_key_and_for_scores_there_is_none(random):
@@ -74,12 +78,12 @@ def test_without_a_key_and_for_scores_there_is_none(random):
         HEAD.loss(*arguments, key=3)
 
 
-@pytest.mark.parametrize("of_rows", [True, *slow(False)], ids=["keys of rows", "one key"])
-def test_devices_that_share_the_rows_draw_the_masks_of_one(of_rows, random):
+@pytest.mark.parametrize("has_row_keys", [True, *slow(False)], ids=["keys of rows", "one key"])
+def test_devices_that_share_the_rows_draw_the_masks_of_one(has_row_keys, random):
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(4, 3, 7)), random.integers(13, size=(4, 3))
-    key = Keys.from_key(jax.random.key(0), 4) if of_rows else jax.random.key(0)
+    key = Keys.from_key(jax.random.key(0), 4) if has_row_keys else jax.random.key(0)
 
     @jax.jit
     @jax.value_and_grad
@@ -90,7 +94,7 @@ def test_devices_that_share_the_rows_draw_the_masks_of_one(of_rows, random):
     expected = loss(params, *arrays)
     mesh = jax.make_mesh((4,), ("rows",))  # explicit
     with jax.set_mesh(mesh):
-        rows, everywhere = NamedSharding(mesh, P("rows")), NamedSharding(mesh, P())
-        found = loss(jax.device_put(params, everywhere), *jax.device_put(arrays, rows))
-    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        rows, replicated = NamedSharding(mesh, P("rows")), NamedSharding(mesh, P())
+        sharded = loss(jax.device_put(params, replicated), *jax.device_put(arrays, rows))
+    for leaf, expected_leaf in zip(*map(jax.tree.leaves, (sharded, expected)), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-5, atol=1e-6)

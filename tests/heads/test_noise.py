@@ -67,15 +67,15 @@ def probability(recipe, letter, context):
     """p(letter | context) by the recursion, counting anew each time."""
     if context is None:
         return 1 / 6
-    of_letter = of_context = 0.0
+    letter_count = context_count = 0.0
     for count, spelled in zip(WORDS.counts, SPELLED, strict=True):
         path = (BEGIN, *spelled)
         for place in range(1, len(path)):
             if path[max(0, place - len(context)) : place] == context:
-                of_context += (count + 1) ** recipe.power
-                of_letter += (count + 1) ** recipe.power * (path[place] == letter)
+                context_count += (count + 1) ** recipe.power
+                letter_count += (count + 1) ** recipe.power * (path[place] == letter)
     shorter = probability(recipe, letter, context[1:] if context else None)
-    return (of_letter + recipe.smoothing * shorter) / (of_context + recipe.smoothing)
+    return (letter_count + recipe.smoothing * shorter) / (context_count + recipe.smoothing)
 
 
 def log_q(recipe, spelling):
@@ -88,12 +88,12 @@ def log_q(recipe, spelling):
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_log_probabilities_are_those_of_the_recursion(name):
-    chosen = ALL[::7]
-    found = noise.log_prob(tables_of(name), *as_arrays(chosen))
-    wanted = [log_q(RECIPES[name], spelling) for spelling in chosen]
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
-    of_words = [log_q(RECIPES[name], spelling) for spelling in SPELLED]
-    np.testing.assert_allclose(tables_of(name)["log_q"], of_words, rtol=1e-5)
+    spellings = ALL[::7]
+    log_probs = noise.log_prob(tables_of(name), *as_arrays(spellings))
+    expected = [log_q(RECIPES[name], spelling) for spelling in spellings]
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-5)
+    word_log_q = [log_q(RECIPES[name], spelling) for spelling in SPELLED]
+    np.testing.assert_allclose(tables_of(name)["log_q"], word_log_q, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -107,15 +107,16 @@ def test_all_spellings_together_have_the_mass_one(name):
 def test_frequencies_are_those_declared(name):
     count = 20_000
     draw = jax.jit(noise.draw, static_argnums=(2, 3))
-    drawn = draw(tables_of(name), jax.random.key(8), (count,), 3)
+    spellings = draw(tables_of(name), jax.random.key(8), (count,), 3)
     places = {spelling: place for place, spelling in enumerate(ALL)}
     rows = [
-        tuple(row[:size]) for row, size in zip(drawn.letters.tolist(), drawn.sizes, strict=True)
+        tuple(row[:size])
+        for row, size in zip(spellings.letters.tolist(), spellings.sizes, strict=True)
     ]
     observed = np.bincount([places[row] for row in rows], minlength=len(ALL))
     declared = noise.log_prob(tables_of(name), *as_arrays(ALL))
     np.testing.assert_allclose(
-        drawn.log_q, declared[np.array([places[r] for r in rows])], rtol=1e-5
+        spellings.log_q, declared[np.array([places[r] for r in rows])], rtol=1e-5
     )
     expected = count * np.exp(np.asarray(declared, np.float64))
     # Rare spellings are counted together.
@@ -125,8 +126,10 @@ def test_frequencies_are_those_declared(name):
 
 
 def test_more_is_drawn_than_the_words_that_are_known():
-    drawn = noise.draw(tables_of("trigrams"), jax.random.key(0), (300,), 3)
-    rows = {tuple(row[:n]) for row, n in zip(drawn.letters.tolist(), drawn.sizes, strict=True)}
+    spellings = noise.draw(tables_of("trigrams"), jax.random.key(0), (300,), 3)
+    rows = {
+        tuple(row[:n]) for row, n in zip(spellings.letters.tolist(), spellings.sizes, strict=True)
+    }
     assert set(SPELLED[:5]) <= rows
     assert rows - set(SPELLED)
 
@@ -141,23 +144,25 @@ def test_rows_draw_the_same_whichever_are_beside_them(per, shape):
         tables = tables_of("trigrams")
         return noise.sample(tables, keys, (len(rows), 5), 4, 3, per=per)
 
-    whole = sample(rows)
-    assert whole.log_q.shape == whole.sizes.shape == shape
-    assert whole.letters.shape == (*shape, 3)
-    part = sample(rows[1:])
-    last = slice(None) if per == "batch" else slice(1, None)
-    jax.tree.map(lambda x, y: np.testing.assert_array_equal(x[last], y), whole, part)
+    spellings = sample(rows)
+    assert spellings.log_q.shape == spellings.sizes.shape == shape
+    assert spellings.letters.shape == (*shape, 3)
+    last_spellings = sample(rows[1:])
+    last_rows = slice(None) if per == "batch" else slice(1, None)
+    jax.tree.map(
+        lambda x, y: np.testing.assert_array_equal(x[last_rows], y), spellings, last_spellings
+    )
 
 
 @pytest.mark.parametrize("padding", ["light", "full"])
 @pytest.mark.parametrize("window", [1, 2, 5])
 def test_what_was_drawn_is_padded_as_words_are(padding, window):
     spelling = Spelling("characters", padding, longest=3)
-    wanted = spelling.tables(WORDS, window)
+    expected = spelling.tables(WORDS, window)
     letters, lengths = jax.jit(spelling.pad, static_argnums=1)(as_arrays(SPELLED)[0], window)
-    np.testing.assert_array_equal(lengths, wanted["lengths"])
-    width = wanted["letters"].shape[1]
-    np.testing.assert_array_equal(letters[:, :width], wanted["letters"])
+    np.testing.assert_array_equal(lengths, expected["lengths"])
+    width = expected["letters"].shape[1]
+    np.testing.assert_array_equal(letters[:, :width], expected["letters"])
     np.testing.assert_array_equal(letters[:, width:], 0)
 
 
@@ -185,33 +190,35 @@ def problem(per, random):
 def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     head, tables, params, hidden = problem(per, random)
     key = jax.random.key(6)
-    found = jax.jit(head.loss)(params, tables, hidden, TARGETS, key=key)
-    drawn = noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
+    loss = jax.jit(head.loss)(params, tables, hidden, TARGETS, key=key)
+    spellings = noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
 
-    recipe, spelled = LetterNoise(order=2), drawn.letters.reshape(-1, 3)
+    recipe, spelled = LetterNoise(order=2), spellings.letters.reshape(-1, 3)
     letters, lengths = SPELLING.pad(spelled, 3)
     padded = {"letters": letters, "lengths": lengths}
-    of_words = references.convolution(NETWORK, params["network"], NETWORK.tables(WORDS), range(7))
-    of_noise = references.convolution(NETWORK, params["network"], padded, range(len(letters)))
+    word_vectors = references.convolution(
+        NETWORK, params["network"], NETWORK.tables(WORDS), range(7)
+    )
+    noise_vectors = references.convolution(NETWORK, params["network"], padded, range(len(letters)))
     log_expected = [
         np.log(4) + log_q(recipe, tuple(row[:size]))
-        for row, size in zip(spelled.tolist(), drawn.sizes.ravel(), strict=True)
+        for row, size in zip(spelled.tolist(), spellings.sizes.ravel(), strict=True)
     ]
-    of_token = np.arange(len(letters)).reshape(drawn.sizes.shape)
-    of_token = {"batch": of_token[None, None], "row": of_token[:, None], "token": of_token}[per]
-    of_token = np.broadcast_to(of_token, (2, 3, 4))
+    noise_ids = np.arange(len(letters)).reshape(spellings.sizes.shape)
+    noise_ids = {"batch": noise_ids[None, None], "row": noise_ids[:, None], "token": noise_ids}[per]
+    noise_ids = np.broadcast_to(noise_ids, (2, 3, 4))
     shift = float(params["bias"] - params["log_partition"])
     for place in np.ndindex(2, 3):
         h, target = np.asarray(hidden[place]), int(TARGETS[place])
-        score = of_words[target] @ h + shift - np.log(4) - log_q(recipe, SPELLED[target])
-        wanted = -np.log(references.sigmoid(score))
-        for word in of_token[place]:
-            score = of_noise[word] @ h + shift - log_expected[word]
-            wanted -= np.log(references.sigmoid(-score))
-        np.testing.assert_allclose(found[place], wanted, rtol=1e-5)
+        score = word_vectors[target] @ h + shift - np.log(4) - log_q(recipe, SPELLED[target])
+        expected = -np.log(references.sigmoid(score))
+        for word in noise_ids[place]:
+            score = noise_vectors[word] @ h + shift - log_expected[word]
+            expected -= np.log(references.sigmoid(-score))
+        np.testing.assert_allclose(loss[place], expected, rtol=1e-5)
     weights = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
     total = head.weighted_loss(params, tables, hidden, TARGETS, weights, key=key)
-    np.testing.assert_allclose(total, np.sum(np.asarray(weights) * found), rtol=1e-10)
+    np.testing.assert_allclose(total, np.sum(np.asarray(weights) * loss), rtol=1e-10)
 
 
 def test_no_parameter_is_of_a_word():
@@ -249,13 +256,13 @@ def test_where_spellings_cannot_be_noise_it_is_said():
 def test_probabilities_by_hand():
     np.testing.assert_allclose(UniformNoise().probabilities([4, 1, 2]), [1 / 3] * 3)
     # Ranks: the second word first, then the two of equal count in their order.
-    found = LogUniformNoise().probabilities([2, 9, 2])
-    np.testing.assert_allclose(found, np.log([3 / 2, 2, 4 / 3]) / np.log(4))
+    probabilities = LogUniformNoise().probabilities([2, 9, 2])
+    np.testing.assert_allclose(probabilities, np.log([3 / 2, 2, 4 / 3]) / np.log(4))
     np.testing.assert_allclose(
         UnigramNoise(smoothing=0).probabilities([1, 3, 4]), [1 / 8, 3 / 8, 1 / 2]
     )
-    found = UnigramNoise(power=0.5, smoothing=1).probabilities([0, 3, 8])
-    np.testing.assert_allclose(found, [1 / 6, 2 / 6, 3 / 6])
+    probabilities = UnigramNoise(power=0.5, smoothing=1).probabilities([0, 3, 8])
+    np.testing.assert_allclose(probabilities, [1 / 6, 2 / 6, 3 / 6])
 
 
 def test_words_without_mass_are_refused():

@@ -24,18 +24,22 @@ HEADS = {
 }
 
 
-def loss_by_hand(kind, distinct, true, others, log_expected_true, log_expected, kept, hits):
+def loss_by_hand(
+    kind, distinct, true, noise_scores, log_expected_true, log_expected, is_kept, hits
+):
     """One token's loss, draw by draw."""
     true = true - log_expected_true
     if kind is NCE:
         total = -np.log(references.sigmoid(true))
-        for score, expected, keep in zip(others, log_expected, kept, strict=True):
+        for score, expected, keep in zip(noise_scores, log_expected, is_kept, strict=True):
             if keep:
                 total -= np.log(1 - references.sigmoid(score - expected))
         return total
     inside = [
         score - expected
-        for score, expected, keep, hit in zip(others, log_expected, kept, hits, strict=True)
+        for score, expected, keep, hit in zip(
+            noise_scores, log_expected, is_kept, hits, strict=True
+        )
         if keep and not (distinct and hit)
     ]
     log_z = references.log_sum_exp([true, *inside])
@@ -67,12 +71,14 @@ def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
     keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
     loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
-    drawn = noise_sampling.sample_noise(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
+    noise_sample = noise_sampling.sample_noise(
+        tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct
+    )
     if unit == "row":
-        assert drawn.words.shape == (3, DRAWS)
-        drawn = [x[:, None] for x in drawn]
-    words, kept = (np.broadcast_to(x, (3, 2, DRAWS)) for x in drawn[:2])
-    assert distinct != kept.all()
+        assert noise_sample.words.shape == (3, DRAWS)
+        noise_sample = [x[:, None] for x in noise_sample]
+    words, is_kept = (np.broadcast_to(x, (3, 2, DRAWS)) for x in noise_sample[:2])
+    assert distinct != is_kept.all()
     assert (words == targets[..., None]).any()
     q = head.noise.probabilities(lexicon.counts)
     expected_counts = 1 - (1 - q) ** DRAWS if distinct else DRAWS * q
@@ -85,7 +91,7 @@ def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
             scores[place][words[place]],
             np.log(expected_counts[targets[place]]),
             np.log(expected_counts[words[place]]),
-            kept[place],
+            is_kept[place],
             words[place] == targets[place],
         )
         np.testing.assert_allclose(loss[place], expected, rtol=1e-6)
@@ -118,9 +124,9 @@ def test_nce_recovers_the_distribution_and_normalises_itself(random, log_partiti
     def expected_loss(scores):
         """Each word as the data's with probability p and as the noise's q K times."""
         shifted = scores - log_partition
-        of_data = nce_loss(shifted, shifted[:, None], log_expected, log_expected[:, None], False)
-        of_noise = nce_loss(shifted, shifted[:, None], log_expected, log_expected[:, None], True)
-        return jnp.sum(p * of_data) + jnp.sum(draws * q * (of_noise - of_data))
+        data_loss = nce_loss(shifted, shifted[:, None], log_expected, log_expected[:, None], False)
+        noise_loss = nce_loss(shifted, shifted[:, None], log_expected, log_expected[:, None], True)
+        return jnp.sum(p * data_loss) + jnp.sum(draws * q * (noise_loss - data_loss))
 
     step = jax.jit(lambda scores: scores - 2.0 * jax.grad(expected_loss)(scores))
     scores = jnp.full(WORDS, log_partition - np.log(WORDS))
@@ -131,8 +137,8 @@ def test_nce_recovers_the_distribution_and_normalises_itself(random, log_partiti
 
 def test_blackout_stays_finite_where_a_noise_word_has_all_the_mass():
     def loss(score):
-        one = jnp.zeros(1)
-        return blackout_loss(one, score[None, None], one, one[None], jnp.zeros((1, 1), bool))[0]
+        zero = jnp.zeros(1)
+        return blackout_loss(zero, score[None, None], zero, zero[None], jnp.zeros((1, 1), bool))[0]
 
     value, gradient = jax.value_and_grad(loss)(jnp.asarray(80.0))
     assert np.isfinite(value)
@@ -161,8 +167,8 @@ def test_a_learned_partition_gets_a_gradient_and_enters_log_z(random):
     )(params)
     assert abs(float(gradient["log_partition"])) > 0.01
     judge = jax.jit(head.log_prob_and_log_z)
-    before_log_prob, before = judge(params, tables, hidden, targets)
-    moved = {**params, "log_partition": params["log_partition"] + 2}
-    log_prob, after = judge(moved, tables, hidden, targets)
-    np.testing.assert_allclose(after, before - 2, rtol=1e-5)
-    np.testing.assert_allclose(log_prob, before_log_prob, rtol=1e-6)
+    log_prob, log_z = judge(params, tables, hidden, targets)
+    shifted_params = {**params, "log_partition": params["log_partition"] + 2}
+    shifted_log_prob, shifted_log_z = judge(shifted_params, tables, hidden, targets)
+    np.testing.assert_allclose(shifted_log_z, log_z - 2, rtol=1e-5)
+    np.testing.assert_allclose(shifted_log_prob, log_prob, rtol=1e-6)

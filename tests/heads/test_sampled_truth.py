@@ -40,15 +40,17 @@ def expected_gradient(monkeypatch, head, p, counts, unit):
     size, samples = len(p), head.samples
     counts = np.array(counts)
     lexicon = Lexicon(tuple("abcde"[:size]), counts)
-    words, of_draw = all_draws(counts / counts.sum(), samples)
+    words, draw_probabilities = all_draws(counts / counts.sum(), samples)
     tables = head.tables(lexicon)
     params = {"weights": jnp.zeros((size, 3)), "bias": jnp.log(jnp.asarray(p))}
     ways = len(words)
 
-    def gradient(drawn, shape, token_weights):
+    def gradient(noise_words, shape, token_weights):
         """Of tokens of the shape [..., V], each target once, with these words drawn."""
         monkeypatch.setattr(
-            noise_sampling, "draw_noise", lambda tables, key, wanted: drawn.reshape(wanted)
+            noise_sampling,
+            "draw_noise",
+            lambda tables, key, noise_shape: noise_words.reshape(noise_shape),
         )
         targets = jnp.broadcast_to(jnp.arange(size), shape)
         hidden = jnp.zeros((*shape, 3))
@@ -61,15 +63,17 @@ def expected_gradient(monkeypatch, head, p, counts, unit):
         return jax.grad(loss)(params)["bias"]
 
     if unit == "batch":
-        of_each = jax.jit(jax.vmap(lambda drawn: gradient(drawn, (1, size), jnp.asarray(p[None]))))
-        return of_draw @ np.asarray(of_each(jnp.asarray(words)))
+        gradients = jax.jit(
+            jax.vmap(lambda noise_words: gradient(noise_words, (1, size), jnp.asarray(p[None])))
+        )
+        return draw_probabilities @ np.asarray(gradients(jnp.asarray(words)))
     if unit == "token":
         words = np.repeat(words[:, None], size, axis=1)
-    token_weights = jnp.asarray(of_draw[:, None] * p)
+    token_weights = jnp.asarray(draw_probabilities[:, None] * p)
     return np.asarray(jax.jit(gradient, static_argnums=1)(words, (ways, size), token_weights))
 
 
-def made(name, samples, distinct, unit="row"):
+def make_head(name, samples, distinct, unit="row"):
     return HEADS[name](noise=NOISE, samples=samples, distinct=distinct, noise_per=unit)
 
 
@@ -86,13 +90,13 @@ def made(name, samples, distinct, unit="row"):
 def test_the_expected_gradient_at_the_truth_is_0(
     monkeypatch, name, samples, distinct, unit, counts
 ):
-    head = made(name, samples, distinct, unit)
-    found = expected_gradient(monkeypatch, head, P, COUNTS[counts], unit)
-    np.testing.assert_allclose(found, 0, atol=1e-7)  # log q has 32 bits
+    head = make_head(name, samples, distinct, unit)
+    mean_gradient = expected_gradient(monkeypatch, head, P, COUNTS[counts], unit)
+    np.testing.assert_allclose(mean_gradient, 0, atol=1e-7)  # log q has 32 bits
 
 
 # That of BlackOut has the slopes of several logistic losses, and so several times the bias.
-MOST = {"NCE": 1e-7, "importance sampling": 0.0025, "BlackOut": 0.0065}
+BOUNDS = {"NCE": 1e-7, "importance sampling": 0.0025, "BlackOut": 0.0065}
 
 
 @pytest.mark.usefixtures("float64")
@@ -102,9 +106,9 @@ MOST = {"NCE": 1e-7, "importance sampling": 0.0025, "BlackOut": 0.0065}
     [(2, "batch", "crossed"), *slow((3, "token", "alike"), (6, "row", "alike"))],
 )
 def test_with_repeats_dropped_it_is_small(monkeypatch, name, samples, unit, counts):
-    head = made(name, samples, True, unit)
-    found = expected_gradient(monkeypatch, head, P, COUNTS[counts], unit)
-    np.testing.assert_allclose(found, 0, atol=MOST[name])
+    head = make_head(name, samples, True, unit)
+    mean_gradient = expected_gradient(monkeypatch, head, P, COUNTS[counts], unit)
+    np.testing.assert_allclose(mean_gradient, 0, atol=BOUNDS[name])
 
 
 @pytest.mark.usefixtures("float64")
@@ -118,7 +122,7 @@ def test_it_stays_near_0_as_draws_grow(monkeypatch, name, distinct):
         (64, (0.437, 0.4, 0.163), (5, 3, 2)),
         (1024, (0.437, 0.563), (3, 1)),
     ):
-        head = made(name, samples, distinct)
-        found = expected_gradient(monkeypatch, head, np.array(p), counts, "row")
-        most = 2 * MOST[name] / samples if distinct else 0
-        np.testing.assert_allclose(found, 0, atol=1e-7 + most)
+        head = make_head(name, samples, distinct)
+        mean_gradient = expected_gradient(monkeypatch, head, np.array(p), counts, "row")
+        bound = 2 * BOUNDS[name] / samples if distinct else 0
+        np.testing.assert_allclose(mean_gradient, 0, atol=1e-7 + bound)

@@ -40,18 +40,20 @@ def test_values_and_gradients_are_the_formula(name, float64, random):
     )
 
     def weighted(arrays):
-        found = formula(head, arrays, arrays["hidden"], targets, *numbers)
-        return (np.asarray(weights) * found).sum()
+        losses = formula(head, arrays, arrays["hidden"], targets, *numbers)
+        return (np.asarray(weights) * losses).sum()
 
     def loss(params, hidden):
         return head.weighted_loss(params, {}, hidden, targets, weights)
 
     arrays = {**params, "hidden": hidden}
-    value, (of_params, of_hidden) = jax.jit(jax.value_and_grad(loss, (0, 1)))(params, hidden)
+    value, (params_gradient, hidden_gradient) = jax.jit(jax.value_and_grad(loss, (0, 1)))(
+        params, hidden
+    )
     np.testing.assert_allclose(value, weighted(arrays), rtol=1e-12)
     expected = references.finite_differences(weighted, arrays)
-    np.testing.assert_allclose(of_hidden, expected["hidden"], rtol=1e-6, atol=1e-7)
-    for parameter, gradient in of_params.items():
+    np.testing.assert_allclose(hidden_gradient, expected["hidden"], rtol=1e-6, atol=1e-7)
+    for parameter, gradient in params_gradient.items():
         np.testing.assert_allclose(gradient, expected[parameter], rtol=1e-6, atol=1e-7)
     # What is reported is without them.
     plain = heads.Softmax(bias=head.bias).log_prob(params, {}, hidden, targets)
@@ -78,16 +80,16 @@ def test_padding_has_no_part():
     def loss(params, hidden, targets, weights):
         return head.weighted_loss(params, {}, hidden, targets, weights)
 
-    found = jax.value_and_grad(loss)(params, hidden, targets, jnp.array([1.0, 0.0]))
+    padded = jax.value_and_grad(loss)(params, hidden, targets, jnp.array([1.0, 0.0]))
     expected = jax.value_and_grad(loss)(params, hidden[:1], targets[:1], jnp.ones(1))
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+    for leaf, expected_leaf in zip(jax.tree.leaves(padded), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-5, atol=1e-7)
 
 
 def test_what_is_trained_has_its_name():
     assert heads.Softmax().loss_name == "loss"
-    both = "cross-entropy with label smoothing and log Z penalty"
-    assert HEADS["softmax"].loss_name == both
+    name = "cross-entropy with label smoothing and log Z penalty"
+    assert HEADS["softmax"].loss_name == name
     assert HEADS["self-normalised"].loss_name == "cross-entropy with log Z penalty"
 
 

@@ -30,9 +30,9 @@ MODEL = LanguageModel(Lookup(5), LSTM(SIZE), HEAD)
 def expected_log_probs(params, hidden, words, reset):
     """log p' of every word, [B, T, V]: a list of pairs for each row, the last MEMORY of them."""
     weights, bias = (np.asarray(params["head"][name]) for name in ("weights", "bias"))
-    found = []
+    log_probs = []
     for row in range(len(words)):
-        pairs, of_row = [], []
+        pairs, row_log_probs = [], []
         for position, word in enumerate(words[row]):
             if reset[row, position]:
                 pairs = []
@@ -45,9 +45,9 @@ def expected_log_probs(params, hidden, words, reset):
                 for state, after in pairs[-MEMORY:]:
                     cache[after] += np.exp(FLATNESS * hidden[row, position] @ state)
                 p = (1 - WEIGHT) * p + WEIGHT * cache / cache.sum()
-            of_row.append(np.log(p))
-        found.append(of_row)
-    return np.array(found)
+            row_log_probs.append(np.log(p))
+        log_probs.append(row_log_probs)
+    return np.array(log_probs)
 
 
 def problem(random):
@@ -64,21 +64,21 @@ def problem(random):
 def in_window(params, tables, words, targets, reset, carry):
     hidden, context, after = MODEL.states(params, tables, words, carry, reset=reset)
     head = MODEL.head_params(params), tables["head"]
-    of_targets = HEAD.log_prob(*head, hidden, targets, context=context)
-    return of_targets, HEAD.log_probs(*head, hidden, context=context), after
+    target_log_probs = HEAD.log_prob(*head, hidden, targets, context=context)
+    return target_log_probs, HEAD.log_probs(*head, hidden, context=context), after
 
 
 def in_windows(lengths, params, tables):
     """log p of the targets and of all words, window by window."""
-    carry, start, of_targets, of_all = MODEL.initial_carry(2), 0, [], []
+    carry, start, target_log_probs, all_log_probs = MODEL.initial_carry(2), 0, [], []
     for length in lengths:
         window = slice(start, start + length)
-        of_text = (words[:, window] for words in (WORDS, TARGETS, RESET))
-        log_prob, log_probs, carry = in_window(params, tables, *map(jnp.asarray, of_text), carry)
-        of_targets.append(log_prob)
-        of_all.append(log_probs)
+        columns = (words[:, window] for words in (WORDS, TARGETS, RESET))
+        log_prob, log_probs, carry = in_window(params, tables, *map(jnp.asarray, columns), carry)
+        target_log_probs.append(log_prob)
+        all_log_probs.append(log_probs)
         start += length
-    return np.concatenate(of_targets, axis=1), np.concatenate(of_all, axis=1)
+    return np.concatenate(target_log_probs, axis=1), np.concatenate(all_log_probs, axis=1)
 
 
 @pytest.mark.usefixtures("float64")
@@ -88,11 +88,11 @@ def in_windows(lengths, params, tables):
 def test_probabilities_are_those_of_a_loop_however_the_text_is_cut(random, lengths):
     """Steps of one word are what generation, beams and trees of prefixes take."""
     lexicon, params, expected = problem(random)
-    of_targets, of_all = in_windows(lengths, params, MODEL.tables(lexicon))
-    np.testing.assert_allclose(of_all, expected, rtol=1e-9)
-    picked = np.take_along_axis(expected, TARGETS[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose(of_targets, picked, rtol=1e-9)
-    np.testing.assert_allclose(np.exp(of_all).sum(axis=-1), 1, rtol=1e-9)
+    target_log_probs, all_log_probs = in_windows(lengths, params, MODEL.tables(lexicon))
+    np.testing.assert_allclose(all_log_probs, expected, rtol=1e-9)
+    expected_target_log_probs = np.take_along_axis(expected, TARGETS[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(target_log_probs, expected_target_log_probs, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(all_log_probs).sum(axis=-1), 1, rtol=1e-9)
 
 
 @pytest.mark.parametrize("wrong", [-1, 13])
@@ -100,8 +100,8 @@ def test_a_target_that_is_no_word_is_refused_or_nan(random, wrong):
     lexicon, params, _ = problem(random)
     tables, bad = MODEL.tables(lexicon), jnp.asarray(TARGETS).at[1, 2].set(wrong)
     words, reset, carry = jnp.asarray(WORDS), jnp.asarray(RESET), MODEL.initial_carry(2)
-    found, _, _ = in_window(params, tables, words, bad, reset, carry)
-    np.testing.assert_array_equal(np.isnan(found), bad == wrong)
+    log_prob, _, _ = in_window(params, tables, words, bad, reset, carry)
+    np.testing.assert_array_equal(np.isnan(log_prob), bad == wrong)
     hidden, context, _ = MODEL.states(params, tables, words, carry, reset=reset)
     with pytest.raises(ValueError, match=rf"WithCache.log_prob: targets has {wrong} at \[1, 2\]"):
         HEAD.log_prob(MODEL.head_params(params), tables["head"], hidden, bad, context=context)
@@ -118,8 +118,11 @@ def test_gradients_are_finite_differences_through_the_memory_as_well(random):
         carry, tables = MODEL.initial_carry(2), MODEL.tables(lexicon)
         return MODEL.log_prob(params, tables, words, targets, carry, reset=reset)[0].sum()
 
-    found, expected = jax.grad(total)(params), examples.finite_differences_of_tree(total, params)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-7), found, expected)
+    gradients, expected = (
+        jax.grad(total)(params),
+        examples.finite_differences_of_tree(total, params),
+    )
+    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-7), gradients, expected)
 
 
 @pytest.mark.usefixtures("float64")
@@ -136,20 +139,22 @@ def test_beams_and_greedy_texts_remember_what_they_have_read(random):
         carry = MODEL.core.initial_carry(1)
         table = np.asarray(params["embedding"]["table"])
         hidden, _ = references.lstm(table[read], params["core"], carry, reset)
-        of_words = expected_log_probs(params, hidden, read, reset)[0]
-        return sum(of_words[place, word] for place, word in enumerate(words))
+        word_log_probs = expected_log_probs(params, hidden, read, reset)[0]
+        return sum(word_log_probs[place, word] for place, word in enumerate(words))
 
     search = BeamSearch(beam=4, nbest=3, longest=longest)
-    found = search.search(step, first, MODEL.initial_carry(2), boundary=boundary)
-    greedy, of_greedy = sample(
+    hypotheses = search.search(step, first, MODEL.initial_carry(2), boundary=boundary)
+    greedy, greedy_log_probs = sample(
         step, first, MODEL.initial_carry(2), jax.random.key(0), longest, temperature=0
     )
     for row, start in enumerate(first):
         for words, length, score in zip(
-            found.words[row], found.lengths[row], found.log_prob[row], strict=True
+            hypotheses.words[row], hypotheses.lengths[row], hypotheses.log_prob[row], strict=True
         ):
             np.testing.assert_allclose(score, log_prob(start, words[:length]), rtol=1e-8)
-        np.testing.assert_allclose(of_greedy[row].sum(), log_prob(start, greedy[row]), rtol=1e-8)
+        np.testing.assert_allclose(
+            greedy_log_probs[row].sum(), log_prob(start, greedy[row]), rtol=1e-8
+        )
 
 
 def test_a_tied_head_and_a_mixture_have_a_cache_as_well(random):
@@ -166,8 +171,14 @@ def test_a_tied_head_and_a_mixture_have_a_cache_as_well(random):
         )
         words, targets = jnp.asarray(WORDS), jnp.asarray(TARGETS)
         cached, without = (
-            jax.jit(of.log_prob)(params, of.tables(lexicon), words, targets, of.initial_carry(2))[0]
-            for of in (model, plain)
+            jax.jit(language_model.log_prob)(
+                params,
+                language_model.tables(lexicon),
+                words,
+                targets,
+                language_model.initial_carry(2),
+            )[0]
+            for language_model in (model, plain)
         )
         np.testing.assert_allclose(cached[:, 0], without[:, 0], rtol=1e-5)  # nothing to remember
         assert (cached >= np.log(0.6) + without - 1e-5).all()
@@ -185,9 +196,9 @@ def test_training_is_that_of_the_inner_head(random):
         return model.weighted_loss(params, model.tables(lexicon), *arguments, carry)[0]
 
     gradient = jax.jit(jax.value_and_grad(loss), static_argnums=1)
-    found, expected = gradient(params, MODEL), gradient(params, plain)
-    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    actual, expected = gradient(params, MODEL), gradient(params, plain)
+    for leaf, expected_leaf in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-5, atol=1e-6)
 
 
 def test_what_cannot_be_is_refused():
@@ -214,23 +225,23 @@ def test_a_loss_looks_at_the_arrays_of_the_inner_head(random):
     head = WithCache(AdaptiveSoftmax(cutoffs=(3, 8)))
     params = head.init(jax.random.key(0), SIZE, examples.plain_lexicon(13))
     tables = head.tables(examples.plain_lexicon(20))
-    given = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
+    arguments = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
     memory = MemoryContext(jnp.zeros((2, 1)), jnp.zeros((2, 1), jnp.int32))
     with pytest.raises(ValueError, match="words"):
-        head.loss(*given, context=memory)
+        head.loss(*arguments, context=memory)
     with pytest.raises(ValueError, match="words"):
-        head.weighted_loss(*given, jnp.ones(2), context=memory)
+        head.weighted_loss(*arguments, jnp.ones(2), context=memory)
 
 
 def test_a_context_is_what_the_memory_remembers(random):
     lexicon = examples.plain_lexicon(13)
     params, tables = HEAD.init(jax.random.key(0), SIZE, lexicon), HEAD.tables(lexicon)
-    given = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
+    arguments = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
     scores, words = jnp.zeros((2, 2)), jnp.zeros((2, 1), jnp.int32)
     with pytest.raises(TypeError, match="give the output of the background's `apply`, a Memory"):
-        HEAD.log_prob(*given, context=scores)
+        HEAD.log_prob(*arguments, context=scores)
     with pytest.raises(ValueError, match=r"scores of the shape \(2, 2\) for words of the shape"):
-        HEAD.log_prob(*given, context=MemoryContext(scores, words))
+        HEAD.log_prob(*arguments, context=MemoryContext(scores, words))
 
 
 def test_a_wrapper_takes_the_arguments_of_the_inner_head_by_name():

@@ -21,7 +21,7 @@ SIZE, VOCABULARY = 5, 13
 # The expert knows nothing at one place, is right at two and has word 9, without mass, at another.
 CONTEXTS = np.array([[3, NOTHING, 12], [7, 9, 6]])
 # Repeats, nothing at all, and gaps: what a question or the last words may name.
-SEVERAL = np.array(
+WORD_SETS = np.array(
     [
         [[3, NOTHING, 3, 5], [NOTHING] * 4, [12, 4, NOTHING, NOTHING]],
         [[7, 8, 9, 10], [NOTHING, 10, 10, 10], [0, 1, 2, 3]],
@@ -33,8 +33,8 @@ MASSLESS = (9,)
 
 
 @dataclasses.dataclass(frozen=True)
-class Told(Expert):
-    """What it is told."""
+class StubExpert(Expert):
+    """An expert that names the words of its context."""
 
     def tables(self, lexicon):
         return {}
@@ -47,16 +47,16 @@ class Told(Expert):
 CASES = {
     "log-linear": (LogLinear(), CONTEXTS),
     "softmax": (Softmax(), CONTEXTS),
-    "several words, softmax": (Softmax(), SEVERAL),
-    "several words, sums of features": (LogLinear(form="dense_sums"), SEVERAL),
-    "several words, a product of features": (LogLinear(form="product"), SEVERAL),
+    "several words, softmax": (Softmax(), WORD_SETS),
+    "several words, sums of features": (LogLinear(form="dense_sums"), WORD_SETS),
+    "several words, a product of features": (LogLinear(form="product"), WORD_SETS),
 }
 
 
 @pytest.fixture(params=["softmax", *slow(*(name for name in CASES if name != "softmax"))])
 def arguments(request, float64, random):
     (inner, contexts), lexicon = CASES[request.param], examples.lexicon(MASSLESS)
-    head, hidden = WithExpert(Told(), inner), jnp.asarray(random.normal(size=(2, 3, SIZE)))
+    head, hidden = WithExpert(StubExpert(), inner), jnp.asarray(random.normal(size=(2, 3, SIZE)))
     params = examples.random_params(head, random, SIZE, lexicon)
     return head, params, head.tables(lexicon), hidden, contexts
 
@@ -80,7 +80,7 @@ def reference(head, params, hidden, contexts):
     return scores
 
 
-def of_targets(log_probs):
+def target_log_probs(log_probs):
     return np.take_along_axis(np.asarray(log_probs), TARGETS[..., None], -1)[..., 0]
 
 
@@ -93,7 +93,7 @@ def test_probabilities_are_those_of_the_formula(arguments):
     log_probs = head.log_probs(params, tables, hidden, context=contexts)
     np.testing.assert_allclose(log_probs, expected, **CLOSE)
     log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, TARGETS, context=contexts)
-    np.testing.assert_allclose(log_prob, of_targets(expected), **CLOSE)
+    np.testing.assert_allclose(log_prob, target_log_probs(expected), **CLOSE)
     # Where the expert knows nothing, all is as without it.
     inner = params["head"], tables["head"], hidden, TARGETS
     plain_prob, plain_z = head.head.log_prob_and_log_z(*inner)
@@ -115,17 +115,17 @@ def test_gradients_are_those_of_the_formula(arguments):
     arrays |= {"weights": params["weights"], "bias": params["bias"], "hidden": hidden}
 
     def objective(arrays):
-        found = of_targets(reference(head, nested(arrays), arrays["hidden"], contexts))
-        return -np.sum((WEIGHTS * found)[WEIGHTS > 0])
+        log_probs = target_log_probs(reference(head, nested(arrays), arrays["hidden"], contexts))
+        return -np.sum((WEIGHTS * log_probs)[WEIGHTS > 0])
 
     def summed(arrays):
         columns = nested(arrays), tables, arrays["hidden"], TARGETS, WEIGHTS
         return head.weighted_loss(*columns, context=contexts)
 
     expected = references.finite_differences(objective, arrays)
-    value, found = jax.jit(jax.value_and_grad(summed))(arrays)
+    value, gradients = jax.jit(jax.value_and_grad(summed))(arrays)
     np.testing.assert_allclose(value, objective(arrays), **CLOSE)
-    for name, gradient in found.items():
+    for name, gradient in gradients.items():
         np.testing.assert_allclose(gradient, expected[name], **CLOSE, err_msg=name)
 
 
@@ -136,8 +136,8 @@ def test_the_mass_is_finite_and_so_is_its_gradient(weight, probability):
     log_prob = references.log(np.array(probability))
     inputs = jnp.float32(log_prob), jnp.float32(weight)
     value, gradients = jax.value_and_grad(log_expert_mass, (0, 1))(*inputs)
-    rest = references.log(np.array(1 - probability))
-    expected = references.log_sum_exp(np.array([rest, log_prob + weight]))
+    log_complement = references.log(np.array(1 - probability))
+    expected = references.log_sum_exp(np.array([log_complement, log_prob + weight]))
     # A probability of 1 is taken for one that is smaller by a rounding, 2^-23.
     expected = max(expected, np.log(2.0**-23) if probability == 1 else -np.inf)
     np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-6)
@@ -149,31 +149,31 @@ def test_the_mass_is_finite_and_so_is_its_gradient(weight, probability):
 def test_samples_have_the_declared_probabilities(arguments):
     head, params, tables, hidden, contexts = arguments
     draws = 10_000
-    repeated, one = jnp.broadcast_to(hidden[0, 0], (draws, SIZE)), contexts[0, 0]
-    same = jnp.broadcast_to(one, (draws, *np.shape(one)))
-    words = jax.jit(head.sample)(params, tables, repeated, jax.random.key(5), context=same)
+    states, expert_words = jnp.broadcast_to(hidden[0, 0], (draws, SIZE)), contexts[0, 0]
+    repeated_words = jnp.broadcast_to(expert_words, (draws, *np.shape(expert_words)))
+    words = jax.jit(head.sample)(params, tables, states, jax.random.key(5), context=repeated_words)
     observed = np.bincount(words, minlength=VOCABULARY)
     expected = np.exp(reference(head, params, hidden, contexts)[0, 0])
-    possible = expected > 0
-    assert observed[~possible].sum() == 0
-    result = scipy.stats.chisquare(observed[possible], draws * expected[possible])
+    has_mass = expected > 0
+    assert observed[~has_mass].sum() == 0
+    result = scipy.stats.chisquare(observed[has_mass], draws * expected[has_mass])
     assert result.pvalue > 1e-3
 
 
 @pytest.mark.parametrize("head", [LogLinear(background=KneserNey(2)), Softmax(tied=True)])
 def test_heads_that_need_more_from_the_model_are_refused(head):
     with pytest.raises(UserError, match=r"head of WithExpert is a .*, which is tied or has a "):
-        WithExpert(Told(), head)
+        WithExpert(StubExpert(), head)
 
 
 @pytest.mark.slow
 def test_over_a_head_of_all_spellings_words_have_what_they_have_by_themselves(float64, random):
     """The probabilities of the lexicon's words do not sum to 1 then."""
     lexicon = examples.plain_lexicon()
-    head = WithExpert(Told(), CharLSTM(Spelling(longest=8), size=4, letter_size=3))
+    head = WithExpert(StubExpert(), CharLSTM(Spelling(longest=8), size=4, letter_size=3))
     params = examples.random_params(head, random, SIZE, lexicon)
     arguments = params, head.tables(lexicon), jnp.asarray(random.normal(size=(2, 3, SIZE)))
     log_probs = head.log_probs(*arguments, context=CONTEXTS)
     log_prob = head.log_prob(*arguments, TARGETS, context=CONTEXTS)
-    np.testing.assert_allclose(of_targets(log_probs), log_prob, rtol=1e-6)
+    np.testing.assert_allclose(target_log_probs(log_probs), log_prob, rtol=1e-6)
     assert np.exp(log_probs).sum(-1).max() < 0.999
