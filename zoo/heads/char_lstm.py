@@ -158,7 +158,7 @@ class CharLSTM(Head):
         return products.affine(hidden, params["hidden"], params["bias"])
 
     def _with_alphabet(self, params: Params) -> Params:
-        """Replaces letters and input by the product of each letter, which all blocks then share."""
+        """Multiplies letters by the input weights once, for all blocks: "alphabet" [A, 4 size]."""
         weights = {name: x for name, x in params.items() if name not in ("letters", "input")}
         return {
             **weights,

@@ -394,7 +394,7 @@ def _mask_invalid_targets(is_invalid, results):
 
 
 def _vocabulary_size(head, arguments):
-    """Returns V, which the head declares or the shape of its `_log_probs` tells."""
+    """Returns V, as the head declares it or the size of its `_log_probs`; None if neither."""
     params, tables, hidden = (arguments[name] for name in ("params", "tables", "hidden"))
     size = head.vocabulary_size(params, tables)
     if size is not None or not head.has_log_probs:

@@ -45,7 +45,7 @@ class Head(Component):
 
     Users call the public methods, which are written once, here, and check their arguments. A head
     writes the same methods with an underscore. These take checked arguments of regular shapes and
-    types, by these names:
+    types, by these names and in this order:
 
         _init(key, hidden_size, lexicon) -> params
         _log_prob_and_log_z(params, tables, hidden, targets, context, prepared) -> ([...], [...])

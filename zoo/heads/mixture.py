@@ -107,7 +107,7 @@ class MixtureOfSoftmaxes(_Mixture):
 
     @property
     def loss_draws(self) -> bool:
-        """Whether there is dropout."""
+        """Whether training drops numbers of the g_m at random."""
         return bool(self.latent_dropout)
 
     def _drop_latent(self, contexts, key):
