@@ -83,7 +83,7 @@ def measure(train, validation, steps):
     task = tasks.prepare(recipe, 1)
     figures = {"tokens": len(task.text.words), "prepared": time.perf_counter() - start}
     start = time.perf_counter()
-    Texts.of("train", task.corpora["train"].sentences)
+    Texts.from_text("train", task.corpora["train"].sentences)
     figures["hashes of sentences"] = time.perf_counter() - start
     batches = task.epoch(0)
     start = time.perf_counter()

@@ -146,7 +146,7 @@ def arrays_of(lists: Sequence[NBestList], references: Sequence[str]) -> Lists:
     references_by_id: dict[str, tuple[str, ...]] = {
         nbest.id: (text,) for nbest, text in zip(lists, references, strict=True)
     }
-    return tune.arrays(lists, references_by_id, Bleu()).with_features((SEARCH_SCORE, LENGTH))
+    return tune.build_arrays(lists, references_by_id, Bleu()).with_features((SEARCH_SCORE, LENGTH))
 
 
 def with_scores(lists: Lists, scores: np.ndarray) -> Lists:
@@ -172,11 +172,11 @@ def choices(tuned: Lists, test: Lists, power: float) -> tuple[dict[str, np.ndarr
     weights = tune.tune(tuned, metric, "mira", seed=0)
     search_score, length, model_score = test.features.T
     ways = {
-        "untuned": test.untuned(),
-        "alone": test.best(model_score / length**power),
-        "even": test.best((search_score + model_score) / length**power),
-        "tuned": test.chosen(weights),
-        "oracle": tune.choose(test, metric),
+        "untuned": test.first_rows(),
+        "alone": test.best_rows(model_score / length**power),
+        "even": test.best_rows((search_score + model_score) / length**power),
+        "tuned": test.choose(weights),
+        "oracle": tune.oracle_rows(test, metric),
     }
     return ways, weights
 
@@ -214,8 +214,8 @@ def rescore_lists(
             weights[f"{system}/{scorer}"] = {
                 "weights": dict(zip(test.names, tuned_weights.tolist(), strict=True)),
                 "validation": {
-                    "untuned": float(Bleu().figure(tuned.statistics[tuned.untuned()].sum(0))),
-                    "tuned": tune.judge(tuned, Bleu(), tuned_weights),
+                    "untuned": float(Bleu().figure(tuned.statistics[tuned.first_rows()].sum(0))),
+                    "tuned": tune.evaluate(tuned, Bleu(), tuned_weights),
                 },
                 "hypotheses": {TUNED: len(tuned.features), TEST: len(test.features)},
             }

@@ -91,7 +91,7 @@ class Part:
             starts=starts,
             features=lists.features[rows],
             statistics=statistics[Bleu.name],
-            first=None if lists.first is None else lists.first[rows],
+            system_scores=None if lists.system_scores is None else lists.system_scores[rows],
         )
         texts = [self.texts[row] for row in rows]
         return dataclasses.replace(self, lists=shorter, statistics=statistics, texts=texts), rows
@@ -130,7 +130,7 @@ def read_part(
     lines = files.read_text(files.find(references)).split("\n")
     lines_by_id = {nbest.id: lines[int(nbest.id)] for nbest in lists}
     references_by_id: dict[str, tuple[str, ...]] = {id: (text,) for id, text in lines_by_id.items()}
-    arrays = {metric.name: tune.arrays(lists, references_by_id, metric) for metric in metrics}
+    arrays = {metric.name: tune.build_arrays(lists, references_by_id, metric) for metric in metrics}
     texts = [hypothesis.text for nbest in lists for hypothesis in nbest.hypotheses]
     first = [nbest.hypotheses[0].text for nbest in lists]
     list_references = [lines_by_id[nbest.id] for nbest in lists]
@@ -219,7 +219,7 @@ def choose_rows(parts: dict[str, Part], columns: dict | None, method: str) -> di
         for name, part in parts.items()
     }
     weights = tune.tune(lists[TUNED], Bleu(), method, 0)
-    return {name: part_lists.chosen(weights) for name, part_lists in lists.items()}
+    return {name: part_lists.choose(weights) for name, part_lists in lists.items()}
 
 
 def difference(metric: Metric, model: np.ndarray, opponent: np.ndarray) -> list[float]:
@@ -310,7 +310,7 @@ def judge(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline:
     }
     by_part = {}
     for name, part in parts.items():
-        fixed = {UNTUNED: part.lists.untuned(), "oracle": tune.choose(part.lists, Bleu())}
+        fixed = {UNTUNED: part.lists.first_rows(), "oracle": tune.oracle_rows(part.lists, Bleu())}
         by_part[name] = {
             "lists": len(part.lists.ids),
             "hypotheses": len(part.texts),

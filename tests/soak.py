@@ -130,7 +130,7 @@ class Training:
             step = max(int(path.name) for path in kept.iterdir() if path.name.isdecimal())
             arrays = ocp.StandardCheckpointer().restore((kept / str(step) / "arrays").absolute())
             progress = json.loads((kept / str(step) / "progress" / "metadata").read_text())
-            found.append((step, checksums.of_arrays(arrays), timeless(progress)))
+            found.append((step, checksums.array_digests(arrays), timeless(progress)))
         return tuple(found)
 
 

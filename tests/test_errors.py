@@ -72,7 +72,7 @@ def test_a_wrong_setting(command, tmp_path, setting, part):
 def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
     kept = Workdir(tmp_path / "run")
-    seen = seen_texts.of_workdir(kept)
+    seen = seen_texts.read_record(kept)
     assert seen.trained_on.about[0]["sentences"] == 9
     assert seen.data == kept.data_digest() != ""
     assert seen.made_with["versions"]["zoo"]

@@ -58,8 +58,8 @@ def train_in(folder):
     workdir.claim(experiment)
     task = tasks.prepare(experiment)
     for name, lexicon in task.lexicons.items():
-        workdir.keep_lexicon(lexicon, name)
-    seen_texts.keep(workdir, task.seen_texts({}))
+        workdir.save_lexicon(lexicon, name)
+    seen_texts.write_record(workdir, task.seen_texts({}))
     Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path
 

@@ -32,7 +32,7 @@ def run_of(folder, *priors):
     workdir = Workdir(folder / "run")
     experiment = Experiment(data=source, vocabulary=Vocabulary(lower_case=True, features=priors))
     workdir.claim(experiment)
-    workdir.keep_lexicon(experiment.build()[0])
+    workdir.save_lexicon(experiment.build()[0])
     return workdir.path
 
 

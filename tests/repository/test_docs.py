@@ -60,7 +60,7 @@ def test_the_most_probable_spellings_are_printed(tmp_path, capsys):
     lexicon, _ = recipe.build()
     workdir = Workdir(tmp_path / "run")
     workdir.claim(recipe)
-    workdir.keep_lexicon(lexicon)
+    workdir.save_lexicon(lexicon)
     checkpoints = Checkpoints(workdir.path / "checkpoints")
     params = recipe.model.init(jax.random.key(0), lexicon)
     checkpoints.save("best", 1, {"params": params}, {})

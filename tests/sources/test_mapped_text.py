@@ -107,7 +107,7 @@ def test_a_run_of_mapped_text_is_the_run_of_the_text(text, tmp_path):
 def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
     vocabulary = Vocabulary(features=(TopWords(3),))
     (held, corpora), (_, mapped) = (built(vocabulary, path, text[0]) for path in text)
-    wanted, found = (Texts.of("text", one["train"].sentences) for one in (corpora, mapped))
+    wanted, found = (Texts.from_text("text", one["train"].sentences) for one in (corpora, mapped))
     assert wanted.about == found.about
     # By hand: the JSON list of all sentences.
     assert found.about[0]["sentences"] == len(corpora["train"].sentences)

@@ -42,7 +42,7 @@ class TrainedRun(typing.NamedTuple):
     def read(cls, workdir: str) -> "TrainedRun":
         """Reads the run of a folder."""
         files.check_path(workdir)
-        folder = Workdir(location.absolute(location.path_of(workdir)))
+        folder = Workdir(location.absolute(location.to_path(workdir)))
         if not folder.exists():
             raise UserError(
                 f"the background {workdir} does not hold a run (looked for {folder.path}): train "

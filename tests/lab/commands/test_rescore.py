@@ -263,8 +263,8 @@ def test_one_list_has_no_interval(call, tmp_path):
 
 
 def test_what_takes_a_while_is_told(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_features, "MANY", 7)
-    monkeypatch.setattr(rescore, "MANY", 7)
+    monkeypatch.setattr(model_features, "PROGRESS_SIZE", 7)
+    monkeypatch.setattr(rescore, "PROGRESS_SIZE", 7)
     (tmp_path / "news.arpa").write_text(ARPA)
     given = ("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "news.arpa")
     lines = call(*given, "--folds", 3)[2].splitlines()

@@ -184,7 +184,7 @@ def test_a_loss_that_is_not_a_number_is_not_the_best():
 def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path, drawn):
     runs = [run_of(tmp_path / name, [4.0], evaluated=False) for name in "abc"]
     for run, words in zip(runs, (["a", "b"], ["a", "b"], ["a", "c"]), strict=True):
-        seen = SeenTexts(Texts.of("train", [["x"]]), Texts.of("validation", [words]))
+        seen = SeenTexts(Texts.from_text("train", [["x"]]), Texts.from_text("validation", [words]))
         seen.save(f"{run}/texts.npz")
     picture = str(tmp_path / "c.png")
     learning_curves.plot_curves(runs[:2], picture)

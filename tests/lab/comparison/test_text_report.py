@@ -62,7 +62,7 @@ def runs(tmp_path, monkeypatch):
             lexicon, _ = experiment.build()
             workdir = Workdir(f"runs/{name}_{seed}")
             workdir.claim(experiment)
-            workdir.keep_lexicon(lexicon)
+            workdir.save_lexicon(lexicon)
             generator = np.random.default_rng([seed, epochs])
             params = examples.random_params(experiment.model, generator, lexicon)
             checkpoints = Checkpoints(workdir.path / "checkpoints")

@@ -67,7 +67,7 @@ def _trained(source, path, seed=0, splits=("train",)):
     lexicon, _ = experiment.build()
     workdir = Workdir(path)
     workdir.claim(experiment)
-    workdir.keep_lexicon(lexicon)
+    workdir.save_lexicon(lexicon)
     params = examples.random_params(experiment.model, np.random.default_rng(seed), lexicon)
     checkpoints = Checkpoints(workdir.path / "checkpoints")
     checkpoints.save("best", 1, {"params": params}, {})

@@ -90,7 +90,7 @@ def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
     assert found["started_from"] is None
     assert "started from" not in scored_texts.describe(found)
     record = {"workdir": "runs/first", "checkpoint": 7, "parts": ["core", "embedding"]}
-    Workdir(workdir).keep_start(record)
+    Workdir(workdir).save_start(record)
     other = dataclasses.replace(run, path=workdir)
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)

@@ -97,7 +97,7 @@ def test_words_on_links(tmp_path):
     ],
 )
 def test_fields(line, fields):
-    assert lattices.fields_of(line, "a.slf, line 1") == fields
+    assert lattices.parse_fields(line, "a.slf, line 1") == fields
 
 
 def test_words_on_nodes_and_compressed(tmp_path):
@@ -170,7 +170,7 @@ def searched(search, *runs_and_lattice):
 @pytest.mark.slow
 def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
     monkeypatch.setattr(sentence_scores, "BLOCK", 8)
-    monkeypatch.setattr(lattice_rescoring, "ROOM", 16)  # has to grow
+    monkeypatch.setattr(lattice_rescoring, "INITIAL_SLOTS", 16)  # has to grow
     run = zoo.load(trained)
     for _ in range(3):
         lattice = random_lattice(random)
@@ -249,12 +249,12 @@ def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained,
         dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
     ]
     search = LatticeSearch((0.8,), history=2, nbest=2)
-    programs = lattice_rescoring.compiled(run.experiment.language_model)
+    programs = lattice_rescoring.compile_functions(run.experiment.language_model)
     for one in programs:
         one.clear_cache()
     single = [searched(search, run, lattice) for lattice in lattices]
     compiled = [one._cache_size() for one in programs]
-    together = [*search.search_all([run], iter(lattices), together=3)]
+    together = [*search.search_all([run], iter(lattices), batch_size=3)]
     assert [found.id for found in together] == ["3", "9", "6", "2"]
     for found, paths in zip(together, single, strict=True):
         assert [one.words for one in found.paths] == [one.words for one in paths]
@@ -283,14 +283,14 @@ def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
     """4 ** 10 paths, of which no two are merged by their words."""
     run = zoo.load(trained)
     lattice = chain_of_choices(random, 10, ["le", "les", "chat", "chats"])
-    (found,) = LatticeSearch((0.5,), most=20).search_all([run], [lattice])
+    (found,) = LatticeSearch((0.5,), max_hypotheses=20).search_all([run], [lattice])
     assert found.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
-    (beam,) = LatticeSearch((0.5,), most=20, look_ahead=3.0).search_all([run], [lattice])
+    (beam,) = LatticeSearch((0.5,), max_hypotheses=20, look_ahead=3.0).search_all([run], [lattice])
     assert beam.dropped < found.dropped
     for one in (found.paths[0], beam.paths[0]):
         assert len(one.words) == 10
     # The heuristic is exact for a model without weight: a beam of next to nothing finds the best.
-    (best,) = searched(LatticeSearch((0.0,), look_ahead=1e-6, most=None), run, lattice)
+    (best,) = searched(LatticeSearch((0.0,), look_ahead=1e-6, max_hypotheses=None), run, lattice)
     by_acoustics = sum(
         max(x.acoustic + x.language for x in lattice.links if x.start == n) for n in range(10)
     )
@@ -304,7 +304,7 @@ def test_a_level_of_many_nodes_is_bounded_too(trained, random):
     links = [Link(0, n, word, *random.normal(size=2), 0) for n in range(1, 13) for word in words]
     links += [Link(n, 13, "le", *random.normal(size=2), 0) for n in range(1, 13)]
     lattice = Lattice("wide", 14, tuple(links))
-    (found,) = LatticeSearch((0.0,), most=2, nbest=9).search_all([run], [lattice])
+    (found,) = LatticeSearch((0.0,), max_hypotheses=2, nbest=9).search_all([run], [lattice])
     # 2 of each node stay, then the best 20 of these 24; at the last node the best 2 of 4 texts.
     assert found.dropped == 12 * 2 + 4 + 2
     # By hand, without the model's weight: a path's score is the sum of its links'.
@@ -328,7 +328,7 @@ def test_transition_ids_stay_at_their_arcs(trained, tmp_path, call):
 
 
 def test_large_lattices_and_unknown_words_are_told(trained, tmp_path, call, monkeypatch):
-    monkeypatch.setattr(lattice_rescoring, "LARGE", 2)
+    monkeypatch.setattr(lattice_rescoring, "LARGE_LATTICE", 2)
     (tmp_path / "l.txt").write_text("u\n0 1 le 1,2\n1 2 xyzzy 1,2\n2\n\n", encoding="utf-8")
     errors = call("lattices", trained, "l.txt")[2]
     name = pathlib.Path(trained).name

@@ -14,7 +14,7 @@ from zoo.lab.commands import rescore
 from zoo.lab.evaluation import nbest
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring.lattices import Lattice, Link
-from zoo.lab.rescoring.model_features import Columns, LatticeFolder, best_parts
+from zoo.lab.rescoring.model_features import Columns, LatticeFolder, best_scores
 from zoo.lab.rescoring.reranking import Weights
 from zoo.priors.arpa import SentenceScorer
 
@@ -31,7 +31,7 @@ def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
     columns = Columns({"m": run}, word_count=True, unknown_count=True, rank=True)
     assert columns.names == ("m", "m.unknown", "words", "rank")
     monkeypatch.setattr(
-        "zoo.lab.rescoring.model_features.TOGETHER", 4
+        "zoo.lab.rescoring.model_features.BATCH_SIZE", 4
     )  # several batches, one of them empty
     text = "".join(f"{id} ||| {one}\n" for id, one in zip("000123", SENTENCES, strict=True))
     lists = [*columns.add(lists_of(text, tmp_path))]
@@ -197,7 +197,7 @@ def test_parts_are_the_best_path_s_of_all_paths():
         score = acoustic + language - 0.4 * len(words)
         expected[words] = max(expected.get(words, (-math.inf,)), (score, acoustic, language))
     assert len(expected) > 20
-    found = best_parts(lattice, [*expected, ("z",), ("x",) * 9])
+    found = best_scores(lattice, [*expected, ("z",), ("x",) * 9])
     np.testing.assert_allclose(found[:-2], [*expected.values()], rtol=1e-12)
     assert found[-2:] == [None, None]
 

@@ -10,7 +10,7 @@ import pytest
 from zoo.lab.evaluation import significance
 from zoo.lab.rescoring import tune
 from zoo.lab.rescoring.bleu_chrf_wer import Bleu, WordErrorRate
-from zoo.lab.rescoring.model_features import Lists, first_weights
+from zoo.lab.rescoring.model_features import Lists, fit_system_weights
 
 
 def lists(seed=0, count=7, features=3, most=5, statistics=4, metric=None):
@@ -59,14 +59,14 @@ def test_best_chosen_some_and_padded():
         start + int(np.argmax(scores[start:stop]))
         for start, stop in itertools.pairwise(some.starts)
     ]
-    assert some.best(scores).tolist() == expected
-    assert some.untuned().tolist() == some.starts[:-1].tolist()
-    part = some.some(np.array([1, 4]))
+    assert some.best_rows(scores).tolist() == expected
+    assert some.first_rows().tolist() == some.starts[:-1].tolist()
+    part = some.subset(np.array([1, 4]))
     assert part.ids == ("1", "4")
     for new, old in enumerate((1, 4)):
         mine, theirs = slice(*part.starts[new : new + 2]), slice(*some.starts[old : old + 2])
         np.testing.assert_array_equal(part.features[mine], some.features[theirs])
-        np.testing.assert_array_equal(part.first[mine], some.first[theirs])
+        np.testing.assert_array_equal(part.system_scores[mine], some.system_scores[theirs])
     padded = some.padded(some.features, -7.0)
     assert padded.shape == (7, 5, 3)
     for one, (start, stop) in enumerate(itertools.pairwise(some.starts)):
@@ -79,9 +79,9 @@ def test_the_weights_of_a_decoder_are_found():
     weights = np.array([2.0, -1.0, 0.25])
     # A score that is shifted from list to list has the same order within.
     scores = some.features @ weights + some.owners
-    found = first_weights(dataclasses.replace(some, first=scores))
+    found = fit_system_weights(dataclasses.replace(some, system_scores=scores))
     np.testing.assert_allclose(found, weights, rtol=1e-9)
-    assert not first_weights(dataclasses.replace(some, first=None)).any()
+    assert not fit_system_weights(dataclasses.replace(some, system_scores=None)).any()
     constant = dataclasses.replace(some, features=np.full_like(some.features, 0.3))
     np.testing.assert_array_equal(constant.scales(), 1)
 
@@ -142,7 +142,7 @@ def test_tuning_finds_the_feature_that_counts_errors(method, scale):
     some = dataclasses.replace(some, features=features)
     metric = WordErrorRate()
     found = tune.tune(some, metric, method, seed=0, start=np.zeros(3))
-    best = metric.figure(some.statistics[tune.choose(some, metric)].sum(0))
+    best = metric.figure(some.statistics[tune.oracle_rows(some, metric)].sum(0))
     assert -value(some, metric, found) <= best * 1.02
 
 
@@ -180,8 +180,8 @@ def test_epochs_of_mira_by_a_loop():
 def test_tuning_begins_with_the_scores_unless_the_order_is_better(errors, expected):
     # The scores are half the feature, and choose the second hypothesis; the rank the first.
     features, scores = [[-1, 0], [1, 0], [0, -1]], np.array([-0.5, 0.5, 0])
-    some = one_list(features, errors, ("f", "rank"), first=scores)
-    np.testing.assert_allclose(tune.first_start(some, WordErrorRate()), expected, atol=1e-9)
+    some = one_list(features, errors, ("f", "rank"), system_scores=scores)
+    np.testing.assert_allclose(tune.choose_start(some, WordErrorRate()), expected, atol=1e-9)
 
 
 def test_each_nth_list_is_held_out():
@@ -197,7 +197,7 @@ def test_cross_validation_judges_each_list_by_weights_of_the_others(monkeypatch)
     some, metric, start = lists(4, count=8, metric="wer"), WordErrorRate(), np.array([1.0, 0.5, -1])
     total = np.zeros(4)
     for judged in ([0, 3, 6], [1, 4, 7], [2, 5]):
-        others = some.some(np.array([number for number in range(8) if number not in judged]))
+        others = some.subset(np.array([number for number in range(8) if number not in judged]))
         weights = tune.tune(others, metric, "mira", 0, start)
         for number in judged:
             rows = range(*some.starts[number : number + 2])
@@ -217,14 +217,16 @@ def test_oracles_are_found_by_trying_all():
             figures = [
                 metric.sign * metric.figure(some.statistics[[*rows]].sum(0)) for rows in choices
             ]
-            found = metric.sign * metric.figure(some.statistics[tune.choose(some, metric)].sum(0))
+            found = metric.sign * metric.figure(
+                some.statistics[tune.oracle_rows(some, metric)].sum(0)
+            )
             assert found == pytest.approx(max(figures), rel=1e-9)
 
 
 def test_intervals_and_tests_of_equal_and_different_systems():
     metric = WordErrorRate()
     some = lists(count=60, metric="wer")
-    rows = some.untuned()
+    rows = some.first_rows()
     one = some.statistics[rows]
     low, high = significance.bootstrap_interval(one, metric.figure)
     assert low < metric.figure(one.sum(0)) < high

@@ -76,14 +76,16 @@ def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):
 def test_results_of_a_run_may_be_written_anew(tmp_path):
     for name in ("experiment.json", "table.tsv"):
         (tmp_path / name).write_text("{}")
-    output_files.check_each((tmp_path / "table.tsv", "the table"), read=[str(tmp_path)])
-    output_files.check_each(("/dev/null", "the table"), read=["/dev/null"])
+    output_files.check_each((tmp_path / "table.tsv", "the table"), inputs=[str(tmp_path)])
+    output_files.check_each(("/dev/null", "the table"), inputs=["/dev/null"])
 
 
 def test_a_file_whose_name_begins_as_that_of_one_that_is_read_may_be_written(tmp_path):
     for name in ("text", "text.scores"):
         (tmp_path / name).write_text("a b\n")
-    output_files.check_each((tmp_path / "text.scores", "the table"), read=[str(tmp_path / "text")])
+    output_files.check_each(
+        (tmp_path / "text.scores", "the table"), inputs=[str(tmp_path / "text")]
+    )
 
 
 def test_words_of_a_model_are_no_commands_to_a_terminal(capsys, monkeypatch):

@@ -19,8 +19,8 @@ from zoo.lab.evaluation.leakage import priors_that_saw
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import seen_texts
 from zoo.lab.runs.checkpoints import Checkpoints
-from zoo.lab.runs.seen_texts import SeenTexts, Texts, of_run
-from zoo.lab.runs.seen_texts import inherited as of_experiment
+from zoo.lab.runs.seen_texts import SeenTexts, Texts, load_seen_texts
+from zoo.lab.runs.seen_texts import collect_seen_texts as of_experiment
 from zoo.lab.runs.workdir import Workdir
 from zoo.models import LanguageModel
 from zoo.priors import (
@@ -64,7 +64,7 @@ def hash_by_hand(letters):
 
 def test_sentences_are_kept_as_hashes_of_their_letters_each_once():
     assert seen_texts.letters(["E\u0301TE\u0301 ", "ß"]) == "étéss"
-    found = Texts.of("a.txt", [*TEXT, ["Le", "chien", "DORT", "."]])
+    found = Texts.from_text("a.txt", [*TEXT, ["Le", "chien", "DORT", "."]])
     expected = ["leschatsdormenttoujoursdevantlaporteverte.", "lechiendort."]
     expected.append("ilestinterditdemarchersurlapelousedujardin")
     assert found.hashes.tolist() == sorted(map(hash_by_hand, expected))
@@ -76,8 +76,8 @@ def test_sentences_are_kept_as_hashes_of_their_letters_each_once():
 
 def test_the_digest_of_a_text_is_that_of_its_words_and_sentences():
     expected = hashlib.sha256(json.dumps(TEXT, ensure_ascii=False).encode()).hexdigest()
-    assert seen_texts.digest_of(TEXT) == (expected, sum(map(len, TEXT)))
-    assert seen_texts.digest_of(TEXT[::-1])[0] != expected
+    assert seen_texts.digest_text(TEXT) == (expected, sum(map(len, TEXT)))
+    assert seen_texts.digest_text(TEXT[::-1])[0] != expected
 
 
 def counts(sentences, of_sentences, tokens, of_tokens):
@@ -86,7 +86,9 @@ def counts(sentences, of_sentences, tokens, of_tokens):
 
 
 def seen(*trained, selected=()):
-    return SeenTexts(Texts.of("train", [*trained]), Texts.of("validation", [*selected]))
+    return SeenTexts(
+        Texts.from_text("train", [*trained]), Texts.from_text("validation", [*selected])
+    )
 
 
 def test_overlap_is_found_in_any_order_case_and_cut():
@@ -154,11 +156,11 @@ def run_of(folder, recipe, kept=True, trained=True):
     workdir = Workdir(folder)
     workdir.claim(recipe)
     lexicon, corpora = recipe.vocabulary.build(recipe.data)
-    workdir.keep_lexicon(lexicon)
+    workdir.save_lexicon(lexicon)
     texts = (recipe.vocabulary.encode(corpora[s], lexicon) for s in ("train", "validation"))
     data = "-".join(text.digest() for text in texts)
     if kept:
-        seen_texts.keep(workdir, of_experiment(recipe, corpora, data, {"revision": "abc"}))
+        seen_texts.write_record(workdir, of_experiment(recipe, corpora, data, {"revision": "abc"}))
     checkpoints = Checkpoints(folder / "checkpoints", ("best",))
     checkpoints.save("best", 1, {"params": np.zeros(1)}, {"data": data} if trained else {})
     checkpoints.close()
@@ -166,12 +168,12 @@ def run_of(folder, recipe, kept=True, trained=True):
 
 
 def of_words(seed, split):
-    return Texts.of("", small.RandomWords(seed=seed).read(split).sentences).hashes
+    return Texts.from_text("", small.RandomWords(seed=seed).read(split).sentences).hashes
 
 
 def test_a_run_keeps_its_own_texts(tmp_path):
     recipe = small.experiment()
-    found = of_run(run_of(tmp_path / "run", recipe))
+    found = load_seen_texts(run_of(tmp_path / "run", recipe))
     np.testing.assert_array_equal(found.trained_on.hashes, of_words(0, "train"))
     np.testing.assert_array_equal(found.selected_on.hashes, of_words(0, "validation"))
     assert found.made_with == {"revision": "abc"}
@@ -183,12 +185,12 @@ def test_a_run_keeps_its_own_texts(tmp_path):
 
 def test_a_run_without_a_record_of_its_texts_is_not_known(tmp_path):
     folder = run_of(tmp_path / "run", small.experiment(), kept=False)
-    assert of_run(folder) is None
+    assert load_seen_texts(folder) is None
     # Nor is one whose record is of other texts than those of its checkpoints.
     other = dataclasses.replace(seen_by(small.experiment()), data="other")
-    seen_texts.keep(Workdir(folder), other)
-    assert of_run(folder) is None
-    assert of_run(tmp_path / "nothing") is None
+    seen_texts.write_record(Workdir(folder), other)
+    assert load_seen_texts(folder) is None
+    assert load_seen_texts(tmp_path / "nothing") is None
 
 
 def test_what_was_seen_through_other_runs_comes_along(tmp_path):
@@ -342,12 +344,12 @@ def test_the_record_is_kept_and_joined(data, tmp_path):
     one = seen_by(Experiment(data=data))
     one.save(tmp_path / "texts.npz")
     assert SeenTexts.load(tmp_path / "texts.npz").knowledge == one.knowledge
-    (own, other) = one.joined(one, "init_from runs/a").knowledge
+    (own, other) = one.join(one, "init_from runs/a").knowledge
     assert (own["by"], other["by"]) == ("this run", "init_from runs/a")
     unrecorded = dataclasses.replace(one, knowledge=None)
     unrecorded.save(tmp_path / "texts.npz")
     assert SeenTexts.load(tmp_path / "texts.npz").knowledge is None
-    assert one.joined(unrecorded, "init_from runs/a").knowledge is None
+    assert one.join(unrecorded, "init_from runs/a").knowledge is None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -362,8 +364,8 @@ def test_sources_of_components_outside_zoo_are_hashed(data, tmp_path, monkeypatc
     own = importlib.import_module("my_priors").Own(3)
     experiment = Experiment(data=data, vocabulary=Vocabulary(features=(own,)))
     then = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert seen_texts.sources_of(experiment) == {"my_priors": then}
-    assert seen_texts.sources_of(Experiment(data=data, vocabulary=Vocabulary())) == {}
+    assert seen_texts.module_digests(experiment) == {"my_priors": then}
+    assert seen_texts.module_digests(Experiment(data=data, vocabulary=Vocabulary())) == {}
     made_with = {"sources": {"my_priors": then, "gone": "0" * 64}}
     run = types.SimpleNamespace(
         experiment=experiment, seen_texts=types.SimpleNamespace(made_with=made_with)
@@ -412,7 +414,7 @@ def test_a_missing_treebank_is_known_by_its_digest_alone(data):
 
 def test_splits_count_only_where_tags_are_guessed():
     prior = Morphology(("train",), treebanks=("tags.conllu",))
-    (_, part) = seen_texts.of_experiment(
+    (_, part) = seen_texts.word_sources(
         Experiment(data=Conllu("a", "b"), vocabulary=Vocabulary(features=(prior,)))
     )
     assert (part.splits, part.treebanks) == ((), ("tags.conllu",))

@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_locked_is_named(tmp_path, monkeypatch, number):
 
 def test_in_a_bucket_the_last_one_goes_on(monkeypatch):
     object_store.stand_in(monkeypatch, objects := {})
-    run = location.path_of("gs://b/run")
+    run = location.to_path("gs://b/run")
     with Ownership(run) as first:
         with first.guard():
             pass

@@ -100,12 +100,12 @@ def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):
 
 def test_the_lexicon_is_kept_and_other_data_are_refused(tmp_path):
     workdir, lexicon = Workdir(tmp_path), examples.lexicon()
-    workdir.keep_lexicon(lexicon)
-    workdir.keep_lexicon(examples.lexicon())
+    workdir.save_lexicon(lexicon)
+    workdir.save_lexicon(examples.lexicon())
     assert workdir.lexicon().digest() == lexicon.digest()
     other = examples.plain_lexicon()
     with pytest.raises(UserError, match="the data have changed since"):
-        workdir.keep_lexicon(other)
+        workdir.save_lexicon(other)
     assert workdir.lexicon().digest() == lexicon.digest()
     assert [path.name for path in tmp_path.iterdir()] == ["lexicon.npz"]
 
@@ -113,7 +113,7 @@ def test_the_lexicon_is_kept_and_other_data_are_refused(tmp_path):
 def test_a_flipped_bit_in_a_lexicon_is_found(tmp_path):
     """Wherever it is: the words are read as they were, or not at all."""
     workdir, lexicon = Workdir(tmp_path), examples.lexicon()
-    workdir.keep_lexicon(lexicon)
+    workdir.save_lexicon(lexicon)
     path = tmp_path / "lexicon.npz"
     whole = path.read_bytes()
     said = 0
@@ -128,7 +128,7 @@ def test_a_flipped_bit_in_a_lexicon_is_found(tmp_path):
 
 
 def test_a_lexicon_without_a_digest_is_not_read(tmp_path):
-    Workdir(tmp_path).keep_lexicon(examples.lexicon())
+    Workdir(tmp_path).save_lexicon(examples.lexicon())
     with np.load(tmp_path / "lexicon.npz") as archive:
         arrays = {name: array for name, array in archive.items() if name != "digest"}
     np.savez(tmp_path / "lexicon.npz", **arrays)
@@ -143,7 +143,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Lexicon, "save", save)
     with pytest.raises(OSError, match="No space"):
-        Workdir(tmp_path).keep_lexicon(examples.plain_lexicon())
+        Workdir(tmp_path).save_lexicon(examples.plain_lexicon())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -163,7 +163,7 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
 @pytest.mark.slow
 def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
     trainer = small.trainer(small.experiment(checkpoint_every=1), tmp_path)
-    assert Workdir(tmp_path).finished() is None  # nothing is kept yet
+    assert Workdir(tmp_path).is_finished() is None  # nothing is kept yet
     plain = trainer.task.part
 
     def batch(batches, index, *rows):
@@ -174,9 +174,9 @@ def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer.task, "part", batch)
     with pytest.raises(RuntimeError):
         trainer.train()
-    assert Workdir(tmp_path).finished() is False
+    assert Workdir(tmp_path).is_finished() is False
     small.trainer(small.experiment(checkpoint_every=1), tmp_path).train()
-    assert Workdir(tmp_path).finished() is True
+    assert Workdir(tmp_path).is_finished() is True
 
 
 @pytest.mark.parametrize("name", ["", "checkpoints/last", "tensorboard", "metrics.jsonl"])

@@ -94,9 +94,9 @@ def run_in(folder, recipe: Experiment):
     workdir.claim(recipe)
     training = trainer(recipe, workdir.path)
     for name, lexicon in training.task.lexicons.items():
-        workdir.keep_lexicon(lexicon, name)
+        workdir.save_lexicon(lexicon, name)
     if (seen := training.task.seen_texts({})) is not None:
-        seen_texts.keep(workdir, seen)
+        seen_texts.write_record(workdir, seen)
     training.train()
     return workdir.path
 

@@ -300,10 +300,10 @@ def test_more_shards_than_words_are_refused():
 def test_the_number_of_shards_is_no_other_experiment(tmp_path):
     workdir = Workdir(tmp_path / "run")
     workdir.claim(recipe_of())
-    digest = workdir.recipe_digest_but_seed()
+    digest = workdir.seedless_recipe_digest()
     workdir.check(recipe_of(model=2))
     Workdir(tmp_path / "other").claim(recipe_of(model=2))
-    assert Workdir(tmp_path / "other").recipe_digest_but_seed() == digest
+    assert Workdir(tmp_path / "other").seedless_recipe_digest() == digest
 
 
 # ---- A batch in pieces gives the update of the whole batch; with SGD, for Adam hides wrong scales

@@ -21,7 +21,7 @@ RECIPE = Training(batch=4, epochs=2, optimizer=SGD(0.4), clip=0.5, validate_ever
 def test_lexicons_are_kept_by_name(tmp_path):
     workdir, lexicons = Workdir(tmp_path), Reversal(RECIPE).lexicons
     for name, lexicon in lexicons.items():
-        workdir.keep_lexicon(lexicon, name)
+        workdir.save_lexicon(lexicon, name)
     assert workdir.lexicon("digits").words == lexicons["digits"].words
 
 

@@ -30,7 +30,7 @@ def saved(folder, recipe):
     """The folder of a run; its best parameters are as they were drawn, and those of step 7."""
     lexicon, _ = recipe.build()
     Workdir(folder).claim(recipe)
-    Workdir(folder).keep_lexicon(lexicon)
+    Workdir(folder).save_lexicon(lexicon)
     params = recipe.model.init(jax.random.key(9), lexicon)
     checkpoints = Checkpoints(folder / "checkpoints")
     checkpoints.save("best", 7, {"params": params}, {"data": "digest"})
@@ -158,7 +158,7 @@ def test_a_resumed_run_needs_the_other_no_more(first, tmp_path, monkeypatch):
 def test_what_a_run_started_from_is_kept(first, tmp_path):
     lexicon, theirs = second(first).build()[0], Workdir(first).lexicon()
     record = warm_start.read(str(first), second(first).model, (lexicon,)).record
-    Workdir(tmp_path).keep_start(record)
+    Workdir(tmp_path).save_start(record)
     assert Workdir(tmp_path).start() == {
         "workdir": str(first),
         "checkpoint": 7,
@@ -300,7 +300,7 @@ def test_parameters_that_lie_by_frequency_need_the_same_frequencies(tmp_path):
 def test_a_run_without_a_checkpoint(tmp_path):
     recipe = small.experiment()
     Workdir(tmp_path / "first").claim(recipe)
-    Workdir(tmp_path / "first").keep_lexicon(recipe.build()[0])
+    Workdir(tmp_path / "first").save_lexicon(recipe.build()[0])
     with pytest.raises(UserError, match=r"init_from: .* has no checkpoint of a validated"):
         small.trainer(second(tmp_path / "first"), tmp_path / "second")
 

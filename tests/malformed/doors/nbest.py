@@ -42,7 +42,7 @@ def _applied(contents, folder):
     lists, weights = contents
     read = Weights.read(_write(weights, folder, "weights"))
     form, found = nbest.read_lists(_write(lists, folder, "lists"))
-    for _ in reranking.lines(reranking.reorder(found, read, "lists"), form):
+    for _ in reranking.format_lists(reranking.reorder(found, read, "lists"), form):
         pass
 
 

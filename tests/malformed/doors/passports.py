@@ -118,7 +118,7 @@ def _export(changes, folder):
         text = changes
     else:
         record = changed(_EXPORT, changes)
-        text = json.dumps(record | {"digest": checksums.of_json(record)})
+        text = json.dumps(record | {"digest": checksums.json_digest(record)})
     exported_run.read_record(_written(folder, exported_run.RECORD, text).parent)
 
 

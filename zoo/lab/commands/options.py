@@ -197,7 +197,7 @@ def check_outputs(arguments: argparse.Namespace, **whats: str):
     }
     output_files.check_each(
         *((getattr(arguments, option), what) for option, what in whats.items()),
-        read=check_given(argparse.Namespace(**others)),
+        inputs=check_given(argparse.Namespace(**others)),
     )
 
 

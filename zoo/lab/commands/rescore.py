@@ -23,7 +23,7 @@ from zoo.lab.rescoring import (
 )
 from zoo.lab.rescoring.bleu_chrf_wer import METRICS
 from zoo.lab.rescoring.lattice_rescoring import FEATURES, LatticeSearch
-from zoo.lab.rescoring.model_features import MANY, Columns, LatticeFolder, check_names
+from zoo.lab.rescoring.model_features import PROGRESS_SIZE, Columns, LatticeFolder, check_names
 from zoo.lab.rescoring.reranking import Weights
 from zoo.lab.rescoring.run_interpolation import Interpolation
 from zoo.lab.runs import output_files
@@ -93,7 +93,7 @@ _INTERPOLATE = (
 
 def _tune(arguments):
     options.check_outputs(arguments, weights="the weights")
-    metric = bleu_chrf_wer.metric_of(arguments.metric, arguments.tokenize or "none")
+    metric = bleu_chrf_wer.make_metric(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
     inputs = arguments.lists, arguments.references, arguments.costs
     lists = _arrays(*inputs, columns, arguments, metric)
@@ -110,16 +110,16 @@ def _tune(arguments):
         start_weights = Weights.read(arguments.start)
         if not arguments.sparse:
             start_weights.check(lists.names, arguments.lists)
-        start = start_weights.of(lists)
+        start = start_weights.as_array(lists)
     tuned_lists = parts["tuned on"]
-    if len(tuned_lists.features) >= MANY:
+    if len(tuned_lists.features) >= PROGRESS_SIZE:
         folds = f", and on {arguments.folds} parts of them" if arguments.folds else ""
         _tell(f"tuning on {len(tuned_lists.ids):,} lists{folds}")
     settings = metric, arguments.method, arguments.seed, arguments.folds, start
     tuned, lines = tune.tune_if_better(tuned_lists, *settings)
     weights = Weights(dict(zip(lists.names, tuned.tolist(), strict=True)))
     figures = {
-        name: tune.Figures.of(part, metric, weights.of(part), arguments.seed)
+        name: tune.Figures.from_weights(part, metric, weights.as_array(part), arguments.seed)
         for name, part in parts.items()
     }
     record = {
@@ -165,10 +165,10 @@ def _errors(arguments):
     for id, text in hypotheses.items():
         rows.append(metric.statistics([text], (reference_texts[id],))[0])
         if rows[-1][:3].any():
-            alignment = bleu_chrf_wer.align(text, reference_texts[id])
+            alignment = bleu_chrf_wer.align_words(text, reference_texts[id])
             title = f"{id}: errors {rows[-1][:3].sum():.0f}, words {rows[-1][3]:.0f}"
-            output_files.show(title, *bleu_chrf_wer.draw(alignment), "")
-            counts.update(bleu_chrf_wer.edits(alignment))
+            output_files.show(title, *bleu_chrf_wer.alignment_lines(alignment), "")
+            counts.update(bleu_chrf_wer.describe_edits(alignment))
     statistics = np.array(rows)
     substituted, inserted, deleted, words = statistics.sum(0)
     interval = significance.bounds(*significance.bootstrap_interval(statistics, metric.figure))
@@ -195,7 +195,7 @@ def _interpolate(arguments):
     lines = run_interpolation.read_text(arguments.text)
     sentences = [sentence_scores.words_by(first, text) for text in lines]
     options.print_notes([first.share(sentences, arguments.text), *first.notes(sentences)])
-    if len(sentences) >= MANY:
+    if len(sentences) >= PROGRESS_SIZE:
         _tell(f"scoring {len(sentences):,} sentences under {', '.join(runs)}")
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
     tuned = run_interpolation.tune_weights(log_probs)
@@ -230,7 +230,7 @@ def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
     _, unscored = _read(path, costs, arguments)
     lists = [*columns.add(unscored)]
-    return tune.arrays(lists, tune.collect_references(lists, references, path), metric)
+    return tune.build_arrays(lists, tune.collect_references(lists, references, path), metric)
 
 
 def _apply(arguments):
@@ -241,7 +241,7 @@ def _apply(arguments):
     weights.check_added(columns.names, arguments.weights)
     added = columns.add(lists)
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
-    lines = reranking.lines(reordered, form, arguments.best)
+    lines = reranking.format_lists(reordered, form, arguments.best)
     options.write(lines, arguments.output, "the lists")
     options.print_notes(columns.notes)
 
@@ -318,7 +318,7 @@ def _rescore_lattices(arguments):
         history=arguments.history,
         beam=arguments.beam,
         look_ahead=arguments.look_ahead,
-        most=arguments.most or None,
+        max_hypotheses=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
     if (count := len(search.weights)) != len(columns):

@@ -257,14 +257,14 @@ def best_table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
         count = sum(map(len, of_seeds))
         rows.append([recipe.name, f"{best.loss:.4f}", spread, at, f"{count:,}"])
     header = ["best validation", "nats", "seeds", "at step", "validations"]
-    yield from align(header, rows, left=1)
+    yield from align(header, rows, labels=1)
 
 
 def _check_seen(paths):
     """Raises UserError where runs recorded different texts that chose their checkpoints."""
     chosen = {}
     for name, path in paths.items():
-        seen = None if records.is_record(path) else seen_texts.of_workdir(Workdir(path))
+        seen = None if records.is_record(path) else seen_texts.read_record(Workdir(path))
         if seen is not None:
             about = seen.selected_on.about
             chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}

@@ -95,7 +95,7 @@ def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str
     header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
     columns = itertools.zip_longest(header, *rows, fillvalue="")
     blocks = [([name], [[cell] for cell in cells]) for name, *cells in columns]
-    for table in beside(blocks, left=1):
+    for table in beside(blocks, labels=1):
         yield from table
     for part in (SEEN_WORDS, UNSEEN_WORDS, MIXTURE):
         several = [_part_losses(name, groups[name], found[name], part) for name in groups]

@@ -41,7 +41,7 @@ def find_results(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, 
     for name, run in zip(_run_names(given), given, strict=True):
         if is_record(run):
             continue
-        place = location.path_of(run)
+        place = location.to_path(run)
         if is_result_file(run):
             files = [place]
         elif location.is_bucket(place) or os.path.isdir(run):  # a name that is too long, too

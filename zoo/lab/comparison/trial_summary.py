@@ -241,7 +241,7 @@ def _table_lines(summary):
             ]
         )
     yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
-    yield from align(header, rows, left=1)
+    yield from align(header, rows, labels=1)
 
 
 def _format_range(losses):

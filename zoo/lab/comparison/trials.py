@@ -39,7 +39,7 @@ class Trials(NamedTuple):
 
 def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
     """Makes trials, or resumes them, and writes the comparison after each run."""
-    Workdir(trials.folder).name(trials.experiment)
+    Workdir(trials.folder).permit(trials.experiment)
     plan = Plan(trials.folder, trials.experiment, trials.budget)
     words = trial_recipes.count_words(trials.experiment)
     names = [*trials.names] or trial_recipes.default_heads(trials.experiment, words)

@@ -59,7 +59,7 @@ def from_answers(right: np.ndarray, scored: np.ndarray | None = None) -> Arrays:
 
 def digest(arrays: Arrays) -> str:
     """Hashes the arrays, for the passport."""
-    return checksums.of_json(checksums.of_arrays(dict(arrays)))
+    return checksums.json_digest(checksums.array_digests(dict(arrays)))
 
 
 def path_of(result: pathlib.Path) -> pathlib.Path:

@@ -15,7 +15,7 @@ from zoo.data import Mixed, Source, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.runs import seen_texts
-from zoo.lab.runs.seen_texts import ROLES, SeenTexts, Texts, WordSource, hashes_of, letters
+from zoo.lab.runs.seen_texts import ROLES, SeenTexts, Texts, WordSource, hash_letters, letters
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, TopWords
 from zoo.sources import files
@@ -50,8 +50,8 @@ def priors_that_saw(
             _has(treebank, experiment.vocabulary, sentences) for treebank in outside
         )
 
-    parts = [part for part in seen_texts.of_experiment(experiment) if _estimated(part, lexicon)]
-    digest = seen_texts.digest_of(sentences)[0] if sentences and knowledge else None
+    parts = [part for part in seen_texts.word_sources(experiment) if _estimated(part, lexicon)]
+    digest = seen_texts.digest_text(sentences)[0] if sentences and knowledge else None
     priors = {gave for text in knowledge or () if text["digest"] == digest for gave in text["gave"]}
     return [*dict.fromkeys(part.gave for part in parts if part.gave in priors or saw(part))]
 
@@ -75,7 +75,7 @@ def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def _texts_of(treebank: str, vocabulary: Vocabulary) -> Texts:
-    return Texts.of(treebank, seen_texts.sentences_of(treebank, vocabulary))
+    return Texts.from_text(treebank, seen_texts.read_treebank(treebank, vocabulary))
 
 
 def _splits_from(source: Source, path: str) -> set[str]:
@@ -105,7 +105,7 @@ def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
         return splits
     for split in source.splits():
         try:
-            texts = Texts.of(split, source.read(split).sentences)
+            texts = Texts.from_text(split, source.read(split).sentences)
         except UserError:  # its file is missing
             continue
         if is_seen(overlap(sentences, texts)):
@@ -152,7 +152,7 @@ def overlap(sentences: Sequence[list[str]], texts: Texts) -> dict:
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
-    is_present = texts.has(hashes_of(text for text, _ in spelled))
+    is_present = texts.contains(hash_letters(text for text, _ in spelled))
     return {
         "all": _counts(is_present, np.ones_like(is_present), tokens),
         "long": _counts(is_present, long, tokens),

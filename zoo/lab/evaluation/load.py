@@ -66,7 +66,7 @@ def load(
       UserError: the folder does not hold a run of a language model, nothing is trained yet, or the
         head does not spell.
     """
-    run = LoadedModel.load(hub.opened(path))
+    run = LoadedModel.load(hub.local_folder(path))
     if isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} translates: open it with zoo.load_translator.")
     run = run.with_lexicon(add_words, add=True).with_tokenizer(tokenize)
@@ -82,7 +82,7 @@ def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
     Raises:
       UserError: the folder does not hold a run of an encoder-decoder, or nothing is trained yet.
     """
-    run = LoadedTranslator.load(hub.opened(path))
+    run = LoadedTranslator.load(hub.local_folder(path))
     if not isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} does not translate: open it with zoo.load.")
     return run

@@ -101,7 +101,7 @@ def translation_fields(run: Run, corpus: Corpus) -> dict:
 
 def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
     """Describes a text by path, size and a hash of its words as read, whatever the path."""
-    digest, words = seen_texts.digest_of(sentences)
+    digest, words = seen_texts.digest_text(sentences)
     return {"path": path, "sha256": digest, "sentences": len(sentences), "words": words}
 
 
@@ -162,9 +162,9 @@ def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
         "training": {
             "seed": run.experiment.training.seed,
             "recipe_sha256": workdir.recipe_digest(),
-            "recipe_but_seed": workdir.recipe_digest_but_seed(),
+            "recipe_but_seed": workdir.seedless_recipe_digest(),
             "made_with": None if texts is None else texts.made_with or None,
-            "finished": workdir.finished(),
+            "finished": workdir.is_finished(),
         },
     }
 

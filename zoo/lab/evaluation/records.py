@@ -71,7 +71,7 @@ def record_of(path: str | pathlib.Path) -> Record:
 
 def experiment_of(path: str | pathlib.Path) -> Experiment:
     """Reads the recipe of the run NAME.jsonl:RUN, to train it again."""
-    return workdir.experiment_of(record_of(path).experiment, path, path)
+    return workdir.parse_experiment(record_of(path).experiment, path, path)
 
 
 def read(file: pathlib.Path) -> list[Record]:

@@ -242,7 +242,7 @@ def _check_answers(figures, tokens):
 
 def read_passports(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:
     """Reads (place, passport) of the results of some kinds of a run, in the order of file names."""
-    results = _from_record(run) if records.is_record(run) else _from_folder(location.path_of(run))
+    results = _from_record(run) if records.is_record(run) else _from_folder(location.to_path(run))
     return ((place, passport) for place, passport in results if passport["kind"] in kinds)
 
 

@@ -240,20 +240,20 @@ class Run:
     def _digest_of(self, grammar: Grammar) -> str:
         """Hashes a grammar's tables over the words and its limits."""
         # Hashes the arrays that the run keeps: the file may have changed since training.
-        tables = checksums.of_arrays(self.lexicon.background_tables)
+        tables = checksums.array_digests(self.lexicon.background_tables)
         limits = {name: getattr(grammar, name) for name in _LIMITS}
-        return checksums.of_json({"tables": tables, **limits})[:16]
+        return checksums.json_digest({"tables": tables, **limits})[:16]
 
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
         """The texts that the model has seen; None where they cannot be known."""
-        return seen_texts.of_run(self.path)
+        return seen_texts.load_seen_texts(self.path)
 
     @property
     def changed_sources(self) -> list[str]:
         """Notes on modules of the user's own that changed since training."""
         recorded = self.seen_texts.made_with.get("sources", {}) if self.seen_texts else {}
-        now = seen_texts.sources_of(self.experiment)
+        now = seen_texts.module_digests(self.experiment)
         return [
             f"! {name} has changed since training, and computes by its new code: SHA-256 "
             f"{digest[:8]} then, {now[name][:8]} now"

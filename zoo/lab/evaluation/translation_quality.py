@@ -204,7 +204,7 @@ def length_table(names: Sequence[str], rows: list[LengthBucket]) -> str:
         ]
         for row in rows
     ]
-    return "\n".join(align(["source words", "sentences", *names], cells, left=0))
+    return "\n".join(align(["source words", "sentences", *names], cells, labels=0))
 
 
 def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:

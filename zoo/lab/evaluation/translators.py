@@ -363,5 +363,5 @@ class Restoring:
         """Describes how unknown words were replaced, for a passport; None if they were kept."""
         if self.way == "keep":
             return None
-        dictionary = checksums.of_json(dict(self.dictionary)) if self.dictionary else None
+        dictionary = checksums.json_digest(dict(self.dictionary)) if self.dictionary else None
         return {"by": self.way, "dictionary_sha256": dictionary}

@@ -102,7 +102,7 @@ def _write(run, folder, name, licence, platforms):
         },
         "versions": provenance.versions(),
     }
-    _write_json(folder / RECORD, {**record, "digest": checksums.of_json(record)})
+    _write_json(folder / RECORD, {**record, "digest": checksums.json_digest(record)})
 
 
 def standalone_file() -> pathlib.Path:

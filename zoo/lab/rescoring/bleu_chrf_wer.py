@@ -1,7 +1,7 @@
 """Corpus metrics computed from sums of sentence statistics: BLEU, chrF, word error rate.
 
-A metric gives integers for each hypothesis, its statistics. A formula of their sums over the
-sentences is the figure, so that choosing another hypothesis only changes a sum.
+A metric counts integers for each hypothesis, its statistics. The figure is a formula of the sums of
+statistics over the sentences, so that choosing another hypothesis only changes a sum.
 """
 
 import abc
@@ -22,16 +22,16 @@ class Metric(abc.ABC):
     """The interface of metrics.
 
     Attributes:
-      name: as people write it.
-      unit: of the figure.
+      name: the name as people write it.
+      unit: the unit of the figure.
       sign: 1 if larger is better, -1 if smaller.
-      many: whether a sentence may have several references.
+      multiple_references: whether a sentence may have several references.
     """
 
     name: ClassVar[str] = ""
     unit: ClassVar[str] = ""
     sign: ClassVar[int] = 1
-    many: ClassVar[bool] = True
+    multiple_references: ClassVar[bool] = True
 
     @abc.abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
@@ -39,7 +39,7 @@ class Metric(abc.ABC):
 
         Args:
           hypotheses: texts of one sentence.
-          references: of the sentence.
+          references: references of the sentence.
         """
 
     @abc.abstractmethod
@@ -51,7 +51,7 @@ class Metric(abc.ABC):
         """Returns the length of the references in words, [..., S] -> [...]."""
 
     def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
-        """Computes the worth of each hypothesis in words, larger is better (Chiang et al. 2008).
+        """Computes each hypothesis's gain in words, larger is better (Chiang et al. 2008).
 
             gain(e) = size(b + s(e)) figure(b + s(e)) / 100
 
@@ -59,53 +59,56 @@ class Metric(abc.ABC):
           statistics: s, [..., S].
           background: b, the statistics of other sentences, [S].
         """
-        together = statistics + background
-        return self.sign * self.size(together) * self.figure(together) / 100
+        total = statistics + background
+        return self.sign * self.size(total) * self.figure(total) / 100
 
     @abc.abstractmethod
     def signature(self) -> str:
-        """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
+        """Returns a text that names the metric and its settings, `sacrebleu`'s if it has one."""
 
 
 def _sacrebleu():
+    """Imports `sacrebleu.metrics`; without the package, an error names what to install."""
     with lazy.extra():
         import sacrebleu.metrics
     return sacrebleu.metrics
 
 
-def align(hypothesis: str, reference: str):
+def align_words(hypothesis: str, reference: str):
     """Aligns two texts word by word by the fewest edits, as a `jiwer.WordOutput`."""
     with lazy.extra():
         import jiwer
     return jiwer.process_words(" ".join(reference.split()), " ".join(hypothesis.split()))
 
 
-def draw(alignment) -> list[str]:
-    """Returns the reference, the hypothesis and the edits below each other, as lines of text."""
+def alignment_lines(alignment) -> list[str]:
+    """Formats an alignment as lines: the reference, and below it the hypothesis and the edits."""
     with lazy.extra():
         import jiwer
     lines = jiwer.visualize_alignment(alignment, show_measures=False).splitlines()[2:]
     return [line.rstrip() for line in lines]
 
 
-def edits(alignment) -> Iterator[str]:
-    """Yields the edits of an alignment as "right -> wrong", of one word each."""
-    right, wrong = alignment.references[0], alignment.hypotheses[0]
-    for part in alignment.alignments[0]:
-        if part.type != "equal":
-            before = right[part.ref_start_idx : part.ref_end_idx]
-            after = wrong[part.hyp_start_idx : part.hyp_end_idx]
-            for pair in itertools.zip_longest(before, after, fillvalue="***"):
+def describe_edits(alignment) -> Iterator[str]:
+    """Yields each edited word of an alignment as "reference word -> hypothesis word"."""
+    reference_words, hypothesis_words = alignment.references[0], alignment.hypotheses[0]
+    for chunk in alignment.alignments[0]:
+        if chunk.type != "equal":
+            reference_chunk = reference_words[chunk.ref_start_idx : chunk.ref_end_idx]
+            hypothesis_chunk = hypothesis_words[chunk.hyp_start_idx : chunk.hyp_end_idx]
+            for pair in itertools.zip_longest(reference_chunk, hypothesis_chunk, fillvalue="***"):
                 yield " -> ".join(pair)
 
 
-def _counted(official, hypotheses, references) -> np.ndarray:
+def _count_statistics(official, hypotheses, references) -> np.ndarray:
+    """Counts n-gram statistics by a `sacrebleu` metric, float64 [hypotheses, S]."""
     # sacrebleu's own tests are made of these counts; there is no public function.
     columns = [[text] * len(hypotheses) for text in references]
     return np.array(official._extract_corpus_statistics(hypotheses, columns), np.float64)
 
 
 def _signature(official) -> str:
+    """Returns the signature of a `sacrebleu` metric, which it has after its first score."""
     official.corpus_score(["a"], [["a"]])
     return str(official.get_signature())
 
@@ -130,9 +133,9 @@ class Bleu(Metric):
     name: ClassVar[str] = "BLEU"
 
     def __post_init__(self):
-        known = _sacrebleu().BLEU.TOKENIZERS
-        if self.tokenize not in known:
-            raise UserError(f"--tokenize {self.tokenize}: give one of {', '.join(sorted(known))}.")
+        names = _sacrebleu().BLEU.TOKENIZERS
+        if self.tokenize not in names:
+            raise UserError(f"--tokenize {self.tokenize}: give one of {', '.join(sorted(names))}.")
         try:
             self._official()
         except (ImportError, RuntimeError, OSError) as error:  # no package, or no download
@@ -141,23 +144,24 @@ class Bleu(Metric):
             raise UserError(f"--tokenize {self.tokenize} is not installed: {remedy}.") from error
 
     def _official(self):
+        """Returns `sacrebleu`'s BLEU with this tokenizer."""
         return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        return _counted(self._official(), hypotheses, references)
+        return _count_statistics(self._official(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
         statistics = np.asarray(statistics, np.float64)
         length, reference = statistics[..., 0], statistics[..., 1]
         matches, totals = statistics[..., 2:6], statistics[..., 6:10]
-        missed = matches == 0
-        smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
+        is_missed = matches == 0
+        smoothed = np.where(is_missed, 0.5 ** np.cumsum(is_missed, axis=-1), matches)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.log(smoothed / totals).mean(-1)
             brevity = np.minimum(0, 1 - reference / length)
             figure = 100 * np.exp(mean + brevity)
-        return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
+        return np.where((totals > 0).all(-1) & ~is_missed.all(-1), figure, 0.0)
 
     def size(self, statistics):
         return statistics[..., 1]
@@ -184,20 +188,20 @@ class ChrF(Metric):
 
     def statistics(self, hypotheses, references):
         """Counts the statistics of hypotheses, each against its best reference."""
-        return _counted(_sacrebleu().CHRF(), hypotheses, references)
+        return _count_statistics(_sacrebleu().CHRF(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
         statistics = np.asarray(statistics, np.float64)
         counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
         *totals, matches = np.moveaxis(counts, -1, 0)  # of hypothesis and reference
-        there = (totals[0] > 0) & (totals[1] > 0)
-        orders = np.maximum(there.sum(-1), 1)
+        valid = (totals[0] > 0) & (totals[1] > 0)
+        orders = np.maximum(valid.sum(-1), 1)
         precision, recall = (
-            np.where(there, matches / np.maximum(one, 1e-9), 0).sum(-1) / orders for one in totals
+            np.where(valid, matches / np.maximum(n, 1e-9), 0).sum(-1) / orders for n in totals
         )
-        below = 4 * precision + recall
-        return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
+        norm = 4 * precision + recall
+        return np.where(norm > 0, 500 * precision * recall / np.where(norm > 0, norm, 1), 0.0)
 
     def size(self, statistics):
         """Returns the number of characters of the references, five to a word."""
@@ -223,12 +227,12 @@ class WordErrorRate(Metric):
     name: ClassVar[str] = "WER"
     unit: ClassVar[str] = " %"
     sign: ClassVar[int] = -1
-    many: ClassVar[bool] = False
+    multiple_references: ClassVar[bool] = False
 
     def statistics(self, hypotheses, references):
         (reference,) = references
-        aligned = [align(text, reference) for text in hypotheses]
-        rows = [(one.substitutions, one.insertions, one.deletions) for one in aligned]
+        alignments = [align_words(text, reference) for text in hypotheses]
+        rows = [(edits.substitutions, edits.insertions, edits.deletions) for edits in alignments]
         words = np.full((len(rows), 1), len(reference.split()))
         return np.hstack([np.reshape(rows, (-1, 3)), words]).astype(np.float64)
 
@@ -254,8 +258,8 @@ class WordErrorRate(Metric):
 METRICS: dict[str, type[Metric]] = {"bleu": Bleu, "chrf": ChrF, "wer": WordErrorRate}
 
 
-def metric_of(name: str, tokenize: str = "none") -> Metric:
-    """Returns the metric of a name in `METRICS`, with `tokenize` if it has this field."""
+def make_metric(name: str, tokenize: str = "none") -> Metric:
+    """Creates the metric named in `METRICS`, with the tokenizer if it has the field `tokenize`."""
     metric = METRICS[name]
     fields = {field.name for field in dataclasses.fields(metric)}
     return metric(**({"tokenize": tokenize} if "tokenize" in fields else {}))

@@ -33,13 +33,13 @@ from zoo.lab.evaluation import nbest, sentence_scores
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import reranking, run_interpolation
-from zoo.lab.rescoring.lattices import Lattice, lattice_of
+from zoo.lab.rescoring.lattices import Lattice, build_lattice
 
 # Default numbers of hypotheses of a node, and of lattices of a batch. Nodes of a lattice that are
-# computed together keep at most FULL_NODES times as many hypotheses as one node.
-MOST, TOGETHER, FULL_NODES = 1000, 16, 10
+# computed together keep at most NODES_PER_LEVEL times as many hypotheses as one node.
+MAX_HYPOTHESES, LATTICES_PER_BATCH, NODES_PER_LEVEL = 1000, 16, 10
 # Links of a lattice whose search without `history` takes minutes.
-LARGE = 20_000
+LARGE_LATTICE = 20_000
 # Features of paths in lists and in files of weights: {name: its setting of the search}.
 FEATURES = {
     "acoustic": "acoustic_weight",
@@ -59,7 +59,7 @@ class Path(NamedTuple):
     log_probs: tuple[float, ...]
 
 
-class Searched(NamedTuple):
+class SearchResult(NamedTuple):
     """The result of a search in a lattice."""
 
     id: str
@@ -68,7 +68,7 @@ class Searched(NamedTuple):
     lattice: Lattice | None
 
     def lines(self, columns: Sequence[str] | None = None) -> Iterator[str]:
-        """Yields the best path as id and words, or, with names of the models, all as a list."""
+        """Yields output lines: the best path, or, with names of the models, an n-best list."""
         if columns is None:
             yield reranking.best_line(self.id, " ".join(self.paths[0].words))
             return
@@ -88,7 +88,7 @@ class LatticeSearch:
     history: int | None = None
     beam: float = math.inf
     look_ahead: float = math.inf
-    most: int | None = MOST
+    max_hypotheses: int | None = MAX_HYPOTHESES
     nbest: int = 1
     shares: tuple[float, ...] | None = None
     # factor of the logarithm of the links' posteriors, which contain the recogniser's language
@@ -100,10 +100,10 @@ class LatticeSearch:
         self,
         runs: Sequence[Run],
         lattices: Iterable[Lattice],
-        together: int = TOGETHER,
+        batch_size: int = LATTICES_PER_BATCH,
         expand: bool = False,
-    ) -> Iterator[Searched]:
-        """Searches several lattices, and yields their results in their order, the best paths first.
+    ) -> Iterator[SearchResult]:
+        """Searches lattices batch by batch, and yields the result of each, its best path first.
 
         With `expand` a lattice gets a node for each node and history that the search kept. Each
         link then has the language score
@@ -114,20 +114,21 @@ class LatticeSearch:
         node have log p(</s> | history).
         """
         if self.shares is not None:
-            run_interpolation.check_same_words({f"model {n}": one for n, one in enumerate(runs, 1)})
-        waiting = iter(lattices)
+            run_interpolation.check_same_words({f"model {n}": run for n, run in enumerate(runs, 1)})
+        remaining = iter(lattices)
         states = None
-        while some := [*itertools.islice(waiting, together)]:
+        while batch := [*itertools.islice(remaining, batch_size)]:
             states = states or ModelStates(runs)
             with jax.default_matmul_precision(PRECISION):
-                fronts = [_Front(self, runs, lattice, expand) for lattice in some]
+                fronts = [_Front(self, runs, lattice, expand) for lattice in batch]
                 for level in range(max(len(front.levels) for front in fronts)):
-                    _pass_on([f for f in fronts if level < len(f.levels)], level, states)
-                    states.keep(slot for front in fronts for slot in front.slots(states))
+                    _extend_level([f for f in fronts if level < len(f.levels)], level, states)
+                    states.retain(slot for front in fronts for slot in front.slots(states))
             yield from (front.result() for front in fronts)
 
     def size_note(self, lattice: Lattice) -> str | None:
-        if self.history is None and len(lattice.links) >= LARGE:
+        """Returns a warning if the search of a large lattice may take minutes."""
+        if self.history is None and len(lattice.links) >= LARGE_LATTICE:
             return (
                 f"note: the search of {lattice.id}, {lattice.nodes:,} nodes and "
                 f"{len(lattice.links):,} links, may take minutes: give --history 2 --beam 30"
@@ -135,6 +136,7 @@ class LatticeSearch:
         return None
 
     def posterior_note(self, lattice: Lattice, path: str) -> str | None:
+        """Returns a warning if language scores are only in posteriors, whose weight is 0."""
         if not self.posterior_weight and lattice.language_in_posteriors:
             return (
                 f"{path} has no language scores l=, and its posteriors p=, which contain the "
@@ -143,18 +145,20 @@ class LatticeSearch:
             )
         return None
 
-    def dropped_note(self, result: Searched) -> str | None:
-        if self.most is not None and result.dropped:
+    def dropped_note(self, result: SearchResult) -> str | None:
+        """Returns a warning if hypotheses beyond the limit of a node were dropped."""
+        if self.max_hypotheses is not None and result.dropped:
             return (
-                f"note: {result.id}: {result.dropped:,} hypotheses beyond {self.most:,} of a node, "
-                f"or {FULL_NODES * self.most:,} of nodes computed together, were dropped: the best "
-                "path may be among them; --history N merges more, --most N keeps more."
+                f"note: {result.id}: {result.dropped:,} hypotheses beyond {self.max_hypotheses:,} "
+                f"of a node, or {NODES_PER_LEVEL * self.max_hypotheses:,} of nodes computed "
+                "together, were dropped: the best path may be among them; --history N merges more, "
+                "--most N keeps more."
             )
         return None
 
 
 def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
-    """Reads a file of weights as settings of `LatticeSearch`; columns name the models."""
+    """Reads settings of `LatticeSearch` from a file of weights; columns name the models."""
     tuned = reranking.Weights.read(path)
     tuned.check((*FEATURES, *columns), path)
     settings = {setting: tuned.weights[name] for name, setting in FEATURES.items()}
@@ -162,7 +166,7 @@ def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def unknown_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
-    """Returns notes on the words of lattices that a run does not know."""
+    """Returns notes on the words of lattices that are not in a run's lexicon."""
     text = [sorted(words)]
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
     place = f"the lattices, each counted once, by {name},"
@@ -173,48 +177,48 @@ def unknown_notes(words: Collection[str], run: Run, name: str) -> list[str | Non
 # ---- states of language models shared by many hypotheses, in one array a model on the device
 
 # Number of states in the array at first.
-ROOM = 1024
+INITIAL_SLOTS = 1024
 # The slot of the state before any word, and the slot for padding.
-BEFORE, FILLING = 0, 1
+START_SLOT, PADDING_SLOT = 0, 1
 # The slot of a state, and the ids of the word after it under each model.
 Pair = tuple[int, tuple[int, ...]]
 
 
 class ModelStates:
-    """States after words, each computed once, of models side by side, in slots used again."""
+    """States of several models after words, each computed once, in slots that are reused."""
 
     def __init__(self, runs: Sequence[Any]):
         self.models = [_Model(run) for run in runs]
         self.slots: dict[Pair, int] = {}
-        self.free = [*range(ROOM - 1, FILLING, -1)]
+        self.free = [*range(INITIAL_SLOTS - 1, PADDING_SLOT, -1)]
         self.used: set[int] = set()
 
-    def read(self, asked: Iterable[Pair]):
-        """Computes the states after words, unless they are computed already."""
-        new = [pair for pair in dict.fromkeys(asked) if pair not in self.slots]
-        while len(self.free) < len(new):
+    def advance(self, pairs: Iterable[Pair]):
+        """Computes the state after each pair (state, word), unless it has been computed before."""
+        missing = [pair for pair in dict.fromkeys(pairs) if pair not in self.slots]
+        while len(self.free) < len(missing):
             size, *_ = [model.grow() for model in self.models]
             self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
-        for some in sentence_scores.chunks(len(new)):
-            pairs, size = new[some], some.stop - some.start
-            slots = [self.free.pop() for _ in pairs]
+        for chunk in sentence_scores.chunks(len(missing)):
+            batch, size = missing[chunk], chunk.stop - chunk.start
+            slots = [self.free.pop() for _ in batch]
             self.used.update(slots)
-            self.slots.update(zip(pairs, slots, strict=True))
-            rows = sentence_scores.pad(np.array([slot for slot, _ in pairs]), size)
-            to = np.full(size, FILLING, np.int32)
-            to[: len(slots)] = slots
-            words = [word for _, word in pairs]
+            self.slots.update(zip(batch, slots, strict=True))
+            rows = sentence_scores.pad(np.array([slot for slot, _ in batch]), size)
+            target_slots = np.full(size, PADDING_SLOT, np.int32)
+            target_slots[: len(slots)] = slots
+            words = [word for _, word in batch]
             for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
-                model.read(rows, sentence_scores.pad(np.array(ids), size), to)
+                model.advance(rows, sentence_scores.pad(np.array(ids), size), target_slots)
 
-    def keep(self, held: Iterable[int]):
-        """Frees all states but the ones in some slots, and the state before any word."""
-        stay = {BEFORE, *held}
-        self.free += sorted(self.used - stay, reverse=True)
-        self.used &= stay
+    def retain(self, slots: Iterable[int]):
+        """Frees the slots of all states but those in `slots` and the state before any word."""
+        live = {START_SLOT, *slots}
+        self.free += sorted(self.used - live, reverse=True)
+        self.used &= live
         # A slot may hold another state later: entries that name it are removed.
         self.slots = {
-            pair: slot for pair, slot in self.slots.items() if slot in stay and pair[0] in stay
+            pair: slot for pair, slot in self.slots.items() if slot in live and pair[0] in live
         }
 
     def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
@@ -222,50 +226,50 @@ class ModelStates:
         rows = np.array([slot for slot, _ in pairs], np.int64)
         ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
         # All are dispatched before any result is awaited.
-        asked = [[*model.log_probs(rows, ids[:, k])] for k, model in enumerate(self.models)]
+        outputs = [[*model.log_probs(rows, ids[:, k])] for k, model in enumerate(self.models)]
         log_probs = np.zeros((len(self.models), len(pairs)))
-        for of_model, parts in zip(log_probs, asked, strict=True):
-            for some, values in parts:
-                part = of_model[some]
+        for row, parts in zip(log_probs, outputs, strict=True):
+            for chunk, values in parts:
+                part = row[chunk]
                 part[:] = np.asarray(values)[: len(part)]
         return log_probs
 
 
 class _Model:
-    """The array of states of one model, at first all before any word."""
+    """The states of one model as an array, at first the state before any word in all rows."""
 
     def __init__(self, run):
         self.model = run.experiment.language_model
-        self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
-        self.step, self.log_prob = compiled(self.model)
-        self.states = sentence_scores.compile_levels(self.model)(*self.given, ROOM)[1]
+        self.inputs = run.params, run.tables, self.model.prepared(run.params, run.tables)
+        self.step, self.log_prob = compile_functions(self.model)
+        self.states = sentence_scores.compile_levels(self.model)(*self.inputs, INITIAL_SLOTS)[1]
 
     def grow(self):
-        """Makes the array four times as large (few programs), and returns its size before."""
+        """Makes the array four times as large (few sizes compile), and returns its old size."""
         size = len(jax.tree.leaves(self.states)[0])
-        more = sentence_scores.compile_levels(self.model)(*self.given, 3 * size)[1]
-        self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
+        added_states = sentence_scores.compile_levels(self.model)(*self.inputs, 3 * size)[1]
+        self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, added_states)
         return size
 
-    def read(self, rows, ids, to):
-        """Computes the states after words, and writes them into other rows."""
-        self.states = self.step(*self.given, self.states, rows, ids, to)
+    def advance(self, rows, ids, target_rows):
+        """Computes states after words from the states of rows, and writes them to other rows."""
+        self.states = self.step(*self.inputs, self.states, rows, ids, target_rows)
 
     def log_probs(self, rows, ids):
-        """Yields (slice, log p on the device) of words after the states of rows, batch by batch."""
-        for some in sentence_scores.chunks(len(ids)):
-            given = (sentence_scores.pad(x[some], some.stop - some.start) for x in (rows, ids))
-            yield some, self.log_prob(*self.given, sentence_scores.outputs(self.states), *given)
+        """Yields (slice of rows, log p on the device) of words after states, batch by batch."""
+        for part in sentence_scores.chunks(len(ids)):
+            words = (sentence_scores.pad(x[part], part.stop - part.start) for x in (rows, ids))
+            yield part, self.log_prob(*self.inputs, sentence_scores.outputs(self.states), *words)
 
 
 @functools.cache
-def compiled(model):
-    """Returns compiled functions: one writes states after words into rows, one computes log p."""
+def compile_functions(model):
+    """Compiles two functions: one writes states after words into rows, one computes log p."""
 
     def step(params, tables, prepared, states, rows, words, slots):
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
-        new = sentence_scores.states_after(model, params, tables, prepared, words, carry)
-        return jax.tree.map(lambda room, added: room.at[slots].set(added), states, new)
+        next_states = sentence_scores.states_after(model, params, tables, prepared, words, carry)
+        return jax.tree.map(lambda leaf, update: leaf.at[slots].set(update), states, next_states)
 
     return jax.jit(step, donate_argnames="states"), sentence_scores.compile_steps(model)[1]
 
@@ -273,7 +277,7 @@ def compiled(model):
 # ---- the search
 
 
-class _Hypothesis(NamedTuple):
+class _PartialPath(NamedTuple):
     """A path from the start of a lattice to one of its nodes."""
 
     score: float
@@ -286,27 +290,28 @@ class _Hypothesis(NamedTuple):
 _score = operator.attrgetter("score")
 
 
-def _pass_on(fronts, level, states):
-    """Extends the hypotheses of a level of each lattice along the links that leave its nodes."""
+def _extend_level(fronts, level, states):
+    """Extends the hypotheses of one level of each lattice along the links that leave its nodes."""
     for front in fronts:
         front.merge(level)
-    states.read(one.state for front in fronts for some in front.kept.values() for one in some)
-    asked = [front.asked(states) for front in fronts]
-    pairs = [*dict.fromkeys(pair for some in asked for _, _, _, pair in some if pair is not None)]
+    states.advance(path.state for front in fronts for beam in front.beams.values() for path in beam)
+    moves_by_front = [front.moves(states) for front in fronts]
+    pairs = [*dict.fromkeys(pair for moves in moves_by_front for *_, pair in moves if pair)]
     log_probs = dict(zip(pairs, states.log_probs(pairs).T, strict=True))
-    for front, some in zip(fronts, asked, strict=True):
-        front.extend(some, log_probs)
+    for front, moves in zip(fronts, moves_by_front, strict=True):
+        front.extend(moves, log_probs)
 
 
 class _Front:
     """The hypotheses of one lattice that wait at its nodes."""
 
     def __init__(self, settings, runs, lattice, expand):
+        """Prepares the search of a lattice; with `expand` the extensions are recorded."""
         self.settings, self.lattice, self.words = settings, lattice, lattice.words
-        read = [_read_words(run, lattice) for run in runs]
+        encoded_words = [_encode_words(run, lattice) for run in runs]
         # The boundary is the last of the words.
-        self.ids = [*zip(*(ids for ids, _ in read), strict=True)]
-        self.within = np.stack([within for _, within in read], axis=1)
+        self.ids = [*zip(*(ids for ids, _ in encoded_words), strict=True)]
+        self.within = np.stack([within for _, within in encoded_words], axis=1)
         self.numbers = {word: number for number, word in enumerate(self.words)}
         self.links = collections.defaultdict(list)
         for link in lattice.links:
@@ -314,19 +319,19 @@ class _Front:
         self.parts = {id(link): self._parts(link) for link in lattice.links}
         self.levels = _levels(lattice)
         # The recogniser's best score from each node to the end; links are ordered by their starts.
-        self.ahead = [-math.inf] * (lattice.nodes - 1) + [0.0]
+        self.future = [-math.inf] * (lattice.nodes - 1) + [0.0]
         for link in reversed(lattice.links):
-            onwards = self.parts[id(link)][0] + self.ahead[link.end]
-            self.ahead[link.start] = max(self.ahead[link.start], onwards)
-        self.arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
-        before = (BEFORE, self.ids[-1])
-        self.arrived[0] = [_Hypothesis(0.0, (), (0.0,) * 3, (0.0,) * len(settings.weights), before)]
-        self.kept: dict[int, list[_Hypothesis]] = {}
+            score = self.parts[id(link)][0] + self.future[link.end]
+            self.future[link.start] = max(self.future[link.start], score)
+        self.arrivals: dict[int, list[_PartialPath]] = collections.defaultdict(list)
+        zeros = (0.0,) * len(settings.weights)
+        self.arrivals[0] = [_PartialPath(0.0, (), (0.0,) * 3, zeros, (START_SLOT, self.ids[-1]))]
+        self.beams: dict[int, list[_PartialPath]] = {}
         self.dropped = 0
         self.records: list | None = [] if expand else None
 
     def _parts(self, link):
-        """Returns (the recogniser's weighted score of a link, its parts without the weights)."""
+        """Returns (the recogniser's weighted score of a link, the unweighted scores)."""
         settings, lattice = self.settings, self.lattice
         acoustic = lattice.acoustic_scale * link.acoustic
         parts = acoustic, lattice.language_scale * link.language, link.log_posterior
@@ -336,126 +341,140 @@ class _Front:
         return settings.acoustic_weight * acoustic + self._language(link) + penalty, parts
 
     def _language(self, link):
+        """Returns the weighted score of a link by the recogniser's language model and posterior."""
         language = self.settings.language_weight * self.lattice.language_scale * link.language
         return language + self.settings.posterior_weight * link.log_posterior
 
     def slots(self, states):
-        """Yields the slots of the states from which waiting hypotheses are extended."""
-        for some in self.arrived.values():
-            for one in some:
-                yield one.state[0]
-                if one.state in states.slots:  # after a link without a word
-                    yield states.slots[one.state]
+        """Yields the slots of all states that the waiting hypotheses still need."""
+        for paths in self.arrivals.values():
+            for path in paths:
+                yield path.state[0]
+                if path.state in states.slots:  # after a link without a word
+                    yield states.slots[path.state]
 
     def merge(self, level):
-        """Chooses the hypotheses of a level that are extended."""
-        arrived = {node: self.arrived.pop(node, []) for node in self.levels[level]}
-        estimates = (one.score + self.ahead[n] for n, some in arrived.items() for one in some)
-        least = max(estimates, default=0.0) - self.settings.look_ahead
-        self.kept = {
-            node: self._merged(node, [h for h in some if h.score + self.ahead[node] >= least])
-            for node, some in arrived.items()
+        """Merges and prunes the paths that arrived at the nodes of a level into beams."""
+        arrivals = {node: self.arrivals.pop(node, []) for node in self.levels[level]}
+        threshold = max(self._totals(arrivals), default=0.0) - self.settings.look_ahead
+        self.beams = {
+            node: self._best_of_histories(self._above(threshold, node, paths))
+            for node, paths in arrivals.items()
         }
-        scores = [one.score + self.ahead[node] for node, some in self.kept.items() for one in some]
-        if (most := FULL_NODES * (self.settings.most or len(scores))) < len(scores):
-            least = heapq.nlargest(most, scores)[-1]
-            self.dropped += sum(score < least for score in scores)
-            for node, some in self.kept.items():
-                self.kept[node] = [one for one in some if one.score + self.ahead[node] >= least]
+        totals = self._totals(self.beams)
+        limit = NODES_PER_LEVEL * (self.settings.max_hypotheses or len(totals))
+        if limit < len(totals):
+            threshold = heapq.nlargest(limit, totals)[-1]
+            self.dropped += sum(total < threshold for total in totals)
+            for node, beam in self.beams.items():
+                self.beams[node] = self._above(threshold, node, beam)
 
-    def _merged(self, node, hypotheses):
-        """Returns the best hypotheses of each history, within the beam and `most`."""
-        best = max((one.score for one in hypotheses), default=0.0)
-        by_history: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
-        for one in hypotheses:
-            some = by_history[self._key(one.words)]
-            same = some.get(one.words)
-            if one.score >= best - self.settings.beam and (same is None or one.score > same.score):
-                some[one.words] = one
-        kept = []
-        for some in by_history.values():
-            chosen = heapq.nlargest(self.settings.nbest, some.values(), key=_score)
-            kept += [one._replace(state=chosen[0].state) for one in chosen]
-        most = self.settings.most
-        if most is None or len(kept) <= most:
-            return kept
-        self.dropped += len(kept) - most
-        return heapq.nlargest(most, kept, key=_score)
+    def _totals(self, paths_by_node):
+        """Returns each path's score plus the recogniser's best score from its node to the end."""
+        return [path.score + self.future[n] for n, paths in paths_by_node.items() for path in paths]
 
-    def _key(self, words):
+    def _above(self, threshold, node, paths):
+        """Returns the paths to a node whose total score is at least the threshold."""
+        return [path for path in paths if path.score + self.future[node] >= threshold]
+
+    def _best_of_histories(self, paths):
+        """Returns the best paths of each history, within the beam and `max_hypotheses`."""
+        lowest = max((path.score for path in paths), default=0.0) - self.settings.beam
+        groups: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
+        for path in paths:
+            group = groups[self._history(path.words)]
+            rival = group.get(path.words)
+            if path.score >= lowest and (rival is None or path.score > rival.score):
+                group[path.words] = path
+        beam = []
+        for group in groups.values():
+            ranked = heapq.nlargest(self.settings.nbest, group.values(), key=_score)
+            beam += [path._replace(state=ranked[0].state) for path in ranked]
+        limit = self.settings.max_hypotheses
+        if limit is None or len(beam) <= limit:
+            return beam
+        self.dropped += len(beam) - limit
+        return heapq.nlargest(limit, beam, key=_score)
+
+    def _history(self, words):
+        """Returns the last words, which decide whether hypotheses are merged."""
         return words if self.settings.history is None else words[-self.settings.history :]
 
-    def asked(self, states):
-        """Returns (hypothesis, link or None, number of its word or -1, (slot of the state, ids of
-        the word) or None) of each hypothesis and link to extend it by."""
-        asked = []
+    def moves(self, states):
+        """Lists all extensions of the beams' paths by a link or, after the last node, by None.
+
+        Returns tuples (path, link or None, number of its word or -1, (slot of the state, ids
+        of the word) or None).
+        """
+        moves = []
         end = len(self.words)
-        for node, some in self.kept.items():
+        for node, beam in self.beams.items():
             for link in self.links[node] or [None]:
                 number = end if link is None else self.numbers.get(link.word, -1)
-                for one in some:
-                    pair = (states.slots[one.state], self.ids[number]) if number >= 0 else None
-                    asked.append((one, link, number, pair))
-        return asked
+                for path in beam:
+                    pair = (states.slots[path.state], self.ids[number]) if number >= 0 else None
+                    moves.append((path, link, number, pair))
+        return moves
 
-    def extend(self, asked, log_probs):
-        for one, link, number, pair in asked:
-            weighted, total = 0.0, one.log_probs
+    def extend(self, moves, log_probs):
+        """Adds scores to the extended hypotheses, and passes them to the ends of their links."""
+        for path, link, number, pair in moves:
+            weighted, sums = 0.0, path.log_probs
             if pair is not None:
-                weighted, of_word = self._model_part(log_probs[pair] + self.within[number])
-                total = tuple(map(operator.add, total, of_word))
+                weighted, word_log_probs = self._model_part(log_probs[pair] + self.within[number])
+                sums = tuple(map(operator.add, sums, word_log_probs))
             if self.records is not None:
-                self.records.append((one.words, link, number, weighted))
-            score = one.score + weighted
+                self.records.append((path.words, link, number, weighted))
+            score = path.score + weighted
             if link is None:
-                self.arrived[self.lattice.nodes].append(one._replace(score=score, log_probs=total))
+                self.arrivals[self.lattice.nodes].append(path._replace(score=score, log_probs=sums))
                 continue
             score += self.parts[id(link)][0]
-            parts = tuple(map(operator.add, one.parts, self.parts[id(link)][1]))
-            words, state = one.words, one.state
+            parts = tuple(map(operator.add, path.parts, self.parts[id(link)][1]))
+            words, state = path.words, path.state
             if number >= 0:
                 words, state = (*words, number), pair
-            new = _Hypothesis(score, words, parts, total, state)
-            self.arrived[link.end].append(new)
+            self.arrivals[link.end].append(_PartialPath(score, words, parts, sums, state))
 
     def _model_part(self, log_probs):
-        """Returns (the models' weighted part of a word's score, log p under each or their mean)."""
+        """Returns (weighted sum of log p over the models, log p under each model or their mean)."""
         shares = self.settings.shares
         if shares is not None:
             log_probs = run_interpolation.mix(log_probs[:, None], np.array(shares))
-        of_word = log_probs.tolist()
-        return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
+        word_log_probs = log_probs.tolist()
+        return math.fsum(map(operator.mul, self.settings.weights, word_log_probs)), word_log_probs
 
-    def result(self) -> Searched:
-        best: dict[tuple[int, ...], _Hypothesis] = {}
-        for one in sorted(self.arrived[self.lattice.nodes], key=_score, reverse=True):
-            if math.isfinite(one.score):
-                best.setdefault(one.words, one)
+    def result(self) -> SearchResult:
+        """Returns the best paths, and the expanded lattice if it was recorded."""
+        best: dict[tuple[int, ...], _PartialPath] = {}
+        for path in sorted(self.arrivals[self.lattice.nodes], key=_score, reverse=True):
+            if math.isfinite(path.score):
+                best.setdefault(path.words, path)
         if not best:
             raise UserError(
                 f"no path of the lattice {self.lattice.id} has a finite score: give a lattice "
                 "with a probability above 0."
             )
         paths = [
-            Path(one.score, tuple(self.words[n] for n in one.words), one.parts, one.log_probs)
-            for one in [*best.values()][: self.settings.nbest]
+            Path(path.score, tuple(self.words[n] for n in path.words), path.parts, path.log_probs)
+            for path in [*best.values()][: self.settings.nbest]
         ]
-        lattice = None if self.records is None else self._expanded()
-        return Searched(self.lattice.id, paths, self.dropped, lattice)
+        lattice = None if self.records is None else self._expanded_lattice()
+        return SearchResult(self.lattice.id, paths, self.dropped, lattice)
 
-    def _expanded(self) -> Lattice:
-        """Returns the lattice of all extended hypotheses: a node for each node and history."""
-        last = self.lattice.nodes - 1
+    def _expanded_lattice(self) -> Lattice:
+        """Builds the lattice of all recorded extensions, with a node for each node and history."""
+        end_node = self.lattice.nodes - 1
         links: dict[tuple, tuple] = {}
         for words, link, number, weighted in self.records or []:
-            key = self._key(words)
+            history = self._history(words)
             ends: tuple
             if link is None:
-                ends = (last, key), "end"
+                ends = (end_node, history), "end"
                 values: tuple = (None, 0.0, weighted, 0)
             else:
-                after = key if number < 0 else self._key((*key, number))
-                ends = (link.start, key), (link.end, after)
+                end_history = history if number < 0 else self._history((*history, number))
+                ends = (link.start, history), (link.end, end_history)
                 language = self._language(link) + weighted
                 values = (link.word, link.acoustic, language, link.line, 0.0, link.alignment)
             if math.isfinite(values[1]) and math.isfinite(values[2]):
@@ -463,11 +482,13 @@ class _Front:
                 links[*ends, id(link)] = (*ends, *values)
         penalty = self.lattice.word_penalty + self.settings.word_penalty
         scales = self.settings.acoustic_weight * self.lattice.acoustic_scale, 1.0, penalty
-        return lattice_of(self.lattice.id, [*links.values()], (0, ()), "end", "the search", scales)
+        return build_lattice(
+            self.lattice.id, [*links.values()], (0, ()), "end", "the search", scales
+        )
 
 
-def _read_words(run, lattice):
-    """Returns (ids, log p within their classes [words + 1]) of the words and the boundary."""
+def _encode_words(run, lattice):
+    """Encodes the words of a lattice and the boundary: (ids, log p within classes [words + 1])."""
     if run.lexicon.boundary_id is None:
         raise UserError(
             f"{run.path} has no sentence boundary, with which paths begin and end: train with "
@@ -484,7 +505,7 @@ def _read_words(run, lattice):
 
 
 def _levels(lattice):
-    """Returns lists of nodes that no path joins, in the order of the links between the lists."""
+    """Groups the nodes by the longest path from the start: no path joins nodes of one level."""
     depth = [0] * lattice.nodes
     for link in lattice.links:
         depth[link.end] = max(depth[link.end], depth[link.start] + 1)

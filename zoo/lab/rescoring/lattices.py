@@ -23,10 +23,10 @@ _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
 # Smaller posteriors are clamped to this, so that links with posterior 0 stay on paths; posteriors
 # of at most 1 + 1e-3, a rounding error, are clamped to 1.
 _LEAST_POSTERIOR = 1e-6
-_FIELD = re.compile(r"\s*\w+=")
-_NODE = re.compile(r"[0-9]{1,18}")
+_FIELD_START = re.compile(r"\s*\w+=")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 # Number of lines that decide the format of a file.
-_HEAD = 1000
+_HEAD_LINES = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Lattice:
 
     @property
     def words(self) -> list[str]:
+        """The different words of the links, in their order."""
         return [*dict.fromkeys(link.word for link in self.links if link.word is not None)]
 
     @property
@@ -88,7 +89,7 @@ def read_symbols(path: str) -> dict[str, str]:
     symbols: dict[str, str] = {}
     for line, text in files.read_lines(path, files.LONGEST_SENTENCE):
         parts = text.split()
-        if parts and (len(parts) != 2 or not _NODE.fullmatch(parts[1]) or parts[1] in symbols):
+        if parts and (len(parts) != 2 or not _NUMBER.fullmatch(parts[1]) or parts[1] in symbols):
             raise UserError(
                 f"{path}, line {line}: {shortened(text, 80)!r} is not a word and a number of its "
                 "own: give Kaldi's words.txt."
@@ -107,217 +108,223 @@ def read_lattices(
         for line in files.read_lines(path, files.LONGEST_SENTENCE)
         if not line[1].startswith("#")
     )
-    head = [*itertools.islice(lines, _HEAD)]
-    filled = [text for _, text in head if text.strip()]
-    if not filled:
+    head = [*itertools.islice(lines, _HEAD_LINES)]
+    filled_lines = [text for _, text in head if text.strip()]
+    if not filled_lines:
         raise UserError(
             f"{path} has no lattice in its first lines: give SLF or Kaldi's text format."
         )
-    if 2 * sum(_FIELD.match(text) is not None for text in filled) > len(filled):
+    if 2 * sum(_FIELD_START.match(text) is not None for text in filled_lines) > len(filled_lines):
         if symbols is not None:
             raise UserError(
                 f"{path} is in SLF, whose words have no numbers: leave the table of symbols out."
             )
-        yield _of_slf(itertools.chain(head, lines), path, name or path)
+        yield _parse_slf(itertools.chain(head, lines), path, name or path)
     else:
         if symbols is None:
             _check_spelled(head, path)
-        yield from _of_kaldi(itertools.chain(head, lines), path, symbols)
+        yield from _parse_kaldi(itertools.chain(head, lines), path, symbols)
 
 
-def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
+def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
+    """Parses numbered lines of SLF as a lattice; `name` is its id if the header has none."""
     header: dict[str, str] = {}
-    at: dict[str, str] = {}
+    locations: dict[str, str] = {}
     nodes: dict[str, dict[str, str]] = {}
     links: list[tuple[int, dict[str, str]]] = []
     names: set[str] = set()
     for line, text in lines:
-        where, wrong = f"{path}, line {line}", ""
-        fields = fields_of(text, where)
-        if (node := fields.get("I")) is not None:
-            if not _NODE.fullmatch(node):
+        location, error = f"{path}, line {line}", ""
+        fields = parse_fields(text, location)
+        node = fields.get("I")
+        if node is not None:
+            if not _NUMBER.fullmatch(node):
                 node = shortened(node, 80)
-                wrong = f"the node I={node} is not a whole number: count nodes from 0"
+                error = f"the node I={node} is not a whole number: count nodes from 0"
             elif node in nodes:
-                wrong = f"the node {node} comes twice: keep one"
-            elif files.parse_number(fields.get("t", "0"), where, "the time t") < 0:
-                wrong = f"the time t={fields['t']} is negative: correct it"
+                error = f"the node {node} comes twice: keep one"
+            elif files.parse_number(fields.get("t", "0"), location, "the time t") < 0:
+                error = f"the time t={fields['t']} is negative: correct it"
             nodes[node] = fields
         elif "J" in fields:
             if fields["J"] in names:
-                wrong = f"the link {fields['J']} comes twice: keep one"
+                error = f"the link {fields['J']} comes twice: keep one"
             names.add(fields["J"])
             links.append((line, fields))
         elif field := next((field for field in fields if field in header), None):
-            wrong = f"the field {field}= is in the header already ({at[field]}): give it once, and "
-            wrong += "one lattice a file"
+            error = f"the field {field}= is in the header already ({locations[field]}): give it "
+            error += "once, and one lattice a file"
         else:
             header |= fields
-            at |= dict.fromkeys(fields, where)
-        if wrong:
-            raise UserError(f"{where}: {wrong}.")
+            locations |= dict.fromkeys(fields, location)
+        if error:
+            raise UserError(f"{location}: {error}.")
     if not links:
         raise UserError(
             f"{path}: the lattice has no links J=: get the file again, or leave it out."
         )
-    for field, what, count in (("N", "nodes", len(nodes)), ("L", "links", len(links))):
+    for field, noun, count in (("N", "nodes", len(nodes)), ("L", "links", len(links))):
         if field in header and header[field] != str(count):
             raise UserError(
-                f"{at[field]}: the header counts {shortened(header[field], 80)} {what}, "
+                f"{locations[field]}: the header counts {shortened(header[field], 80)} {noun}, "
                 f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
     # HTK reads and writes the penalty as a natural logarithm, whatever the base.
     defaults = {"base": "1", "acscale": "1", "lmscale": "1", "wdpenalty": "0"}
     base, *scales = (
-        files.parse_number(header.get(field, default), at.get(field, path), field)
+        files.parse_number(header.get(field, default), locations.get(field, path), field)
         for field, default in defaults.items()
     )
     if base < 0:
         raise UserError(
-            f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0, "
-            "where 1 stands for e, or 0 for probabilities."
+            f"{locations['base']}: base={base:g} is not the base of a logarithm: give a number "
+            "above 0, where 1 stands for e, or 0 for probabilities."
         )
-    scored = {name for name in "alp" if any(name in fields for _, fields in links)}
+    score_letters = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []
     for line, fields in links:
-        where = f"{path}, line {line}"
+        location = f"{path}, line {line}"
         for field in "SE":
             if field not in fields:
-                raise UserError(f"{where}: the link has no {field}=: name the node there.")
-            _check_node(fields[field], nodes, f"{where}: the link has {field}=")
+                raise UserError(f"{location}: the link has no {field}=: name the node there.")
+            _check_node(fields[field], nodes, f"{location}: the link has {field}=")
         values = []
         for letter in "alp":
-            if letter in scored and letter not in fields:
-                what = "posterior" if letter == "p" else "score"
+            if letter in score_letters and letter not in fields:
+                noun = "posterior" if letter == "p" else "score"
                 raise UserError(
-                    f"{where}: the link has no {what} {letter}=, and others have one: give it to "
-                    "all links or to none."
+                    f"{location}: the link has no {noun} {letter}=, and others have one: give it "
+                    "to all links or to none."
                 )
             default = "0" if base and letter != "p" else "1"
-            values.append(files.parse_number(fields.get(letter, default), where, f"{letter}="))
+            values.append(files.parse_number(fields.get(letter, default), location, f"{letter}="))
         *scores, posterior = values
         word = fields.get("W", nodes[fields["E"]].get("W"))
         if not 0 <= posterior <= 1 + 1e-3:
             raise UserError(
-                f"{where}: the posterior p={fields['p']} is not from 0 to 1: correct it."
+                f"{location}: the posterior p={fields['p']} is not from 0 to 1: correct it."
             )
         log_posterior = math.log(min(1.0, max(posterior, _LEAST_POSTERIOR)))
-        natural = [_natural(value, base, where) for value in scores]
-        scored_links.append((fields["S"], fields["E"], _word(word), *natural, line, log_posterior))
+        logs = [_natural_log(value, base, location) for value in scores]
+        scored_links.append((fields["S"], fields["E"], _word(word), *logs, line, log_posterior))
     for field in {"start", "end"} & header.keys():
-        _check_node(header[field], nodes, f"{at[field]}: the header has {field}=")
+        _check_node(header[field], nodes, f"{locations[field]}: the header has {field}=")
     ends = header.get("start"), header.get("end")
-    return lattice_of(header.get("U") or name, scored_links, *ends, path, scales)
+    return build_lattice(header.get("U") or name, scored_links, *ends, path, scales)
 
 
-def _check_node(node, nodes, what):
+def _check_node(node, nodes, description):
+    """Raises UserError unless the file has the node."""
     if node not in nodes:
         raise UserError(
-            f"{what}{shortened(node, 80)}, which is not a node: name one of the nodes at I=."
+            f"{description}{shortened(node, 80)}, which is not a node: name one of the nodes at I=."
         )
 
 
-def _natural(value, base, where):
+def _natural_log(value, base, location):
     """Converts a score to a natural logarithm; base 0 stands for probabilities, 1 for e."""
     if base:
         return value if base == 1 else value * math.log(base)
     if value < 0:
-        raise UserError(f"{where}: the probability {value:g} is negative: correct it.")
+        raise UserError(f"{location}: the probability {value:g} is negative: correct it.")
     return math.log(value) if value else -math.inf
 
 
 def _word(text):
+    """Returns a label if it is a word; None for a filler such as silence."""
     return None if text is None or _FILLER.fullmatch(text) else text
 
 
 def _check_spelled(head, path):
-    """Raises UserError if all words in the first lines of a file are numbers."""
+    """Raises UserError if the words are numbers, as in a lattice that needs a table of symbols."""
     arcs = [(line, text.split()) for line, text in head if len(text.split()) in (4, 5)]
     words = {parts[-2]: line for line, parts in reversed(arcs) if parts[-2] not in ("0", "<eps>")}
-    if words and all(map(_NODE.fullmatch, words)):
+    if words and all(map(_NUMBER.fullmatch, words)):
         raise UserError(
             f"{path}, line {min(words.values())}: the words are numbers, as Kaldi's lattice-copy "
             "writes them: give --words words.txt, or spell them by utils/int2sym.pl -f 3 words.txt."
         )
 
 
-def _of_kaldi(lines, path, symbols) -> Iterator[Lattice]:
-    """Yields the lattices between blank lines: a name, arcs, and final states."""
+def _parse_kaldi(lines, path, symbols) -> Iterator[Lattice]:
+    """Parses lattices in Kaldi's text format, which blank lines separate."""
     for is_filled, block in itertools.groupby(lines, lambda line: bool(line[1].strip())):
         if is_filled:
-            yield _of_block(block, path, symbols)
+            yield _parse_kaldi_lattice(block, path, symbols)
 
 
-def _of_block(block, path, symbols):
-    (first, name), *rest = block
+def _parse_kaldi_lattice(block, path, symbols):
+    """Parses the lines of one lattice in Kaldi's text format: name, arcs and final states."""
+    (name_line, name), *arc_lines = block
     name = name.strip()
-    short, wrong = repr(shortened(name, 80)), ""
+    short, error = repr(shortened(name, 80)), ""
     if len(name.split()) != 1 or name.startswith("<"):  # a page of HTML, such as an error 404
-        wrong = f"{short} is neither the name of a lattice in Kaldi's text format nor a field of "
-        wrong += "SLF: give a file in one of the two"
-    elif not rest:
-        wrong = f"the lattice {short} has no arcs: write them on the lines below its name"
-    elif not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
-        wrong = f"no line below {short} begins with the number of a state, as the arcs of a "
-        wrong += "lattice do: give a lattice in SLF or Kaldi's text format"
-    if wrong:
-        raise UserError(f"{path}, line {first}: {wrong}.")
-    links, final, start, before = [], {}, None, None
-    for line, text in rest:
-        where, parts = f"{path}, line {line}", text.split()
+        error = f"{short} is neither the name of a lattice in Kaldi's text format nor a field of "
+        error += "SLF: give a file in one of the two"
+    elif not arc_lines:
+        error = f"the lattice {short} has no arcs: write them on the lines below its name"
+    elif not any(_NUMBER.fullmatch(text.split()[0]) for _, text in arc_lines):
+        error = f"no line below {short} begins with the number of a state, as the arcs of a "
+        error += "lattice do: give a lattice in SLF or Kaldi's text format"
+    if error:
+        raise UserError(f"{path}, line {name_line}: {error}.")
+    links, final, start, previous_state = [], {}, None, None
+    for line, text in arc_lines:
+        location, parts = f"{path}, line {line}", text.split()
         for state in parts[: 2 if len(parts) > 2 else 1]:
-            if not _NODE.fullmatch(state):
+            if not _NUMBER.fullmatch(state):
                 raise UserError(
-                    f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM "
-                    "TO WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
+                    f"{location}: {shortened(state, 80)!r} is not the number of a state: write "
+                    "FROM TO WORD GRAPH,ACOUSTIC, and a blank line before the name of the next "
+                    "lattice."
                 )
-        state, wrong = parts[0], ""
+        state, error = parts[0], ""
         start = state if start is None else start
         ends, word, costs = (state, "the end"), None, "0,0"
-        if state == start and before not in (None, start):
-            wrong = f"lines of the first state, {start}, come again behind others: put a blank "
-            wrong += "line between two lattices, and the lines of this state together"
+        if state == start and previous_state not in (None, start):
+            error = f"lines of the first state, {start}, come again behind others: put a blank "
+            error += "line between two lattices, and the lines of this state together"
         elif len(parts) > 2:
-            ends, word, costs = _arc(parts, where, symbols)
+            ends, word, costs = _parse_arc(parts, location, symbols)
         elif state in final:
-            wrong = f"the state {state} is final twice: keep one of the lines"
+            error = f"the state {state} is final twice: keep one of the lines"
         elif len(parts) == 2 and "," not in parts[1]:
-            wrong = f"{shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC for a "
-            wrong += "final state, FROM TO WORD GRAPH,ACOUSTIC for an arc"
+            error = f"{shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC for a "
+            error += "final state, FROM TO WORD GRAPH,ACOUSTIC for an arc"
         else:
-            final[state] = where
+            final[state] = location
             costs = parts[1] if len(parts) == 2 else costs
-        if wrong:
-            raise UserError(f"{where}: {wrong}.")
-        before = state
+        if error:
+            raise UserError(f"{location}: {error}.")
+        previous_state = state
         graph, acoustic, alignment = f"{costs},,".split(",")[:3]
         values = (
-            -files.parse_number(cost, where, f"the {kind} cost")
+            -files.parse_number(cost, location, f"the {kind} cost")
             for kind, cost in (("acoustic", acoustic), ("graph", graph))
         )
         links.append((*ends, word, *values, line, 0.0, alignment))
     reached = {start, *(link[1] for link in links)}
-    for state, where in final.items():
+    for state, location in final.items():
         if state not in reached:
             raise UserError(
-                f"{where}: no arc leads to the final state {state}: correct the line, or put a "
+                f"{location}: no arc leads to the final state {state}: correct the line, or put a "
                 "blank line before it if it is the name of the next lattice."
             )
-    return lattice_of(name, links, start, "the end", path, (1.0, 1.0, 0.0))
+    return build_lattice(name, links, start, "the end", path, (1.0, 1.0, 0.0))
 
 
-def _arc(parts, where, symbols):
-    """Returns (the two states, the word or None, the costs) of an arc of one or two labels."""
-    wrong = "the arc has no costs" if "," not in parts[-1] else ""
-    wrong = wrong or (f"{len(parts)} fields" if len(parts) not in (4, 5) else "")
-    if wrong:
-        raise UserError(f"{where}: {wrong}: write FROM TO WORD GRAPH,ACOUSTIC.")
+def _parse_arc(parts, location, symbols):
+    """Parses the fields of an arc as ((from, to), word or None, costs)."""
+    error = "the arc has no costs" if "," not in parts[-1] else ""
+    error = error or (f"{len(parts)} fields" if len(parts) not in (4, 5) else "")
+    if error:
+        raise UserError(f"{location}: {error}: write FROM TO WORD GRAPH,ACOUSTIC.")
     word = parts[-2]
     if symbols is not None and word != "0":
         if word not in symbols:
             raise UserError(
-                f"{where}: {shortened(word, 80)!r} is not a number in the table of symbols: give "
-                "the words.txt with which the lattice was decoded."
+                f"{location}: {shortened(word, 80)!r} is not a number in the table of symbols: "
+                "give the words.txt with which the lattice was decoded."
             )
         word = symbols[word]
     # Of two labels, the first is a transition id.
@@ -325,7 +332,7 @@ def _arc(parts, where, symbols):
     return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), costs
 
 
-def lattice_of(
+def build_lattice(
     name: str,
     links: Sequence[tuple],
     start: Hashable | None,
@@ -333,24 +340,24 @@ def lattice_of(
     path: str,
     scales: Sequence[float],
 ) -> Lattice:
-    """Builds a lattice from links between named nodes, without links that lie on no path."""
+    """Builds a lattice from links between named nodes, and leaves out links that lie on no path."""
     starts, ends = {link[0]: None for link in links}, {link[1]: None for link in links}
     if start is None:
-        start = _only([node for node in starts if node not in ends], path, name, "start")
+        start = _only_node([node for node in starts if node not in ends], path, name, "start")
     if end is None:
-        end = _only([node for node in ends if node not in starts], path, name, "end")
-    ahead = _reached(start, links, 0, 1)
-    back = _reached(end, links, 1, 0)
-    kept = [link for link in links if link[0] in ahead and link[1] in back]
-    if not kept:
+        end = _only_node([node for node in ends if node not in starts], path, name, "end")
+    from_start = _reachable_nodes(start, links, 0, 1)
+    to_end = _reachable_nodes(end, links, 1, 0)
+    path_links = [link for link in links if link[0] in from_start and link[1] in to_end]
+    if not path_links:
         raise UserError(
             f"{path}: no path leads from the start of the lattice {shortened(name, 80)} to its "
             "end: get the file again, or name other nodes."
         )
-    numbers = _ordered(kept, path, name)
+    numbers = _number_nodes(path_links, path, name)
     numbered_links = [
         Link(numbers[link[0]], numbers[link[1]], *link[2:])
-        for link in sorted(kept, key=lambda link: numbers[link[0]])
+        for link in sorted(path_links, key=lambda link: numbers[link[0]])
     ]
     if numbers[end] != len(numbers) - 1:
         raise UserError(
@@ -359,31 +366,32 @@ def lattice_of(
     return Lattice(name, len(numbers), tuple(numbered_links), *scales)
 
 
-def _only(nodes, path, name, what):
+def _only_node(nodes, path, name, role):
+    """Returns the only possible start or end; raises UserError for several nodes or none."""
     if len(nodes) != 1:
         raise UserError(
             f"{path}: the lattice {shortened(name, 80)} has {len(nodes)} nodes that could be its "
-            f"{what}{''.join(f', {node}' for node in nodes[:4])}: name one in the header, {what}=."
+            f"{role}{''.join(f', {node}' for node in nodes[:4])}: name one in the header, {role}=."
         )
     return nodes[0]
 
 
-def _reached(node, links, one, other):
-    """Returns the nodes that can be reached from a node over links."""
-    following = collections.defaultdict(list)
+def _reachable_nodes(node, links, source, target):
+    """Returns the nodes that links reach from a node; `source`, `target` index a link's ends."""
+    neighbours = collections.defaultdict(list)
     for link in links:
-        following[link[one]].append(link[other])
-    reached, waiting = {node}, [node]
-    while waiting:
-        for new in following[waiting.pop()]:
-            if new not in reached:
-                reached.add(new)
-                waiting.append(new)
+        neighbours[link[source]].append(link[target])
+    reached, pending = {node}, [node]
+    while pending:
+        for neighbour in neighbours[pending.pop()]:
+            if neighbour not in reached:
+                reached.add(neighbour)
+                pending.append(neighbour)
     return reached
 
 
-def _ordered(links, path, name):
-    """Sorts nodes topologically: returns {node: number}, or raises UserError for a cycle."""
+def _number_nodes(links, path, name):
+    """Numbers nodes in topological order, {node: number}; raises UserError for a cycle."""
     sorter: graphlib.TopologicalSorter[Hashable] = graphlib.TopologicalSorter()
     for link in links:
         sorter.add(link[1], link[0])
@@ -405,15 +413,15 @@ def _ordered(links, path, name):
 
 
 def slf_lines(lattice: Lattice) -> Iterator[str]:
-    """Yields the lines of a lattice in SLF with line breaks: words on links, natural logarithms."""
-    yield f"VERSION=1.0\nUTTERANCE={_quoted(lattice.id)}\n"
+    """Formats a lattice as lines of SLF, with line breaks: words on links, natural logarithms."""
+    yield f"VERSION=1.0\nUTTERANCE={_quote(lattice.id)}\n"
     yield f"acscale={lattice.acoustic_scale!r} lmscale={lattice.language_scale!r} "
     yield f"wdpenalty={lattice.word_penalty!r}\nstart=0 end={lattice.nodes - 1}\n"
     yield f"N={lattice.nodes} L={len(lattice.links)}\n"
     for node in range(lattice.nodes):
         yield f"I={node}\n"
     for number, link in enumerate(lattice.links):
-        word = "!NULL" if link.word is None else _quoted(link.word)
+        word = "!NULL" if link.word is None else _quote(link.word)
         yield (
             f"J={number} S={link.start} E={link.end} W={word} a={link.acoustic!r} "
             f"l={link.language!r}\n"
@@ -421,7 +429,7 @@ def slf_lines(lattice: Lattice) -> Iterator[str]:
 
 
 def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
-    """Writes a lattice as ID.slf.gz, but over none of the inputs; the same gives the same bytes."""
+    """Writes a lattice as FOLDER/ID.slf.gz, reproducibly; refuses to overwrite an input file."""
     if pathlib.PurePath(lattice.id).name != lattice.id:
         raise UserError(
             f"the lattice {shortened(lattice.id, 80)!r} cannot have a file of its name: give "
@@ -434,12 +442,12 @@ def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
 
     pathlib.Path(folder).mkdir(exist_ok=True)
     file = pathlib.Path(folder, f"{lattice.id}.slf.gz")
-    output_files.check_each((file, "the lattice"), read=inputs)
+    output_files.check_each((file, "the lattice"), inputs=inputs)
     output_files.write(file, write, "the lattice")
 
 
-def _quoted(text):
-    """Formats a value, in quotation marks where needed."""
+def _quote(text):
+    """Formats the value of a field of SLF, in quotation marks where needed."""
     if not re.search(r"""["\\\s]|^'|^$""", text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -447,7 +455,7 @@ def _quoted(text):
 
 
 def kaldi_lines(lattice: Lattice) -> Iterator[str]:
-    """Yields the lines of a lattice in Kaldi's text format with line breaks, then a blank line."""
+    """Formats a lattice as lines of Kaldi's text format, with line breaks and a last blank line."""
     for text in (lattice.id, *lattice.words):
         if len(text.split()) != 1 or text == "0":
             raise UserError(
@@ -455,20 +463,20 @@ def kaldi_lines(lattice: Lattice) -> Iterator[str]:
                 f"{shortened(lattice.id, 80)!r}: write SLF."
             )
     yield f"{lattice.id}\n"
-    last = [link for link in lattice.links if link.end == lattice.nodes - 1]
-    most = max(collections.Counter(link.start for link in last).values())
+    end_links = [link for link in lattice.links if link.end == lattice.nodes - 1]
+    max_final_links = max(collections.Counter(link.start for link in end_links).values())
     # Links to the end without a word are final states, if no state has several of them.
-    final = most == 1 and all(link.word is None for link in last)
+    has_final_states = max_final_links == 1 and all(link.word is None for link in end_links)
     for link in lattice.links:
         penalty = lattice.word_penalty if link.word is not None else 0.0
         graph = lattice.language_scale * link.language + penalty
         costs = f"{0.0 - graph},{0.0 - lattice.acoustic_scale * link.acoustic}"
-        if final and link.end == lattice.nodes - 1:
+        if has_final_states and link.end == lattice.nodes - 1:
             yield f"{link.start} {costs}{',' if link.alignment else ''}{link.alignment}\n"
         else:
             word = "<eps>" if link.word is None else link.word
             yield f"{link.start} {link.end} {word} {costs},{link.alignment}\n"
-    yield "\n" if final else f"{lattice.nodes - 1}\n\n"
+    yield "\n" if has_final_states else f"{lattice.nodes - 1}\n\n"
 
 
 # ---------------------- fields NAME=VALUE of a line of HTK's standard lattice format (SLF)
@@ -477,7 +485,7 @@ def kaldi_lines(lattice: Lattice) -> Iterator[str]:
 # "Strings and names").
 
 # A field of SLF: a value in quotation marks, or one that ends at a blank that has no backslash.
-_NAMED = re.compile(
+_FIELD_AND_VALUE = re.compile(
     r"""\s*([^\s=]+)=("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?!")(?:\\.|[^\s\\])*)(?=\s|$)"""
 )
 _ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -488,31 +496,32 @@ _SHORT = {
 }
 
 
-def fields_of(text: str, where: str) -> dict[str, str]:
-    """Reads a line's fields, {short name: value}; long names mean the same as short ones."""
+def parse_fields(text: str, location: str) -> dict[str, str]:
+    """Parses the fields NAME=VALUE of a line of SLF as {short name: value}."""
     fields: dict[str, str] = {}
     end = 0
-    while match := _NAMED.match(text, end):
+    while match := _FIELD_AND_VALUE.match(text, end):
         name, value = match.groups()
         if _SHORT.get(name, name) in fields:
-            raise UserError(f"{where}: the field {name}= comes twice: keep one.")
-        fields[_SHORT.get(name, name)] = _unescaped(value, where)
+            raise UserError(f"{location}: the field {name}= comes twice: keep one.")
+        fields[_SHORT.get(name, name)] = _unescape(value, location)
         end = match.end()
-    if rest := text[end:].split(maxsplit=1):
-        if '="' in rest[0]:
+    remainder = text[end:].split(maxsplit=1)
+    if remainder:
+        if '="' in remainder[0]:
             raise UserError(
-                f"{where}: the value of {shortened(rest[0], 80)!r} has a quotation mark only at "
-                "its start: write one at both ends."
+                f"{location}: the value of {shortened(remainder[0], 80)!r} has a quotation mark "
+                "only at its start: write one at both ends."
             )
         raise UserError(
-            f"{where}: {shortened(rest[0], 80)!r} is not a field NAME=VALUE of SLF: correct the "
-            "line."
+            f"{location}: {shortened(remainder[0], 80)!r} is not a field NAME=VALUE of SLF: "
+            "correct the line."
         )
     return fields
 
 
-def _unescaped(value, where):
-    """Returns a value without quotation marks around it and backslashes before characters."""
+def _unescape(value, location):
+    """Removes the quotation marks around a value, and the backslashes before characters."""
 
     def byte(match):
         escaped = match[1]
@@ -526,5 +535,5 @@ def _unescaped(value, where):
         return _ESCAPED.sub(byte, value.encode()).decode()
     except ValueError as error:
         raise UserError(
-            f"{where}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
+            f"{location}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
         ) from error

@@ -6,16 +6,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from zoo.base import strict_json
 from zoo.errors import UserError, quote
-from zoo.lab.evaluation import nbest
-from zoo.lab.evaluation.nbest import Hypothesis, NBestList
+from zoo.lab.evaluation.nbest import Hypothesis, NBestList, line
 from zoo.lab.rescoring import run_interpolation
 from zoo.lab.rescoring.model_features import Lists
 
 # ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
 
-_GIVE = "give the models, counts, --lattices and --costs that were given to tune."
+_HINT = "give the models, counts, --lattices and --costs that were given to tune."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,81 +27,75 @@ class Weights:
       weights: {feature: its weight}; the score of a hypothesis is the weighted sum.
       added: names of the features that the tuning added to those of the lists, as
         `model_features.Columns.names`; None if it is not known.
-      made: metric, method and figures of the tuning, only for readers.
+      tuning: metric, method and figures of the tuning, only for readers.
 
     Example:
       >>> weights = rescoring.Weights({"lm": 1.0, "length": -2.0})
       >>> weights.score({"lm": -1.5, "length": 3})
       -7.5
-      >>> weights.of(lists).tolist()
+      >>> weights.as_array(lists).tolist()
       [1.0, -2.0]
     """
 
     weights: dict[str, float]
     added: tuple[str, ...] | None = None
-    made: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tuning: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def text(self) -> str:
-        """Returns the text of the file: the same weights give the same bytes."""
+        """Formats the weights as the JSON text of their file."""
         added = {} if self.added is None else {"added": self.added}
-        return run_interpolation.text_of({"weights": self.weights, **added, "made": self.made})
+        return run_interpolation.to_json({"weights": self.weights, **added, "made": self.tuning})
 
     @classmethod
     def read(cls, path: str) -> "Weights":
         """Reads the weights of a file; raises UserError if it is not a file of weights."""
-        value, weights = run_interpolation.read_weights(path, "weights", '"name": 0.5')
-        made = value.get("made")
-        return cls(
-            weights,
-            tuple(value["added"]) if "added" in value else None,
-            made if isinstance(made, dict) else {},
-        )
+        content, weights = run_interpolation.read_weights(path, "weights", '"name": 0.5')
+        added = tuple(content["added"]) if "added" in content else None
+        tuning = content.get("made")
+        return cls(weights, added, tuning if isinstance(tuning, dict) else {})
 
     def score(self, features: dict[str, float]) -> float:
-        """Returns the weighted sum of features, which `check` has checked."""
+        """Returns the weighted sum of the features of a hypothesis."""
         return math.fsum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
 
-    def check(self, names: tuple[str, ...], where: str):
+    def check(self, names: tuple[str, ...], location: str):
         """Raises UserError unless exactly the features of a list have weights."""
         unweighted = [name for name in names if name not in self.weights]
-        given = {*names}
-        absent = [name for name in self.weights if name not in given]
+        features = {*names}
+        absent = [name for name in self.weights if name not in features]
         if unweighted or absent:
-            what = [f"without a weight are {quote(unweighted)}"] if unweighted else []
-            what += [f"without a feature are {quote(absent)}"] if absent else []
+            gaps = [f"without a weight are {quote(unweighted)}"] if unweighted else []
+            gaps += [f"without a feature are {quote(absent)}"] if absent else []
             raise UserError(
-                f"{where}: the features do not match the weights; {' and '.join(what)}: {_GIVE}"
+                f"{location}: the features do not match the weights; {' and '.join(gaps)}: {_HINT}"
             )
 
-    def check_added(self, names: tuple[str, ...], where: str):
-        """Raises UserError unless the features that are added to lists are those of the tuning."""
+    def check_added(self, names: tuple[str, ...], location: str):
+        """Raises UserError unless the features added to lists are those added for the tuning."""
         if self.added is not None and {*names} != {*self.added}:
-            tuned, here = (quote([*some]) if some else "none" for some in (self.added, names))
+            tuned, added = (quote([*group]) if group else "none" for group in (self.added, names))
             raise UserError(
-                f"{where}: tune added the features {tuned}, and here {here} are added: {_GIVE}"
+                f"{location}: tune added the features {tuned}, and here {added} are added: {_HINT}"
             )
 
-    def of(self, lists: Lists):
-        """Returns the weights as an array in the order of the lists' features; 0 without one."""
-        import numpy as np
-
+    def as_array(self, lists: Lists) -> np.ndarray:
+        """Returns the weights of the lists' features in their order, float64 [F]; 0 without one."""
         return np.array([self.weights.get(name, 0.0) for name in lists.names])
 
 
 def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: bool = False):
-    """Yields re-ranked lists, each hypothesis with its new score; of equals the earlier first."""
-    for one in lists:
-        first = one.hypotheses[0]
+    """Sorts the hypotheses of each list by their weighted scores, equal ones in their old order."""
+    for nbest in lists:
+        first_hypothesis = nbest.hypotheses[0]
         if not sparse:
-            weights.check(tuple(first.features), f"{path}, line {first.line}")
-        scored = [
-            dataclasses.replace(hypothesis, score=_score(weights, hypothesis, path))
-            for hypothesis in one.hypotheses
-        ]
-        yield dataclasses.replace(one, hypotheses=sorted(scored, key=lambda h: -(h.score or 0.0)))
+            weights.check(tuple(first_hypothesis.features), f"{path}, line {first_hypothesis.line}")
+        hypotheses = [_score(weights, hypothesis, path) for hypothesis in nbest.hypotheses]
+        hypotheses.sort(key=lambda h: -(h.score or 0.0))
+        yield dataclasses.replace(nbest, hypotheses=hypotheses)
 
 
 def _score(weights, hypothesis, path):
+    """Returns a hypothesis with its weighted score; raises UserError if it is not finite."""
     try:
         score = weights.score(hypothesis.features)
     except (OverflowError, ValueError):  # from infinities of both signs
@@ -110,31 +105,29 @@ def _score(weights, hypothesis, path):
             f"{path}, line {hypothesis.line}: the weighted sum of the features is not a finite "
             "number: give smaller weights or features."
         )
-    return score
+    return dataclasses.replace(hypothesis, score=score)
 
 
-def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator[str]:
-    """Yields lines with their ends, JSON or fields, of all hypotheses or the best of each list."""
-    for one in lists:
-        first = one.hypotheses[0]
-        if best:
-            yield best_line(one.id, first.text)
+def format_lists(lists: Iterable[NBestList], form: str, only_best: bool = False) -> Iterator[str]:
+    """Formats lists as lines with line breaks: JSON or fields, or only the best hypotheses."""
+    for nbest in lists:
+        first = nbest.hypotheses[0]
+        if only_best:
+            yield best_line(nbest.id, first.text)
         elif form == "json":
-            hypotheses = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
-            id = int(one.id) if one.numbered else one.id
-            value: dict = {"id": id, "hypotheses": hypotheses}
-            if one.reference is not None:
-                value["reference"] = one.reference
-            yield strict_json.dumps(value, ensure_ascii=False) + "\n"
+            entries = [{"text": h.text, "score": h.score, **h.features} for h in nbest.hypotheses]
+            id = int(nbest.id) if nbest.numbered else nbest.id
+            record: dict = {"id": id, "hypotheses": entries}
+            if nbest.reference is not None:
+                record["reference"] = nbest.reference
+            yield strict_json.dumps(record, ensure_ascii=False) + "\n"
         else:
-            for h in one.hypotheses:
-                yield (
-                    nbest.line(one.id, h.words, h.features, h.score or 0.0, h.further_fields) + "\n"
-                )
+            for h in nbest.hypotheses:
+                yield line(nbest.id, h.words, h.features, h.score or 0.0, h.further_fields) + "\n"
 
 
 def best_line(id: str, text: str) -> str:
-    """Formats the best hypothesis as in Kaldi, or with a tab behind an id that has blanks."""
+    """Formats the best hypothesis of a list as a line: the id, a blank or tab, and the words."""
     separator = " " if id.split() == [id] else "\t"
     return f"{id}{separator}{text}".rstrip(" ") + "\n"
 
@@ -146,41 +139,41 @@ def best_line(id: str, text: str) -> str:
 
 def merge_lists(
     lists: Iterable[NBestList],
-    others: Sequence[Iterable[NBestList]],
+    other_systems: Sequence[Iterable[NBestList]],
     best: int,
     sparse: bool = False,
 ) -> Iterator[NBestList]:
-    """Yields the lists, each with the best new hypotheses of the same list in other files."""
-    for one, *more in itertools.zip_longest(lists, *others):
-        for other in more:
-            if one is None or other is None or other.id != one.id:
-                left, right = (f"the list {x.id!r}" if x else "no list" for x in (one, other))
+    """Adds to each list the best new hypotheses of the same list by other systems."""
+    for nbest, *partners in itertools.zip_longest(lists, *other_systems):
+        for partner in partners:
+            if nbest is None or partner is None or partner.id != nbest.id:
+                first, second = (f"the list {x.id!r}" if x else "no list" for x in (nbest, partner))
                 raise UserError(
-                    f"{left} of the first file meets {right} of another: give files of the same "
-                    "lists in the same order."
+                    f"{first} of the first file meets {second} of another: "
+                    "give files of the same lists in the same order."
                 )
-        known = {hypothesis.text for hypothesis in one.hypotheses}
-        new: dict[str, Hypothesis] = {}
-        for other in more:
-            found = other.hypotheses
-            if all(hypothesis.score is not None for hypothesis in found):
-                found = sorted(found, key=lambda hypothesis: -hypothesis.score)
-            for hypothesis in found[:best]:
-                if hypothesis.text not in known:
-                    new.setdefault(hypothesis.text, hypothesis)
-        hypotheses = _completed(one.hypotheses, [*new.values()], sparse)
-        yield dataclasses.replace(one, hypotheses=hypotheses)
+        texts = {hypothesis.text for hypothesis in nbest.hypotheses}
+        additions: dict[str, Hypothesis] = {}
+        for partner in partners:
+            candidates = partner.hypotheses
+            if all(hypothesis.score is not None for hypothesis in candidates):
+                candidates = sorted(candidates, key=lambda hypothesis: -hypothesis.score)
+            for hypothesis in candidates[:best]:
+                if hypothesis.text not in texts:
+                    additions.setdefault(hypothesis.text, hypothesis)
+        hypotheses = _fill_missing(nbest.hypotheses, [*additions.values()], sparse)
+        yield dataclasses.replace(nbest, hypotheses=hypotheses)
 
 
-def _completed(own, new, sparse):
-    """Returns all hypotheses; a missing score, or feature unless sparse, is the list's lowest."""
+def _fill_missing(hypotheses, additions, sparse):
+    """Joins hypotheses and additions; a missing score or feature becomes the list's lowest."""
     lowest: dict[str, float] = {}
-    for hypothesis in () if sparse else (*own, *new):
+    for hypothesis in () if sparse else (*hypotheses, *additions):
         for name, value in hypothesis.features.items():
             lowest[name] = min(value, lowest.get(name, value))
-    scores = [hypothesis.score for hypothesis in own]
+    scores = [hypothesis.score for hypothesis in hypotheses]
     score = None if None in scores else min(scores)
-    completed = [dataclasses.replace(h, features={**lowest, **h.features}) for h in own]
+    completed = [dataclasses.replace(h, features={**lowest, **h.features}) for h in hypotheses]
     return completed + [
-        dataclasses.replace(h, features={**lowest, **h.features}, score=score) for h in new
+        dataclasses.replace(h, features={**lowest, **h.features}, score=score) for h in additions
     ]

@@ -26,28 +26,28 @@ NAME = "interpolated"
 
 
 def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Computes log sum_k a_k p_k."""
-    used = weights > 0
-    logits = np.log(weights[used])[:, None] + log_probs[used].astype(np.float64)
+    """Computes log sum_k a_k p_k [words] from log p_k [models, words] and weights a_k [models]."""
+    is_used = weights > 0
+    logits = np.log(weights[is_used])[:, None] + log_probs[is_used].astype(np.float64)
     return np.logaddexp.reduce(logits, axis=0)
 
 
 def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
-    """Finds the weights that make a text most probable, from equal weights at the start."""
+    """Fits the weights [models] under which a text is most probable to log p_k [models, words]."""
     weights = np.full(len(log_probs), 1 / len(log_probs))
     for _ in range(rounds):
         with np.errstate(divide="ignore"):
             shares = np.exp(np.log(weights)[:, None] + log_probs - mix(log_probs, weights))
-        after = shares.mean(axis=1)
-        after /= after.sum()
-        if np.abs(after - weights).max() <= 1e-7:
-            return after
-        weights = after
+        updated_weights = shares.mean(axis=1)
+        updated_weights /= updated_weights.sum()
+        if np.abs(updated_weights - weights).max() <= 1e-7:
+            return updated_weights
+        weights = updated_weights
     return weights
 
 
 def read_text(path: str) -> list[str]:
-    """Reads the lines of a text that have words, without marks around them."""
+    """Reads the lines of a text file that have words; a byte order mark is removed."""
     lines = [files.bare(line) for _, line in files.read_lines(path)]
     lines = [line for line in lines if line.strip()]
     if not lines:
@@ -55,9 +55,9 @@ def read_text(path: str) -> list[str]:
     return lines
 
 
-def text_of(value: dict) -> str:
-    """Returns the text of a file of weights: the same weights give the same bytes."""
-    return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+def to_json(content: dict) -> str:
+    """Formats the JSON text of a file of weights."""
+    return strict_json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_weights(
@@ -66,23 +66,23 @@ def read_weights(
     """Reads (the JSON of a file, the weights in its field); shares lie between 0 and 1."""
     file = files.find(path)
     try:
-        value = strict_json.loads(files.read_text(file))
-        strict_json.check(value, {field: dict})
-        strict_json.check(value.get("added", []), [str], "added")
-        if not value[field]:
+        content = strict_json.loads(files.read_text(file))
+        strict_json.check(content, {field: dict})
+        strict_json.check(content.get("added", []), [str], "added")
+        if not content[field]:
             raise ValueError("there are none")
     except ValueError as error:
         raise UserError(
             f'{file} has no weights ({error}): write {{"{field}": {{{example}}}}}.'
         ) from error
-    for name, weight in value[field].items():
+    for name, weight in content[field].items():
         if not strict_json.is_number(weight) or (shares and not 0 <= weight <= 1):
             number = "number from 0 to 1" if shares else "finite number"
             raise UserError(
                 f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}: "
                 f"give a {number}."
             )
-    return value, {name: float(weight) for name, weight in value[field].items()}
+    return content, {name: float(weight) for name, weight in content[field].items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +92,12 @@ class Interpolation:
     weights: dict[str, float]
 
     def text(self) -> str:
-        return text_of({"interpolation": self.weights})
+        """Formats the weights as the JSON text of their file."""
+        return to_json({"interpolation": self.weights})
 
     @classmethod
     def read(cls, path: str) -> "Interpolation":
+        """Reads the weights of a file; raises UserError unless they sum to 1."""
         _, weights = read_weights(path, "interpolation", '"run": 1', shares=True)
         total = math.fsum(weights.values())
         if abs(total - 1) > 1e-6:
@@ -103,14 +105,14 @@ class Interpolation:
         return cls(weights)
 
     def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
-        """Computes log p of sentences and their boundaries, float64 [sentences], nats."""
-        chosen = {one: runs[one] for one in self.weights}
-        log_probs, starts = word_log_probs(chosen, sentences, name)
+        """Computes log p of sentences under the mean of the runs, float64 [sentences], nats."""
+        weighted_runs = {run_name: runs[run_name] for run_name in self.weights}
+        log_probs, starts = word_log_probs(weighted_runs, sentences, name)
         weights = np.array([*self.weights.values()])
         return np.add.reduceat(mix(log_probs, weights), starts) if len(starts) else np.zeros(0)
 
     def check_names(self, names: Sequence[str], path: str):
-        """Raises UserError unless exactly the runs of some names have weights."""
+        """Raises UserError unless exactly these names of runs have weights."""
         if {*self.weights} != {*names}:
             raise UserError(
                 f"{path} has weights of {quote([*self.weights])}, and the runs are "
@@ -118,7 +120,7 @@ class Interpolation:
             )
 
     def check(self, runs: dict[str, Any]):
-        """Raises UserError unless every name has a run, and the runs have the same words."""
+        """Raises UserError unless every weight has a run, and these runs have the same words."""
         missing = [name for name in self.weights if name not in runs]
         if missing:
             raise UserError(f"no --run is called {quote(missing)}, which has a weight: give it.")
@@ -126,19 +128,19 @@ class Interpolation:
 
 
 def check_same_words(runs: dict[str, Any]):
-    """Raises UserError unless runs have the same words, over which a mean is normalised."""
-    (first, one), *others = runs.items()
-    for name, run in others:
-        if {*run.lexicon.words} != {*one.lexicon.words}:
+    """Raises UserError unless all runs have the same words, so that their mean is normalised."""
+    (first_name, first_run), *further_runs = runs.items()
+    for name, run in further_runs:
+        if {*run.lexicon.words} != {*first_run.lexicon.words}:
             raise UserError(
-                f"{first} and {name} have different words, so that a mean of their probabilities "
-                "is not normalised: train them with one vocabulary."
+                f"{first_name} and {name} have different words, so that a mean of their "
+                "probabilities is not normalised: train them with one vocabulary."
             )
 
 
 def word_log_probs(
     runs: dict[str, Any], sentences: Sequence[list[str]], name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Computes log p of each word and boundary under each run, and where sentences start."""
+    """Computes log p of words and boundaries under each run [runs, words], and sentence starts."""
     rows = [sentence_scores.word_log_probs(run, sentences, name) for run in runs.values()]
     return np.stack([log_prob for log_prob, _ in rows]), rows[0][1]

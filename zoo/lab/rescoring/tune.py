@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.evaluation.references import read_references
 from zoo.lab.rescoring.bleu_chrf_wer import Metric
-from zoo.lab.rescoring.model_features import RANK, Lists, first_weights, unit
+from zoo.lab.rescoring.model_features import RANK, Lists, fit_system_weights, normalise
 from zoo.lab.runs import text_tables
 
 
 def collect_references(
     lists: Sequence[NBestList], files: Sequence[str], path: str
 ) -> dict[str, tuple[str, ...]]:
-    """Returns {id: references} of the lists at a path, from files or, without any, the lists."""
+    """Returns {list id: references}, from files of references or, without any, from the lists."""
     if files:
         ids = [nbest_list.id for nbest_list in lists]
         columns = [read_references(file, ids) for file in files]
@@ -32,47 +32,51 @@ def collect_references(
     return {nbest_list.id: (str(nbest_list.reference),) for nbest_list in lists}
 
 
-def arrays(
+def build_arrays(
     lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
 ) -> Lists:
+    """Converts n-best lists and their references to arrays of features and statistics."""
     if not lists:
         raise UserError("the lists to tune on are empty: give a file with lists.")
-    names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
+    hypotheses = [hypothesis for nbest in lists for hypothesis in nbest.hypotheses]
+    names = [*dict.fromkeys(name for h in hypotheses for name in h.features)]
     statistics = []
-    for one in lists:
-        wanted = references[one.id]
-        if len(wanted) > 1 and not metric.many:
+    for nbest in lists:
+        list_references = references[nbest.id]
+        if len(list_references) > 1 and not metric.multiple_references:
             raise UserError(f"{metric.name} takes one reference of each list: give one file.")
-        statistics.append(metric.statistics([h.text for h in one.hypotheses], wanted))
-    hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
+        statistics.append(metric.statistics([h.text for h in nbest.hypotheses], list_references))
     features = [[h.features.get(name, 0.0) for name in names] for h in hypotheses]
     scores = [hypothesis.score for hypothesis in hypotheses]
     return Lists(
-        tuple(one.id for one in lists),
+        tuple(nbest.id for nbest in lists),
         tuple(names),
-        np.cumsum([0, *(len(one.hypotheses) for one in lists)]),
+        np.cumsum([0, *(len(nbest.hypotheses) for nbest in lists)]),
         np.array(features, np.float64).reshape(len(hypotheses), len(names)),
         np.concatenate(statistics),
         None if None in scores else np.array(scores, np.float64),
     )
 
 
-def hold_out(lists: Lists, every: int | None) -> dict[str, Lists]:
-    """Splits lists into {"tuned on": lists} and, with `every`, {"held out": each N-th list}."""
-    if every is None:
+def hold_out(lists: Lists, period: int | None) -> dict[str, Lists]:
+    """Splits lists into "tuned on" and, with a period N, "held out", which has each N-th list."""
+    if period is None:
         return {"tuned on": lists}
-    is_held_out = np.arange(len(lists.ids)) % max(1, every) == every - 1
+    is_held_out = np.arange(len(lists.ids)) % max(1, period) == period - 1
     if is_held_out.all() or not is_held_out.any():
         raise UserError(
-            f"--hold-out {every}: give at least 2, and at most the number of lists, "
+            f"--hold-out {period}: give at least 2, and at most the number of lists, "
             f"{len(lists.ids)}."
         )
     rows = {"tuned on": ~is_held_out, "held out": is_held_out}
-    return {name: lists.some(np.flatnonzero(mask)) for name, mask in rows.items()}
+    return {name: lists.subset(np.flatnonzero(mask)) for name, mask in rows.items()}
 
 
 def match_features(lists: Lists, tuned: Lists, paths: tuple[str, str], sparse: bool) -> Lists:
-    """Returns lists with the features of the lists tuned on; paths name both in the error."""
+    """Returns lists with the features of the tuned lists; raises UserError for other features.
+
+    If `sparse`, a feature that one of them lacks is 0. The error names the paths of both.
+    """
     if sparse:  # a feature without a weight counts nothing
         return lists.with_features(tuned.names)
     if {*lists.names} != {*tuned.names}:
@@ -81,67 +85,70 @@ def match_features(lists: Lists, tuned: Lists, paths: tuple[str, str], sparse: b
 
 
 def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
-    """Tunes weights [F] by a method of `METHODS`, from `start` or from `first_start`."""
+    """Tunes weights [F] by a method of `METHODS`, from `start` or else from `choose_start`."""
     if not lists.names:
         raise UserError(
             "the hypotheses have no features to tune weights for: give lists with features, --run "
             "DIR or --word-count."
         )
-    begin = first_start(lists, metric) if start is None else start
+    initial = choose_start(lists, metric) if start is None else start
     # A feature that is constant within lists changes no choice: its weight stays exactly 0.
     varies = lists.deviations() > 0
     weights = np.zeros(len(lists.names))
     if varies.any():
-        some = lists.with_features(tuple(np.array(lists.names)[varies].tolist()))
-        weights[varies] = METHODS[method]().tune(some, metric, begin[varies], seed)
+        varying_lists = lists.with_features(tuple(np.array(lists.names)[varies].tolist()))
+        weights[varies] = METHODS[method]().tune(varying_lists, metric, initial[varies], seed)
     return weights
 
 
 def tune_if_better(
     lists: Lists, metric: Metric, method: str, seed: int, folds: int | None, start=None
 ) -> tuple[np.ndarray, list[str]]:
-    """Tunes weights [F], and with `folds` keeps the start's unless cross-validation finds the tuned
-    ones better; returns (weights, lines of text with the figures of cross-validation)."""
+    """Tunes weights [F], but returns the start's if cross-validation finds no gain.
+
+    Returns (weights, lines of text with the figures of cross-validation). Without `folds` the tuned
+    weights are returned in any case.
+    """
     if folds is None:
         return tune(lists, metric, method, seed, start), []
     if not 2 <= folds <= len(lists.ids):
         raise UserError(
             f"--folds {folds}: give at least 2, and at most the number of lists, {len(lists.ids)}."
         )
-    begin = first_start(lists, metric) if start is None else start
-    validated, before = cross_validate(lists, metric, method, seed, begin, folds)
-    is_better = metric.sign * (validated - before) > 0
+    initial = choose_start(lists, metric) if start is None else start
+    validated, at_start = cross_validate(lists, metric, method, seed, initial, folds)
+    is_better = metric.sign * (validated - at_start) > 0
     choice = "the tuned weights" if is_better else "the weights at the start"
-    line = f"cross-validated: {validated:.2f}, at the start {before:.2f}: {choice} are kept"
-    return (tune(lists, metric, method, seed, begin) if is_better else begin), [line]
+    line = f"cross-validated: {validated:.2f}, at the start {at_start:.2f}: {choice} are kept"
+    return (tune(lists, metric, method, seed, initial) if is_better else initial), [line]
 
 
 def cross_validate(
     lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
 ) -> tuple[float, float]:
-    """Evaluates tuning on lists that it has not seen: each N-th by weights tuned on the others."""
+    """Returns the figures of tuning by cross-validation, and of the weights at the start."""
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
-    numbers = np.arange(len(lists.ids))
+    indices = np.arange(len(lists.ids))
     for fold in range(folds):
-        judged = numbers % folds == fold
-        weights = tune(lists.some(numbers[~judged]), metric, method, seed, start)
-        part = lists.some(numbers[judged])
-        statistics[judged] = part.statistics[part.chosen(weights)]
-    return float(metric.figure(statistics.sum(0))), metric.sign * judge(lists, metric, start)
+        in_fold = indices % folds == fold
+        weights = tune(lists.subset(indices[~in_fold]), metric, method, seed, start)
+        fold_lists = lists.subset(indices[in_fold])
+        statistics[in_fold] = fold_lists.statistics[fold_lists.choose(weights)]
+    return float(metric.figure(statistics.sum(0))), metric.sign * evaluate(lists, metric, start)
 
 
-def judge(lists: Lists, metric: Metric, weights: np.ndarray) -> float:
-    """Returns the figure of the choice by weights [F], larger is better."""
-    sums = lists.statistics[lists.chosen(weights)].sum(0)
+def evaluate(lists: Lists, metric: Metric, weights: np.ndarray) -> float:
+    """Returns the figure of the hypotheses chosen by weights [F], negated if smaller is better."""
+    sums = lists.statistics[lists.choose(weights)].sum(0)
     return float(metric.sign * metric.figure(sums))
 
 
-def first_start(lists: Lists, metric: Metric) -> np.ndarray:
-    """Returns the better of `first_weights` and the rank alone, which choose as at first."""
-    starts = [first_weights(lists)]
+def choose_start(lists: Lists, metric: Metric) -> np.ndarray:
+    """Returns weights [F] to start from: the first system's, as fitted, or the rank alone."""
+    starts = [fit_system_weights(lists)]
     if RANK in lists.names:
         starts.append(np.array([float(name == RANK) for name in lists.names]))
-    return max(starts, key=lambda weights: judge(lists, metric, weights))
+    return max(starts, key=lambda weights: evaluate(lists, metric, weights))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +162,7 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """Figures of three choices from lists: the first system's, by weights, and the oracle's."""
+    """Figures of three choices from lists: the first hypotheses, by weights, and the oracle's."""
 
     lists: int
     untuned: Figure
@@ -164,56 +171,60 @@ class Figures:
     p: float  # of the paired test, untuned against tuned
 
     @classmethod
-    def of(cls, lists: Lists, metric: Metric, weights: np.ndarray, seed: int = 0) -> "Figures":
-        rows = lists.untuned(), lists.chosen(weights), choose(lists, metric)
-        chosen = [lists.statistics[some] for some in rows]
+    def from_weights(cls, lists: Lists, metric: Metric, weights: np.ndarray, seed: int = 0) -> Self:
+        """Computes the figures of lists, with their intervals and the test of the tuned weights."""
+        choices = lists.first_rows(), lists.choose(weights), oracle_rows(lists, metric)
+        samples = [lists.statistics[rows] for rows in choices]
         figures = [
             Figure(
                 float(metric.figure(statistics.sum(0))),
                 *significance.bootstrap_interval(statistics, metric.figure, seed),
             )
-            for statistics in chosen
+            for statistics in samples
         ]
-        p = significance.paired_test(chosen[0], chosen[1], metric.figure, seed)
+        p = significance.paired_test(samples[0], samples[1], metric.figure, seed)
         untuned, tuned, best = figures
         return cls(len(lists.ids), untuned, tuned, best, p)
 
     def record(self) -> dict[str, float]:
-        """Returns the figures as a file of weights has them, for its readers."""
+        """Returns the figures and the number of lists, as JSON for a file of weights."""
         values = {name: getattr(self, name).value for name in ("untuned", "tuned", "oracle")}
         return {"lists": self.lists, **values}
 
 
 def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
-    """Returns notes on the lists, and on weights that choose no better than the lists' order."""
+    """Returns warnings about lists and features, and about weights that improve nothing."""
     notes: list[str] = []
-    if lists.first is not None:
-        rows = lists.best(lists.first)
-        if other := np.count_nonzero(rows != lists.untuned()):
+    if lists.system_scores is not None:
+        rows = lists.best_rows(lists.system_scores)
+        count = np.count_nonzero(rows != lists.first_rows())
+        if count:
             by_score = metric.figure(lists.statistics[rows].sum(0))
             notes.append(
-                f"note: in {other:,} of {len(rows):,} lists the first hypothesis does not have the "
+                f"note: in {count:,} of {len(rows):,} lists the first hypothesis does not have the "
                 f"highest score: untuned {figures.untuned.value:.2f}, by score {by_score:.2f}"
             )
-    if constant := [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]:
+    constant = [name for name, x in zip(lists.names, lists.deviations(), strict=True) if not x]
+    if constant:
         notes.append(f"note: features constant within lists change no choice: {quote(constant)}")
     if len(lists.ids) == 1:
         notes.append("note: one list has no interval: give several lists")
-    what = "the lists' first hypotheses are better than any choice by these features that was found"
+    note = "the lists' first hypotheses are better than any choice by these features that was found"
     if not weights.any():
-        what = (
+        note = (
             "no weights were found that choose better than the lists' first hypotheses, and all "
             "are 0"
         )
     elif metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
         return notes
-    return [*notes, f"note: {what}: --rank adds their order as a feature."]
+    return [*notes, f"note: {note}: --rank adds their order as a feature."]
 
 
 def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
-    """Returns the figures of parts side by side, as lines of text."""
+    """Formats the figures of several parts of lists as the lines of a table."""
 
     def cell(figure):
+        """Formats a figure with its interval."""
         # Errors without a word of a reference have no rate.
         value = f"{figure.value:.2f}" if np.isfinite(figure.value) else "-"
         return value + significance.bounds(figure.low, figure.high)
@@ -225,25 +236,25 @@ def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     return [line.rstrip() for line in text_tables.align(rows[0], rows[1:], len(rows[0]))]
 
 
-def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:
-    """Chooses a row of each list, int64 [L], so that their figure together is best."""
+def oracle_rows(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:
+    """Chooses a row of each list, int64 [L], so that the figure of all lists together is best."""
     # For the word error rate this is the oracle. BLEU and chrF of a corpus are not sums over
     # sentences: there each list in turn takes the hypothesis that improves the whole most, until no
     # single exchange improves it. The figure is then a close lower bound of the oracle's.
-    background = lists.statistics[lists.untuned()].sum(0)
-    rows = lists.best(metric.gain(lists.statistics, background))
+    background = lists.statistics[lists.first_rows()].sum(0)
+    rows = lists.best_rows(metric.gain(lists.statistics, background))
     totals = lists.statistics[rows].sum(0)
     bounds = lists.starts.tolist()
     for _ in range(passes):
-        changed = False
-        for one, start in enumerate(bounds[:-1]):
-            others = totals - lists.statistics[rows[one]]
-            statistics = lists.statistics[start : bounds[one + 1]]
-            figures = metric.sign * metric.figure(others + statistics)
+        improved = False
+        for index, start in enumerate(bounds[:-1]):
+            other_totals = totals - lists.statistics[rows[index]]
+            statistics = lists.statistics[start : bounds[index + 1]]
+            figures = metric.sign * metric.figure(other_totals + statistics)
             best = start + int(figures.argmax())
-            if figures[best - start] > figures[rows[one] - start] + 1e-12:
-                totals, rows[one], changed = others + lists.statistics[best], best, True
-        if not changed:
+            if figures[best - start] > figures[rows[index] - start] + 1e-12:
+                totals, rows[index], improved = other_totals + lists.statistics[best], best, True
+        if not improved:
             break
     return rows
 
@@ -268,9 +279,9 @@ class Mert:
 
     Example:
       >>> weights = rescoring.Mert(starts=2).tune(lists, metric, np.array([1.0, 0]))
-      >>> lists.chosen(weights).tolist()
+      >>> lists.choose(weights).tolist()
       [1, 3]
-      >>> metric.figure(lists.statistics[lists.chosen(weights)].sum(0)).item()
+      >>> metric.figure(lists.statistics[lists.choose(weights)].sum(0)).item()
       0.0
     """
 
@@ -297,34 +308,34 @@ class Mert:
         search = Search(dataclasses.replace(lists, features=lists.features / scales), metric)
         ends = []
         for number, generator in enumerate(np.random.default_rng(seed).spawn(self.starts)):
-            begin = generator.normal(size=len(start)) if number else start * scales
-            ends.append(self._climb(search, begin, generator))
-        mean = unit(np.mean([unit(weights) for _, weights in ends], axis=0))
-        mixed = (1 - self.prior) * mean + self.prior * unit(start * scales)
+            initial = generator.normal(size=len(start)) if number else start * scales
+            ends.append(self._climb(search, initial, generator))
+        mean = normalise(np.mean([normalise(weights) for _, weights in ends], axis=0))
+        mixed = (1 - self.prior) * mean + self.prior * normalise(start * scales)
         best = max(ends, key=lambda end: end[0])[1]  # the first of equals
-        carried = search.value(mixed) >= search.value(start * scales)
-        return (mixed if carried else best) / scales
+        is_no_worse = search.value(mixed) >= search.value(start * scales)
+        return (mixed if is_no_worse else best) / scales
 
     def _climb(self, search, weights, generator):
-        """Searches lines until none improves; returns (figure, weights)."""
+        """Searches along lines until none improves the figure; returns (figure, weights)."""
         value = search.value(weights)
         for _ in range(self.rounds):
             size = len(weights)
-            random = generator.normal(size=(self.directions, size))
-            before = value
-            for direction in np.concatenate([np.eye(size), random]):
+            random_directions = generator.normal(size=(self.directions, size))
+            previous_value = value
+            for direction in np.concatenate([np.eye(size), random_directions]):
                 step, figure = search.best_step(weights, direction)
                 if figure > value + 1e-9:
                     weights, value = weights + step * direction, figure
                     norm = np.abs(weights).max()
                     weights = weights / norm if norm else weights
-            if value <= before + 1e-9:
+            if value <= previous_value + 1e-9:
                 break
         return value, weights
 
 
 class Search:
-    """N-best lists in the arrays of line searches: [L, most, ...], -inf beyond a list's end."""
+    """Line searches over n-best lists, in arrays [L, longest list, ...]."""
 
     def __init__(self, lists: Lists, metric: Metric):
         self.lists, self.metric = lists, metric
@@ -333,16 +344,17 @@ class Search:
         self.missing = lists.padded(np.ones(len(lists.features), bool), False) == 0
 
     def value(self, weights: np.ndarray) -> float:
-        return judge(self.lists, self.metric, weights)
+        """Returns the figure of weights, larger is better."""
+        return evaluate(self.lists, self.metric, weights)
 
     def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
-        """Finds the best interval of w + x d: (x in its middle, figure, larger is better)."""
+        """Finds the x for which weights w + x d are best; returns (x, figure, larger is better)."""
         intercepts = np.where(self.missing, -np.inf, self.features @ weights)
         slopes = np.where(self.missing, -np.inf, self.features @ direction)
-        first, corners, rows, chosen, left = envelopes(slopes, intercepts)
+        first, corners, rows, following, previous = envelopes(slopes, intercepts)
         lists = np.arange(len(first))
         order = np.argsort(corners, kind="stable")
-        changes = self.statistics[rows, chosen] - self.statistics[rows, left]
+        changes = self.statistics[rows, following] - self.statistics[rows, previous]
         sums = self.statistics[lists, first].sum(0) + np.concatenate(
             [np.zeros((1, changes.shape[1])), np.cumsum(changes[order], axis=0)]
         )
@@ -351,45 +363,50 @@ class Search:
         steps, widths = _middles(bounds)
         # Corners that coincide leave no interval between them.
         figures = np.where(widths > 0, figures, -np.inf)
-        among = np.flatnonzero(figures >= max(figures) - 1e-12)
+        candidates = np.flatnonzero(figures >= max(figures) - 1e-12)
         # Of intervals equally good the widest, then the one nearest to x = 0.
-        one = min(among, key=lambda n: (-widths[n], abs(steps[n])))
-        return float(steps[one]), float(figures[one])
+        widest = min(candidates, key=lambda n: (-widths[n], abs(steps[n])))
+        return float(steps[widest]), float(figures[widest])
 
 
 def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
-    """Computes the upper envelopes of the lines a + x b of each row, from x = -inf to inf."""
+    """Computes the upper envelope of the lines a + x b of each list, from x = -inf to inf.
+
+    Slopes b and intercepts a are [L, longest list], -inf beyond a list's end. Returns the highest
+    line at x = -inf of each list, and of each corner its x, list, the line after it and the line
+    before it.
+    """
     rows = np.arange(len(slopes))
-    there = np.isfinite(slopes)
+    is_present = np.isfinite(slopes)
     # The least slope is highest far to the left, and of equal ones the highest line everywhere.
-    least = np.where(there, slopes, np.inf).min(1, keepdims=True)
-    first = np.where(there & (slopes == least), intercepts, -np.inf).argmax(1)
+    lowest_slope = np.where(is_present, slopes, np.inf).min(1, keepdims=True)
+    first = np.where(is_present & (slopes == lowest_slope), intercepts, -np.inf).argmax(1)
     all_corners: list[tuple[np.ndarray, ...]] = []
     current = first.copy()
     while len(rows):
         slope, height = (x[rows, current[rows], None] for x in (slopes, intercepts))
-        later = there[rows] & (slopes[rows] > slope)
+        is_steeper = is_present[rows] & (slopes[rows] > slope)
         with np.errstate(invalid="ignore", divide="ignore"):
             corners = (height - intercepts[rows]) / (slopes[rows] - slope)
-        corners = np.where(later, corners, np.inf)
+        corners = np.where(is_steeper, corners, np.inf)
         nearest = corners.min(1, keepdims=True)
         # Of lines that cross at one corner the steepest is the envelope.
         following = np.where(corners == nearest, slopes[rows], -np.inf).argmax(1)
-        going = later.any(1)
-        rows = rows[going]
-        all_corners.append((nearest[going, 0], rows, following[going], current[rows]))
-        current[rows] = following[going]
+        continues = is_steeper.any(1)
+        rows = rows[continues]
+        all_corners.append((nearest[continues, 0], rows, following[continues], current[rows]))
+        current[rows] = following[continues]
     return first, *(np.concatenate(part) for part in zip(*all_corners, strict=True))
 
 
 def _middles(bounds):
-    """Returns (a point within each interval, its width) of sorted bounds with infinite ends."""
-    left, right = bounds[:-1], bounds[1:]
+    """Returns (a point within, the width) of each interval between sorted bounds."""
+    lower, upper = bounds[:-1], bounds[1:]
     with np.errstate(invalid="ignore"):
-        middles = (left + right) / 2
-    middles = np.where(np.isinf(left), right - 1, np.where(np.isinf(right), left + 1, middles))
-    middles = np.where(np.isinf(left) & np.isinf(right), 0.0, middles)
-    return middles, np.where(np.isinf(right) | np.isinf(left), 2.0, right - left)
+        middles = (lower + upper) / 2
+    middles = np.where(np.isinf(lower), upper - 1, np.where(np.isinf(upper), lower + 1, middles))
+    middles = np.where(np.isinf(lower) & np.isinf(upper), 0.0, middles)
+    return middles, np.where(np.isinf(upper) | np.isinf(lower), 2.0, upper - lower)
 
 
 # ----------------- batch k-best MIRA (Cherry and Foster 2012, section 2.2 and algorithm 1)
@@ -413,9 +430,9 @@ class Mira:
 
     Example:
       >>> weights = rescoring.Mira(epochs=5).tune(lists, metric, np.array([1.0, 0]))
-      >>> lists.chosen(weights).tolist()
+      >>> lists.choose(weights).tolist()
       [1, 3]
-      >>> metric.figure(lists.statistics[lists.chosen(weights)].sum(0)).item()
+      >>> metric.figure(lists.statistics[lists.choose(weights)].sum(0)).item()
       0.0
     """
 
@@ -443,29 +460,30 @@ class Mira:
         scales = lists.scales()
         objective = Objective(lists, metric)
         scaled = dataclasses.replace(lists, features=lists.features / scales)
-        begin = objective.best_scale(start * scales)
-        limit = objective.value(begin)
-        candidates = [begin]
+        initial = objective.best_scale(start * scales)
+        limit = objective.value(initial)
+        candidates = [initial]
         generators = np.random.default_rng(seed).spawn(len(self.steps))
         for generator, step in zip(generators, self.steps, strict=True):
-            candidates += self._epochs(scaled, metric, begin, step, generator)
+            candidates += self._epochs(scaled, metric, initial, step, generator)
         allowed = [w for w in candidates if objective.value(w) <= limit]
-        figures = np.array([judge(scaled, metric, weights) for weights in allowed])
+        figures = np.array([evaluate(scaled, metric, weights) for weights in allowed])
         order = np.argsort(-figures, kind="stable")
         best = allowed[order[0]]
-        among = order[: -(-len(order) // 3)]
-        mean = np.mean([objective.best_scale(allowed[number]) for number in among], axis=0)
-        mixed = (1 - self.prior) * unit(mean) + self.prior * unit(begin)
-        carried = objective.value(mixed) <= limit and judge(scaled, metric, mixed) >= figures[0]
-        return (mixed if carried else best) / scales
+        top = order[: -(-len(order) // 3)]
+        mean = np.mean([objective.best_scale(allowed[number]) for number in top], axis=0)
+        mixed = (1 - self.prior) * normalise(mean) + self.prior * normalise(initial)
+        improves = objective.value(mixed) <= limit and evaluate(scaled, metric, mixed) >= figures[0]
+        return (mixed if improves else best) / scales
 
     def _epochs(self, lists, metric, weights, step, generator):
+        """Yields the mean of the weights over each epoch of updates."""
         background = np.ones(lists.statistics.shape[1])
         bounds = lists.starts.tolist()
         for _ in range(self.epochs):
             total = np.zeros_like(weights)
-            for one in generator.permutation(len(lists.ids)):
-                rows = slice(bounds[one], bounds[one + 1])
+            for index in generator.permutation(len(lists.ids)):
+                rows = slice(bounds[index], bounds[index + 1])
                 features, statistics = lists.features[rows], lists.statistics[rows]
                 gains = metric.gain(statistics, background)
                 scores = features @ weights
@@ -491,30 +509,30 @@ class Objective:
 
     def __init__(self, lists: Lists, metric: Metric):
         # Of the first system's hypotheses at most a thousand, as decay by 0.999 leaves.
-        background = lists.statistics[lists.untuned()].mean(0) * min(1000, len(lists.ids))
+        background = lists.statistics[lists.first_rows()].mean(0) * min(1000, len(lists.ids))
         gains = metric.gain(lists.statistics, background + 1)
-        # [L, most, F], in standard deviations, and [L, most], -inf beyond a list's end
+        # [L, longest list, F], in standard deviations; [L, longest list], -inf beyond a list's end
         self.features = lists.padded(lists.features / lists.scales(), 0.0)
         self.gains = lists.padded(gains, -np.inf)
 
     def value(self, weights: np.ndarray) -> float:
-        """Returns the loss of weights in words, at their best scale: no choice depends on it."""
-        return float(self._of_scales(weights).min())
+        """Returns the loss of weights in words at their best scale; a scale changes no choice."""
+        return float(self._losses_by_scale(weights).min())
 
     def best_scale(self, weights: np.ndarray) -> np.ndarray:
-        """Returns the weights times the power of 2 that makes the loss least."""
-        return weights * _SCALES[self._of_scales(weights).argmin()]
+        """Multiplies weights by the power of 2 that makes the loss least."""
+        return weights * _SCALES[self._losses_by_scale(weights).argmin()]
 
-    def _of_scales(self, weights):
-        """Returns the loss at each of the scales."""
+    def _losses_by_scale(self, weights):
+        """Returns the loss of weights times each of `_SCALES`."""
         scores = self.features @ weights
-        there = np.isfinite(self.gains)
-        gains = np.where(there, self.gains, 0)
+        is_present = np.isfinite(self.gains)
+        gains = np.where(is_present, self.gains, 0)
         rows = np.arange(len(gains))
         best = self.gains.argmax(1)
 
         def loss(scale):
-            fear = np.where(there, scale * scores - gains, -np.inf).max(1)
+            fear = np.where(is_present, scale * scores - gains, -np.inf).max(1)
             return (fear - (scale * scores - gains)[rows, best]).mean()
 
         return np.array([loss(scale) for scale in _SCALES])

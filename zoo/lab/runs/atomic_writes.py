@@ -11,7 +11,7 @@ from zoo.base import temporary_files
 from zoo.lab.runs import location
 
 # File systems without hard links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_LINK_ERRORS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def write_whole(path: Any, write):
@@ -31,7 +31,7 @@ def write_text(path: Any, text: str):
 
 
 def write_new(path: Any, write) -> bool:
-    """Writes a new file atomically, unless the file exists."""
+    """Writes a file atomically unless it exists; returns whether it was written."""
     if location.is_bucket(path):
         if path.exists():
             return False
@@ -43,7 +43,7 @@ def write_new(path: Any, write) -> bool:
 
 @contextlib.contextmanager
 def _complete_file(path, write):
-    """Writes a temporary file beside `path`, yields it to be renamed, and removes it if left."""
+    """Yields a temporary file with the content, to be renamed to `path`; removes it in the end."""
     with temporary_files.naming(path), temporary_files.new_path(path) as temporary:
         try:
             write(temporary)
@@ -56,15 +56,17 @@ def _complete_file(path, write):
 
 
 def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
-    """Whether the temporary file could be linked to `path`, where no file was; of several
-    processes, on any machines, exactly one succeeds."""
+    """Gives a temporary file the name `path` unless that exists; returns whether it succeeded.
+
+    Of several processes, on any machines, exactly one succeeds.
+    """
     try:
         os.link(temporary, path)
     except FileExistsError:
         # A network file system may retry a link whose answer was lost, and find it made.
         return temporary.stat().st_nlink == 2
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in _LINK_ERRORS:
             raise
         try:
             with path.open("xb") as file:
@@ -75,7 +77,7 @@ def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
 
 
 def _sync_folder(folder):
-    """Synchronises a folder's entries to the disk, where the system can."""
+    """Flushes a folder's entries to the disk, where the system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

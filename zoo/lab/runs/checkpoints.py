@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 DELETED = "deleted"
 
 
-def any_kept(folder: Any, kind: str = "last") -> bool:
-    """Whether a folder has checkpoints of a kind; changes nothing."""
-    of_kind = folder / kind
+def has_checkpoints(folder: Any, kind: str = "last") -> bool:
+    """Whether a folder has checkpoints of a kind."""
+    kind_folder = folder / kind
     with location.reaching(folder):
-        return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
+        return kind_folder.is_dir() and any(path.name.isdecimal() for path in kind_folder.iterdir())
 
 
 class Checkpoints:
@@ -40,7 +40,7 @@ class Checkpoints:
     def __init__(
         self, folder: Any, kinds: tuple[str, ...] = ("last", "best"), read_only: bool = False
     ):
-        """Opens or makes the folder, where only this run may write unless it is `read_only`."""
+        """Opens a folder of checkpoints, or creates it; `read_only` changes nothing there."""
         self.folder = location.absolute(folder)
         if not location.is_bucket(folder):
             _check_regular(self.folder)
@@ -59,9 +59,9 @@ class Checkpoints:
         )
         if read_only and jax.process_count() > 1:
             # Perhaps only this process reads: orbax must not wait for the others.
-            alone = {jax.process_index()}
+            this_process = {jax.process_index()}
             multiprocessing = ocp.options.MultiprocessingOptions(
-                primary_host=jax.process_index(), active_processes=alone
+                primary_host=jax.process_index(), active_processes=this_process
             )
             options = dataclasses.replace(options, multiprocessing_options=multiprocessing)
         self._managers = {
@@ -69,14 +69,14 @@ class Checkpoints:
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
-        """Writes a checkpoint atomically, each process its shards; replaces one of its step."""
+        """Writes a checkpoint atomically, each process its shards, over a saved one of the step."""
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
-            self._empty(kind)
-        parts = jax.tree.map(_parts, arrays)
+            self._delete_moved(kind)
+        save_arguments = jax.tree.map(_save_arguments, arrays)
         arguments = ocp.args.Composite(
-            arrays=ocp.args.StandardSave(arrays, save_args=parts),
+            arrays=ocp.args.StandardSave(arrays, save_args=save_arguments),
             progress=ocp.args.JsonSave(progress),
             digests=ocp.args.JsonSave(_digests(arrays, progress)),
         )
@@ -85,17 +85,17 @@ class Checkpoints:
         except Exception as error:
             # By its text: orbax and tensorstore wrap the system's error.
             text, full = str(error).lower(), temporary_files.FULL
-            number = next((n for n in full if os.strerror(n).lower() in text), None)
-            if number is None:
+            code = next((code for code in full if os.strerror(code).lower() in text), None)
+            if code is None:
                 raise
-            what, remedy = temporary_files.FULL[number]
+            reason, remedy = temporary_files.FULL[code]
             raise UserError(
-                f"{what}: the checkpoint of step {step} could not be written to "
+                f"{reason}: the checkpoint of step {step} could not be written to "
                 f"{self.folder / kind}; the earlier ones are whole; {remedy} and start again."
             ) from error
-        self._empty(kind)
+        self._delete_moved(kind)
 
-    def _empty(self, kind):
+    def _delete_moved(self, kind):
         """Deletes the checkpoints that orbax has moved to the folder `DELETED`."""
         if jax.process_index() == 0 and not location.is_bucket(self.folder):
             shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
@@ -118,26 +118,26 @@ class Checkpoints:
         return None
 
     def progress_file(self, kind: str, step: int) -> Any:
-        """Returns the path of the file with a checkpoint's progress, for messages."""
+        """Returns the path of the file that holds a checkpoint's progress."""
         return self.folder / kind / str(step) / "progress" / "metadata"
 
     def restore(self, kind: str, like: Any, log=logger.warning) -> tuple[int, Any, dict] | None:
-        """Reads the newest checkpoint that is not damaged."""
-        first = None
+        """Reads (step, arrays, progress) of the newest undamaged checkpoint, if there is any."""
+        first_failure = None
         for step in self.steps(kind):
             try:
                 return step, *self._read(kind, step, like)
             except Exception as error:  # a damaged file may raise any
-                reason = _reason(error)
-                first = first or f"step {step}: {reason}"
+                reason = _describe_error(error)
+                first_failure = first_failure or f"step {step}: {reason}"
                 log(
                     f"the checkpoint of step {step} in {self.folder / kind} is damaged and passed "
                     f"over ({reason})."
                 )
-        if first:
+        if first_failure:
             raise UserError(
-                f"none of the checkpoints in {self.folder / kind} can be read ({first}): put back "
-                "a copy of one, resume with the version of Zoo that wrote them, or delete "
+                f"none of the checkpoints in {self.folder / kind} can be read ({first_failure}): "
+                "put back a copy of one, resume with the version of Zoo that wrote them, or delete "
                 f"{self.folder} to begin again."
             )
         return None
@@ -155,12 +155,12 @@ class Checkpoints:
         return {}
 
     def _read(self, kind, step, like):
-        """Reads (arrays, progress) of a checkpoint; raises _Damaged or orbax's errors."""
+        """Reads (arrays, progress) of a checkpoint, and compares its layout and checksums."""
         manager = self._managers[kind]
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
-        wanted = ocp.args.StandardRestore(jax.tree.map(_wanted, like))
+        targets = ocp.args.StandardRestore(jax.tree.map(_restore_target, like))
         items = ocp.args.Composite(
-            arrays=wanted, progress=ocp.args.JsonRestore(), digests=ocp.args.JsonRestore()
+            arrays=targets, progress=ocp.args.JsonRestore(), digests=ocp.args.JsonRestore()
         )
         restored = manager.restore(step, args=items)
         arrays, progress = restored["arrays"], restored["progress"]
@@ -173,6 +173,7 @@ class Checkpoints:
         return arrays, progress
 
     def close(self):
+        """Closes orbax's managers."""
         for manager in self._managers.values():
             manager.close()
 
@@ -197,15 +198,15 @@ def _remove_leftovers(folder: Any):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _parts(leaf) -> ocp.SaveArgs:
-    """Chooses the chunks in which a leaf is written: one shard each, if it is sharded."""
+def _save_arguments(leaf) -> ocp.SaveArgs:
+    """Returns orbax's arguments to save a leaf: a chunk for each shard, if it is sharded."""
     if not checksums.is_shared(leaf) or leaf.is_fully_replicated:
         return ocp.SaveArgs()
     return ocp.SaveArgs(chunk_byte_size=max(1, leaf.addressable_shards[0].data.nbytes))
 
 
-def _wanted(leaf):
-    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host."""
+def _restore_target(leaf):
+    """Returns the target into which orbax restores a leaf: its sharding, or the host."""
     if getattr(leaf, "sharding", None) is not None:
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
     # A numpy array asks for the host, however it was sharded; a broadcast zero takes no memory.
@@ -216,7 +217,8 @@ class _Damaged(Exception):
     """A checkpoint that orbax can read, but whose content is damaged or of another model."""
 
 
-def _reason(error):
+def _describe_error(error):
+    """Formats the reason why a checkpoint could not be read."""
     text = str(error).strip()
     if isinstance(error, _Damaged):
         return text
@@ -224,21 +226,22 @@ def _reason(error):
 
 
 def _digests(arrays, progress):
-    return {"arrays": checksums.checksums(arrays), "progress": checksums.of_json(progress)}
+    """Computes the checksums of a checkpoint's arrays and progress."""
+    return {"arrays": checksums.checksums(arrays), "progress": checksums.json_digest(progress)}
 
 
-def _first_difference(kept, read) -> str | None:
-    """Returns the name of the first array, or "its progress", whose checksums differ, or None."""
-    for name, digest in read["arrays"].items():
-        if kept["arrays"].get(name) != digest:
+def _first_difference(saved, restored) -> str | None:
+    """Names the first array, or "its progress", whose checksums differ; None if all agree."""
+    for name, digest in restored["arrays"].items():
+        if saved["arrays"].get(name) != digest:
             return name
-    return "its progress" if kept["progress"] != read["progress"] else None
+    return "its progress" if saved["progress"] != restored["progress"] else None
 
 
 def _check_layout(metadata, shapes):
-    """Raises _Damaged unless the arrays on the disk have these shapes and dtypes."""
-    there = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
-    here = checksums.leaf_names(shapes)
-    if difference := checksums.first_difference(there, here):
+    """Raises _Damaged unless the saved arrays have the names, shapes and dtypes of the model."""
+    saved_leaves = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
+    expected_leaves = checksums.leaf_names(shapes)
+    if difference := checksums.first_difference(saved_leaves, expected_leaves):
         name, saved, expected = difference
         raise _Damaged(f"{name} is {saved} there, and {expected} in the model")

@@ -18,8 +18,10 @@ _SMALL = 1 << 20
 
 
 def leaf_names(tree: Any, is_leaf=None) -> dict[str, Any]:
-    """Returns the leaves of a pytree by path, "params/head/bias"; fields of named tuples have the
-    paths of the keys of the dicts that orbax makes of them."""
+    """Returns {path such as "params/head/bias": leaf} of a pytree.
+
+    Fields of named tuples have the same paths as keys of dicts, into which orbax turns them.
+    """
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf)
     return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
 
@@ -29,42 +31,41 @@ def layout(leaf: Any) -> str:
     return f"{np.dtype(leaf.dtype).name}{[*leaf.shape]}"
 
 
-def first_difference(there: dict[str, Any], here: dict[str, Any]) -> tuple[str, str, str] | None:
-    """Returns (name, layout there, layout here) of the first leaf that differs, or None."""
-    for name in [*here, *there]:
-        saved, expected = (
-            layout(leaves[name]) if name in leaves else "missing" for leaves in (there, here)
-        )
-        if saved != expected:
-            return name, saved, expected
+def first_difference(saved: dict[str, Any], target: dict[str, Any]) -> tuple[str, str, str] | None:
+    """Returns (name, saved layout, target layout) of the first leaf that differs, or None."""
+    for name in (*target, *saved):
+        layouts = [layout(x[name]) if name in x else "missing" for x in (saved, target)]
+        if layouts[0] != layouts[1]:
+            return name, layouts[0], layouts[1]
     return None
 
 
-def of_arrays(tree: Any) -> dict[str, str]:
+def array_digests(tree: Any) -> dict[str, str]:
     """Computes the SHA-256 of the dtype, shape and bytes of each leaf on the host, by path."""
-    return {name: _of_array(leaf) for name, leaf in leaf_names(tree).items()}
+    return {name: _array_digest(leaf) for name, leaf in leaf_names(tree).items()}
 
 
-def _of_array(leaf):
+def _array_digest(leaf):
+    """Computes the SHA-256 of the dtype, shape and bytes of an array."""
     hasher = hashlib.sha256(layout(leaf).encode())
     hasher.update(np.ascontiguousarray(leaf).reshape(-1).view(np.uint8).data)
     return hasher.hexdigest()
 
 
 def checksums(tree: Any) -> dict[str, str]:
-    """Computes the checksum of each leaf, on the devices where the leaf lies.
+    """Computes {path: checksum} of the leaves of a pytree, on the devices where they lie.
 
     With the bits w_i of element i, in words of 32 bits, and a mixing function m (the last steps of
     MurmurHash3, Appleby 2011), a checksum is sum_i m(w_i ^ m(i ^ s)) modulo 2^32 for two seeds s.
     The sum does not depend on how an array is sharded over devices and processes, and no device
     ever holds all of it. Processes that share sharded arrays must call this together.
     """
-    found = {}
+    checksum_by_name = {}
     for name, leaf in leaf_names(tree).items():
         # One leaf at a time: a sum may need as much memory again as its array.
-        sums = np.asarray(_sums(leaf))
-        found[name] = f"{layout(leaf)} {''.join(f'{int(x):08x}' for x in sums)}"
-    return found
+        sums = np.asarray(_array_checksum(leaf))
+        checksum_by_name[name] = f"{layout(leaf)} {''.join(f'{int(x):08x}' for x in sums)}"
+    return checksum_by_name
 
 
 def is_shared(leaf: Any) -> bool:
@@ -73,33 +74,34 @@ def is_shared(leaf: Any) -> bool:
     return sharding is not None and len(sharding.device_set) > 1
 
 
-def _sums(leaf):
-    """Computes the checksum of an array, uint32 [2]."""
+def _array_checksum(leaf):
+    """Computes the two sums of an array, uint32 [2], by numpy if it is small."""
     array = leaf if is_shared(leaf) else np.asarray(leaf)
     if array.size <= _SMALL and isinstance(array, np.ndarray):
-        return _of_small(array)
+        return _numpy_checksum(array)
     if array.dtype.itemsize > 4:  # without jax_enable_x64 JAX would make 32 bits of 64
         array = np.atleast_1d(np.asarray(array)).view(np.uint32)
-    return _compiled()(array).addressable_data(0)
+    return _compiled_checksum()(array).addressable_data(0)
 
 
-def _of_small(array):
-    """Computes the same as `_checksum` by numpy, without compiling."""
+def _numpy_checksum(array):
+    """Computes the two sums of an array on the host by numpy, without compiling."""
     size = min(array.dtype.itemsize, 4)
     words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}").astype(np.uint32)
     index = np.arange(words.size, dtype=np.uint32)
     return np.array(
-        [_mixed(words ^ _mixed(index ^ np.uint32(seed))).sum(dtype=np.uint32) for seed in _SEEDS]
+        [_mix(words ^ _mix(index ^ np.uint32(seed))).sum(dtype=np.uint32) for seed in _SEEDS]
     )
 
 
 @functools.cache
-def _compiled():
-    return jax.jit(_checksum)
+def _compiled_checksum():
+    """Returns `_device_checksum`, compiled."""
+    return jax.jit(_device_checksum)
 
 
-def _checksum(array):
-    """Computes the sums of `checksums` for one array on devices."""
+def _device_checksum(array):
+    """Computes the two sums of an array on its devices."""
     if array.dtype == bool:
         words = array.astype(jnp.uint32)
     else:
@@ -107,34 +109,35 @@ def _checksum(array):
         words = jax.lax.bitcast_convert_type(array, f"uint{8 * size}").astype(jnp.uint32)
     index = jnp.zeros(words.shape, jnp.uint32)
     for axis, length in enumerate(words.shape):
-        places = jax.lax.broadcasted_iota(jnp.uint32, words.shape, axis)
-        index = index * jnp.uint32(length % 2**32) + places
-    mixed = tuple(_mixed(words ^ _mixed(index ^ jnp.uint32(seed))) for seed in _SEEDS)
+        positions = jax.lax.broadcasted_iota(jnp.uint32, words.shape, axis)
+        index = index * jnp.uint32(length % 2**32) + positions
+    terms = tuple(_mix(words ^ _mix(index ^ jnp.uint32(seed))) for seed in _SEEDS)
     # XLA fuses one reduction of both with their computation; two would each store an array.
     zeros, axes = (jnp.uint32(0),) * len(_SEEDS), tuple(range(words.ndim))
-    return jnp.stack(jax.lax.reduce(mixed, zeros, _added, axes))
+    return jnp.stack(jax.lax.reduce(terms, zeros, _add, axes))
 
 
-def _added(first, second):
+def _add(first, second):
+    """Adds two tuples element by element."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
-def _mixed(x):
+def _mix(x):
     """Mixes 32 bits: a bijection in which each bit of x changes half of the result's bits."""
     x = (x ^ (x >> 16)) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * np.uint32(0xC2B2AE35)
     return x ^ (x >> 16)
 
 
-def of_json(value: Any) -> str:
+def json_digest(value: Any) -> str:
     """Computes the SHA-256 of a JSON value, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def recipe_digest(recipe: dict) -> str:
-    """Hashes a recipe without its seed and devices: runs of several seeds share it."""
+    """Computes the SHA-256 of a recipe without its seed and devices, which seeds of a run share."""
     recipe = {name: value for name, value in recipe.items() if name != "parallel"}
-    return of_json({**recipe, "training": {**recipe.get("training", {}), "seed": None}})
+    return json_digest({**recipe, "training": {**recipe.get("training", {}), "seed": None}})
 
 
 def file_digest(file: Any) -> str:

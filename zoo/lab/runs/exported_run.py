@@ -22,7 +22,7 @@ _EXPORT_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
 
 
 def is_exported(path: pathlib.Path) -> bool:
-    """Whether a folder holds an exported run, whole or damaged."""
+    """Whether a folder holds an exported run, complete or damaged."""
     # Not by pathlib, which raises an error for a name that is too long. Buckets hold no exports.
     return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
 
@@ -48,12 +48,12 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 def read_record(path: pathlib.Path) -> dict:
     """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
     record = strict_json.read(path / RECORD, _EXPORT_RECORD)
-    _compare_digest(path / RECORD, record.pop("digest"), checksums.of_json(record))
+    _compare_digest(path / RECORD, record.pop("digest"), checksums.json_digest(record))
     return record
 
 
 def check_file(path: pathlib.Path, name: str):
-    """Checks the SHA-256 of a file of an exported run, unless neither it nor the file exists."""
+    """Raises UserError unless a file of an exported run has the SHA-256 of the record."""
     expected, file = read_record(path)["sha256"].get(name), path / name
     if expected is None:
         if file.exists():
@@ -66,12 +66,13 @@ def check_file(path: pathlib.Path, name: str):
 
 
 def _compare_digest(file, expected, digest):
+    """Raises UserError unless the digest of a file is the expected one."""
     if expected != digest:
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 
 def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """Reads the arrays of an exported run's parameters, whose digest `read_params` compares."""
+    """Reads the arrays in the safetensors file of an exported run, without checking the digest."""
     file, load = path / PARAMS, safetensors().load
     content = location.read_bytes(file)
     try:
@@ -81,7 +82,7 @@ def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def read_params(path: pathlib.Path, arrays: dict[str, np.ndarray], like: Any) -> tuple[int, Any]:
-    """Returns (checkpoint, parameters) of an exported run, made of its arrays."""
+    """Checks the arrays of an exported run; returns (checkpoint, pytree of parameters)."""
     record, names = read_record(path), checksums.leaf_names(like)
     if difference := checksums.first_difference(arrays, names):
         name, saved, expected = difference

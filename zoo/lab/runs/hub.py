@@ -25,12 +25,14 @@ _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 def _hub() -> Any:
+    """Imports the module `huggingface_hub`."""
     with lazy.extra():
         import huggingface_hub
     return huggingface_hub
 
 
 def _refused(repository: str, error: Exception) -> UserError:
+    """Returns the error for a request that the hub refused."""
     return UserError(
         f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
         "network and the output of `hf auth whoami`."
@@ -38,7 +40,7 @@ def _refused(repository: str, error: Exception) -> UserError:
 
 
 def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
-    """Uploads an export and returns its address."""
+    """Uploads an exported run to a repository of the hub, and returns its address."""
     folder = pathlib.Path(folder)
     if not exported_run.is_complete(folder):
         raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
@@ -52,22 +54,22 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
 
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Downloads an export into a folder, which exists whole or not at all."""
+    """Downloads an exported run from the hub into a new folder, completely or not at all."""
     with temporary_files.folder(out) as folder:
         _download(repository, local_dir=str(folder))
     return pathlib.Path(out)
 
 
-def opened(path: str | os.PathLike[str]) -> str:
-    """Downloads "hub:OWNER/NAME" to the hub's cache; returns the folder, or a path as it is."""
+def local_folder(path: str | os.PathLike[str]) -> str:
+    """Downloads "hub:OWNER/NAME" and returns its folder in the cache; other paths are unchanged."""
     repository = os.fspath(path)
     if not repository.startswith("hub:"):
         return repository
     return _download(repository.removeprefix("hub:"))
 
 
-def _download(repository, **where) -> str:
-    """Downloads the newest commit of an export, once its names are checked."""
+def _download(repository, **destination) -> str:
+    """Downloads the newest commit of an exported run after a check of its file names."""
     if not _NAME.fullmatch(repository):
         raise UserError(
             f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "
@@ -75,12 +77,12 @@ def _download(repository, **where) -> str:
         )
     hub = _hub()
     try:
-        found = hub.HfApi().repo_info(repository)
-        names = [file.rfilename for file in found.siblings]
+        info = hub.HfApi().repo_info(repository)
+        names = [file.rfilename for file in info.siblings]
     except Exception as error:
         raise _refused(repository, error) from error
     permissions.check_remote(names, repository)
-    options = {"revision": found.sha, "allow_patterns": list(FILES), **where}
+    options = {"revision": info.sha, "allow_patterns": list(FILES), **destination}
     try:
         folder = str(hub.snapshot_download(repository, **options))
     except Exception as error:

@@ -27,12 +27,12 @@ def is_address(path: str) -> bool:
 
 
 def is_bucket(path: Any) -> bool:
-    """Whether a path is the address of a bucket."""
+    """Whether a path is an address in a bucket, gs://."""
     return str(path).startswith(_BUCKET)
 
 
-def path_of(folder: Any) -> Any:
-    """Returns the path of a run's folder."""
+def to_path(folder: Any) -> Any:
+    """Converts the name of a run's folder to a path: pathlib's, or epath's for a bucket."""
     text = str(folder)
     scheme = _SCHEME.match(text)
     if scheme is None:
@@ -64,13 +64,13 @@ def absolute(path: Any) -> Any:
 
 
 def identity(folder: Any) -> str:
-    """Returns a text that is the same for all ways to write the path of a folder."""
-    return str(path_of(folder)) if is_bucket(folder) else os.path.realpath(folder)
+    """Returns the real path or address of a folder, the same for all ways to write it."""
+    return str(to_path(folder)) if is_bucket(folder) else os.path.realpath(folder)
 
 
 @contextlib.contextmanager
 def reaching(path: Any) -> Iterator[None]:
-    """Raises UserError where a bucket cannot be read or written in its context."""
+    """Turns errors of a bucket within its context into a UserError."""
     try:
         yield
     except (UserError, FileNotFoundError):
@@ -88,7 +88,7 @@ def reaching(path: Any) -> Iterator[None]:
 
 def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
     """Copies the run in a bucket into a new folder, which is complete or absent."""
-    source = path_of(address)
+    source = to_path(address)
     with temporary_files.folder(out) as folder, reaching(source):
         names = _names(source)
         if "experiment.json" not in names:
@@ -101,27 +101,27 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
             except (OSError, ValueError) as error:  # ValueError: a zero character, half a pair
                 if getattr(error, "errno", None) in temporary_files.FULL:
                     raise
-                why = getattr(error, "strerror", None) or error
+                reason = getattr(error, "strerror", None) or error
                 raise UserError(
                     f"{source} has an object called {shortened(name)!r}, which cannot be a file of "
-                    f"this machine ({why}): delete or rename that object."
+                    f"this machine ({reason}): delete or rename that object."
                 ) from error
     return pathlib.Path(out)
 
 
 def _names(folder) -> list[str]:
-    """Returns the names of all objects below an address; UserError for one that `leads_out`."""
+    """Lists the names of all objects below an address; raises UserError for an unsafe name."""
     with lazy.extra():
         import gcsfs
 
-    above = str(folder).removeprefix(_BUCKET) + "/"
-    names = [name.removeprefix(above) for name in gcsfs.GCSFileSystem().find(str(folder))]
+    prefix = str(folder).removeprefix(_BUCKET) + "/"
+    names = [name.removeprefix(prefix) for name in gcsfs.GCSFileSystem().find(str(folder))]
     permissions.check_remote(names, str(folder))
     return names
 
 
 def check_writable(path: Any):
-    """Checks that a folder or file, if it exists, can be written to."""
+    """Raises UserError if a folder or file exists and cannot be written to."""
     if is_bucket(path):  # rights in a bucket show only on writing
         return
     # Not by pathlib, which raises an error for a name that is too long.
@@ -132,7 +132,7 @@ def check_writable(path: Any):
 
 
 def read_bytes(file: Any) -> bytes:
-    """Reads a file of a run."""
+    """Reads the bytes of a file of a run; raises UserError if it cannot be read."""
     try:
         return regular_files.read_bytes(file)
     except OSError as error:

@@ -4,24 +4,24 @@ from typing import Any
 
 from zoo.base import strict_json
 
-_BEGIN = b'{"step": '  # of every line, as a run writes it
+_LINE_START = b'{"step": '  # of every line, as a run writes it
 
 
-def parse(line: bytes, least: int = 0) -> dict:
-    """Parses a line; raises ValueError unless it is an object whose step is at least `least`."""
+def parse(line: bytes, min_step: int = 0) -> dict:
+    """Parses a line of metrics; raises ValueError unless its step is at least `min_step`."""
     values = strict_json.loads(line.decode())
-    check_step(values, least)
+    check_step(values, min_step)
     return values
 
 
-def check_step(values: Any, least: int):
-    """Raises ValueError unless values are an object whose step is at least `least`."""
+def check_step(values: Any, min_step: int):
+    """Raises ValueError unless the values are an object whose step is at least `min_step`."""
     strict_json.check(values, {"step": int})
-    if values["step"] < least:
-        raise ValueError(f"step is {values['step']}, where at least {least} should be")
+    if values["step"] < min_step:
+        raise ValueError(f"step is {values['step']}, where at least {min_step} should be")
 
 
 def is_cut(line: bytes) -> bool:
-    """Whether the text behind the last line end is empty, or a line that a kill cut short."""
-    begins = _BEGIN.startswith(line[: len(_BEGIN)])
+    """Whether the text after the last line break is empty or an incomplete line."""
+    begins = _LINE_START.startswith(line[: len(_LINE_START)])
     return begins and strict_json.object_or_none(line) is None

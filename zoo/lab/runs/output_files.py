@@ -16,7 +16,7 @@ from zoo.lab.runs import atomic_writes, text_tables
 from zoo.sources import files
 
 # Files from which a run is read, which must not be overwritten; its results may be.
-_RUN = (
+_RUN_FILES = (
     "experiment.json",
     "lexicon.npz",
     "source.npz",
@@ -35,74 +35,74 @@ def show(*texts: object):
     print(*(printable(str(text)) for text in texts), sep="\n", flush=True)
 
 
-def check(file: str | pathlib.Path, what: str = "the table"):
-    """Checks that a file can be written, without writing or making anything."""
+def check(file: str | pathlib.Path, label: str = "the table"):
+    """Raises UserError if a file cannot be written; writes nothing."""
     path = pathlib.Path(file)
-    with _writing(path, what):
+    with _writing(path, label):
         if path.is_dir():
-            raise _error(errno.EISDIR)
+            raise _system_error(errno.EISDIR)
         path.parent.stat()  # raises an OSError that names the cause, if the folder is missing
         if not path.parent.is_dir():
-            raise _error(errno.ENOTDIR)
+            raise _system_error(errno.ENOTDIR)
         if not os.access(path if _is_stream(path) else path.parent, os.W_OK):
-            raise _error(errno.EACCES)
+            raise _system_error(errno.EACCES)
 
 
-def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[str] = ()):
-    """Checks that several output files can be written, and that no input is overwritten."""
-    seen: set[str] = set()
+def check_each(*outputs: tuple[str | pathlib.Path | None, str], inputs: Iterable[str] = ()):
+    """Raises UserError if an output file cannot be written, or would overwrite an input."""
+    output_paths: set[str] = set()
     sources: set[str] | None = None
-    for file, what in written:
+    for file, label in outputs:
         if file is None:
             continue
-        check(file, what)
-        place = os.path.realpath(file)
-        if place in seen and not _is_stream(pathlib.Path(file)):
+        check(file, label)
+        path = os.path.realpath(file)
+        if path in output_paths and not _is_stream(pathlib.Path(file)):
             raise UserError(
                 f"{file} is named for two outputs, and the second would overwrite the first: give "
                 "each a file of its own."
             )
-        if os.path.isfile(place):
+        if os.path.isfile(path):
             if sources is None:
-                sources = {source for text in read for source in _places(text)}
-            if any(place == one or place.startswith(one + os.sep) for one in sources):
+                sources = {source for text in inputs for source in _source_paths(text)}
+            if any(path == source or path.startswith(source + os.sep) for source in sources):
                 raise UserError(
-                    f"{file} is read, and {what} would overwrite it: give {what} another name."
+                    f"{file} is read, and {label} would overwrite it: give {label} another name."
                 )
-        seen.add(place)
+        output_paths.add(path)
 
 
-def _places(text):
-    """Returns the real paths of the files and folders that an argument names."""
-    found = _found(text)
-    for folder in [*found]:
-        if (recipe := pathlib.Path(folder, _RUN[0])).is_file():
-            found.remove(folder)
-            found |= {os.path.join(folder, part) for part in _RUN}
+def _source_paths(text):
+    """Returns the real paths of all files and folders that an argument or its run names."""
+    paths = _existing_paths(text)
+    for folder in [*paths]:
+        if (recipe := pathlib.Path(folder, _RUN_FILES[0])).is_file():
+            paths.remove(folder)
+            paths |= {os.path.join(folder, part) for part in _RUN_FILES}
             with contextlib.suppress(UserError):  # the reader of the run raises it again
                 for name in permissions.names_in(strict_json.read(recipe)):
-                    found |= {*filter(os.path.isfile, _found(name))}
-    return found
+                    paths |= {*filter(os.path.isfile, _existing_paths(name))}
+    return paths
 
 
-def _found(text):
-    """Returns the real paths that exist of "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH"."""
+def _existing_paths(text):
+    """Returns the real paths in "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH" that exist."""
     names = {part for name in permissions.names_of(text) for part in (name, *name.split(","))}
     names |= {name.partition("=")[2] for name in names}
     paths = [path for name in names - {""} for path in files.candidates(name)]
     return {os.path.realpath(path) for path in paths if os.path.exists(path)}
 
 
-def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):
-    """Writes a file atomically: it is complete or absent."""
+def write(file: str | pathlib.Path, save: Callable[[pathlib.Path], None], label: str = "the table"):
+    """Writes an output file atomically, by a function that takes a temporary path."""
     path = pathlib.Path(file)
-    check(path, what)
-    with _writing(path, what):
+    check(path, label)
+    with _writing(path, label):
         if _is_stream(path):
             with temporary_files.naming(path):
-                write(path)
+                save(path)
         else:
-            atomic_writes.write_whole(path, write)
+            atomic_writes.write_whole(path, save)
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
@@ -110,28 +110,29 @@ def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable
     write_lines(file, map(text_tables.tsv_line, (columns, *rows)), "the table")
 
 
-def write_lines(file: str | pathlib.Path, lines: Iterable[str], what: str):
-    """Writes lines to a file in UTF-8."""
+def write_lines(file: str | pathlib.Path, lines: Iterable[str], label: str):
+    """Writes lines to an output file in UTF-8, atomically."""
 
     def write_all(path):
         with open(path, "w", encoding="utf-8", newline="\n") as text:
             text.writelines(lines)
 
-    write(file, write_all, what)
+    write(file, write_all, label)
 
 
 def _is_stream(path):
-    """Whether a path exists and is not a regular file, such as /dev/stdout: it is not replaced."""
+    """Whether a path is a stream such as /dev/stdout, which is written to and not replaced."""
     return path.exists() and not path.is_file()
 
 
-def _error(number):
+def _system_error(number):
+    """Returns an OSError with the system's message for an error number."""
     return OSError(number, os.strerror(number))
 
 
 @contextlib.contextmanager
-def _writing(path, what):
-    """Raises UserError where a file cannot be written; errors of a full disk pass."""
+def _writing(path, label):
+    """Turns the system's errors in its context into a UserError, but for a full disk."""
     try:
         yield
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough
@@ -140,6 +141,6 @@ def _writing(path, what):
         if error.errno in temporary_files.FULL:
             raise
         raise UserError(
-            f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "
+            f"{label} {path} cannot be written ({error.strerror or error}): give a name in a "
             "folder that exists and can be written to."
         ) from error

@@ -19,18 +19,19 @@ logger = logging.getLogger(__name__)
 
 
 def notes_folder() -> pathlib.Path:
-    """Returns zoo/runs in $XDG_STATE_HOME, or in ~/.local/state unless that is an absolute path."""
+    """Returns the folder of notes: zoo/runs in $XDG_STATE_HOME or, by default, ~/.local/state."""
     setting = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
     state = setting if setting.is_absolute() else pathlib.Path.home() / ".local" / "state"
     return state / "zoo" / "runs"
 
 
 def _note_file(recipe: dict) -> pathlib.Path:
-    return notes_folder() / f"{checksums.of_json(recipe)}.json"
+    """Returns the path of the note of a recipe."""
+    return notes_folder() / f"{checksums.json_digest(recipe)}.json"
 
 
 def note(recipe: dict, workdir: Any):
-    """Notes the recipe of a run; logs a warning if the note cannot be written."""
+    """Writes a note that a run is the user's own; logs a warning if it cannot be written."""
     note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
     try:
         path = _note_file(recipe)
@@ -46,7 +47,7 @@ def note(recipe: dict, workdir: Any):
 
 
 def noted_modules(recipe: dict) -> list[str] | None:
-    """Returns the folders of modules that were permitted when a run was made."""
+    """Reads the permitted folders of modules from a run's note; None without a note."""
     try:
         text = _note_file(recipe).read_bytes()
     except (OSError, RuntimeError):

@@ -18,7 +18,7 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Returns the versions of Python, of Zoo and of the packages that compute, by name."""
+    """Returns {name: version} of Python, Zoo and the packages that compute."""
     packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
@@ -28,10 +28,11 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def revision() -> str | None:
-    """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added."""
+    """Returns Zoo's git revision, with "-dirty" after changes; None outside a git checkout."""
     folder = pathlib.Path(version.__file__).resolve().parent.parent
 
     def git(*arguments):
+        """Runs git in Zoo's checkout and returns its output."""
         command = ["git", "-C", str(folder), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -39,9 +40,9 @@ def revision() -> str | None:
         # An installed Zoo may lie within the checkout of another project.
         if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
             return None
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        added = git("ls-files", "--others", "--exclude-standard", "--", "*.py")
-        return git("rev-parse", "HEAD") + ("-dirty" if changed or added else "")
+        changed_files = git("status", "--porcelain", "--untracked-files=no")
+        added_modules = git("ls-files", "--others", "--exclude-standard", "--", "*.py")
+        return git("rev-parse", "HEAD") + ("-dirty" if changed_files or added_modules else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 

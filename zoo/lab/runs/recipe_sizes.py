@@ -36,7 +36,7 @@ def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
 
 
 def model_memory(model: Any) -> Iterator[tuple[str, int]]:
-    """Yields (field, least bytes that its value needs) for the sizes of a model."""
+    """Yields (setting, lower bound of the bytes it needs) for each size of a model."""
     for path, name, value in _whole_numbers(model):
         if name in _LENGTHS:
             yield f"model.{path}={value}", value * _NUMBER
@@ -45,27 +45,27 @@ def model_memory(model: Any) -> Iterator[tuple[str, int]]:
 
 
 def batch_memory(model: Any, recipe: Any, section: str, batch_rows: str) -> tuple[str, int]:
-    """Returns (fields, least bytes) of one batch of training or evaluation."""
-    count, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
+    """Returns (settings, lower bound of the bytes) of one batch of training or evaluation."""
+    rows, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
     length_setting = ""
     if isinstance(model, LanguageModel):
         length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
         length_setting = f" x {section}.length={length}"
     # Words, targets, positions and two masks.
-    needed = count * length * (4 + 4 + 8 + 1 + 1) + count * length * vector
-    return f"{section}.{batch_rows}={count}{length_setting}", needed
+    size = rows * length * (4 + 4 + 8 + 1 + 1) + rows * length * vector
+    return f"{section}.{batch_rows}={rows}{length_setting}", size
 
 
 def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, source: str):
-    """Checks the sizes of a recipe against the stored parameters and the memory."""
+    """Raises UserError if a recipe's sizes exceed the stored parameters or the memory."""
     model = experiment.model
     if shapes is not None:
-        numbers = sum(map(math.prod, shapes))
+        parameters = sum(map(math.prod, shapes))
         for path, name, value in _whole_numbers(model):
-            largest = len(shapes) if name in _REPEATS else numbers
-            if name in (*_REPEATS, *_PARAMETER_AXES) and value > largest:
+            limit = len(shapes) if name in _REPEATS else parameters
+            if name in (*_REPEATS, *_PARAMETER_AXES) and value > limit:
                 raise UserError(
-                    f"{source} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
+                    f"{source} has {len(shapes)} arrays of {parameters:,} numbers in all, and the "
                     f"recipe has model.{path}={value}: put back a copy of the run."
                 )
     for setting, needed in model_memory(model):

@@ -1,4 +1,4 @@
-"""Texts that a model has seen, as hashes of their sentences, so that a text is found by content.
+"""Texts that a model has seen, as hashes of their sentences, so that they are found by content.
 
 A hash is made of a sentence's letters: its words joined, without blanks, in lower case. So a
 sentence is found under any file name, in any order and range, in a mixture of texts, and whether
@@ -33,53 +33,54 @@ from zoo.priors.prior import Contextual
 from zoo.sources import files
 
 # Sentences that are hashed at once.
-_AT_ONCE = 1000
+_BATCH = 1000
 FILE = "texts.npz"
 ROLES = ("trained_on", "selected_on")
-_REST = ("not_known", "data", "made_with", "knowledge")
+_FACTS = ("not_known", "data", "made_with", "knowledge")
 _TEXT = {"text": str, "by": str, "digest": str, "sentences": int, "tokens": int}
 # A text that gave knowledge of words: a file without sentences does not have their numbers.
-_GIVEN = {**_TEXT, "gave": [str], "sentences": int | None, "tokens": int | None}
+_KNOWLEDGE_TEXT = {**_TEXT, "gave": [str], "sentences": int | None, "tokens": int | None}
 # Packages whose versions tell their code.
-_NOT_OWN = ("zoo", "configs", "jax")
-_ABOUT = {
+_LIBRARY_PACKAGES = ("zoo", "configs", "jax")
+_RECORD = {
     **{role: [_TEXT] for role in ROLES},
     "not_known": [str],
     "data": str,
     "made_with": dict,
-    "knowledge": ([_GIVEN], NoneType),
+    "knowledge": ([_KNOWLEDGE_TEXT], NoneType),
 }
 
 
 def letters(sentence: list[str]) -> str:
-    """Returns the letters of a sentence for its hash: no blanks, case folded, accents composed."""
+    """Joins the words of a sentence for its hash: no blanks, case folded, accents composed."""
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
-def hashes_of(spelled: Iterable[str]) -> np.ndarray:
-    """Hashes the letters of each sentence, uint64 [n]."""
-    hashed = bytearray()  # not a list of them, which takes six times as much
-    for text in spelled:
+def hash_letters(spellings: Iterable[str]) -> np.ndarray:
+    """Hashes each sentence, given by its `letters`, uint64 [n]."""
+    digests = bytearray()  # not a list of them, which takes six times as much
+    for text in spellings:
         encoded = text.encode("utf-8", "surrogatepass")
-        hashed += hashlib.blake2b(encoded, digest_size=8).digest()
-    return np.frombuffer(hashed, "<u8").astype(np.uint64)
+        digests += hashlib.blake2b(encoded, digest_size=8).digest()
+    return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 
-def digest_of(sentences: Iterable[list[str]]) -> tuple[str, int]:
-    """Returns the SHA-256 of a whole text, as the JSON list of its sentences, and its words."""
+def digest_text(sentences: Iterable[list[str]]) -> tuple[str, int]:
+    """Returns (SHA-256 of a text as the JSON list of its sentences, number of its words)."""
     hasher, sentences, words = hashlib.sha256(b"["), iter(sentences), 0
-    encoder, before = json.JSONEncoder(ensure_ascii=False), ""
+    encoder, separator = json.JSONEncoder(ensure_ascii=False), ""
     # Some sentences at a time: a list's text is that of its elements with ", " between them.
-    while some := [*itertools.islice(sentences, _AT_ONCE)]:
-        text = before + encoder.encode(some)[1:-1]
+    while batch := [*itertools.islice(sentences, _BATCH)]:
+        text = separator + encoder.encode(batch)[1:-1]
         hasher.update(text.encode("utf-8", "surrogatepass"))
-        before, words = ", ", words + sum(map(len, some))
+        separator, words = ", ", words + sum(map(len, batch))
     hasher.update(b"]")
     return hasher.hexdigest(), words
 
 
-def _described(name: str, sentences: Sequence[list[str]]) -> dict:
-    digest, tokens = digest_of(sentences)
+def _describe(name: str, sentences: Sequence[list[str]]) -> dict:
+    """Returns name, digest and size of a text, as the record has them."""
+    digest, tokens = digest_text(sentences)
     return {"text": name, "digest": digest, "sentences": len(sentences), "tokens": tokens}
 
 
@@ -91,25 +92,25 @@ class Texts:
     about: tuple[dict, ...] = ()
 
     @classmethod
-    def of(cls, name: str, sentences: Sequence[list[str]], by: str = "this run") -> "Texts":
+    def from_text(cls, name: str, sentences: Sequence[list[str]], by: str = "this run") -> "Texts":
         """Hashes the sentences of a single text."""
         spelled = (text for text in map(letters, sentences) if text)
-        return cls(np.unique(hashes_of(spelled)), ({**_described(name, sentences), "by": by},))
+        return cls(np.unique(hash_letters(spelled)), ({**_describe(name, sentences), "by": by},))
 
-    def through(self, by: str) -> "Texts":
-        """Returns the texts with `by` put before their origin, such as "init_from runs/a"."""
-        return dataclasses.replace(self, about=_through(by, self.about))
+    def with_origin(self, by: str) -> "Texts":
+        """Puts `by`, such as "init_from runs/a", before the origin of each text."""
+        return dataclasses.replace(self, about=_prefix_origins(by, self.about))
 
     def __add__(self, other: "Texts") -> "Texts":
         return Texts(np.union1d(self.hashes, other.hashes), (*self.about, *other.about))
 
-    def has(self, hashes: np.ndarray) -> np.ndarray:
-        """Whether each of some sentences is in the texts, bool [n]."""
+    def contains(self, hashes: np.ndarray) -> np.ndarray:
+        """Whether the texts contain each of the hashed sentences, bool [n]."""
         return np.isin(hashes, self.hashes)
 
 
-def _through(by: str, texts: Iterable[dict]) -> tuple[dict, ...]:
-    """Puts `by` before the origin of each text."""
+def _prefix_origins(by: str, texts: Iterable[dict]) -> tuple[dict, ...]:
+    """Returns the descriptions of texts with `by` before their origins."""
     origins = ((text, "" if text["by"] == "this run" else f", {text['by']}") for text in texts)
     return tuple({**text, "by": f"{by}{origin}"} for text, origin in origins)
 
@@ -123,48 +124,48 @@ class SeenTexts:
     not_known: tuple[str, ...] = ()
     data: str = ""
     made_with: dict = dataclasses.field(default_factory=dict)
-    # texts that gave words, features and backgrounds, as `recorded` describes them; None where
+    # texts that gave words, features and backgrounds, as `describe_knowledge` has them; None where
     # they are not recorded
     knowledge: tuple[dict, ...] | None = None
 
-    def joined(self, other: "SeenTexts", by: str) -> "SeenTexts":
-        """Adds the texts of another run."""
+    def join(self, inherited: "SeenTexts", by: str) -> "SeenTexts":
+        """Adds the texts seen by another run, from which this run takes knowledge as `by` says."""
         knowledge = None
-        if self.knowledge is not None and other.knowledge is not None:
-            knowledge = (*self.knowledge, *_through(by, other.knowledge))
+        if self.knowledge is not None and inherited.knowledge is not None:
+            knowledge = (*self.knowledge, *_prefix_origins(by, inherited.knowledge))
         return dataclasses.replace(
             self,
-            trained_on=self.trained_on + other.trained_on.through(by),
-            selected_on=self.selected_on + other.selected_on.through(by),
-            not_known=(*self.not_known, *(f"{by}, {part}" for part in other.not_known)),
+            trained_on=self.trained_on + inherited.trained_on.with_origin(by),
+            selected_on=self.selected_on + inherited.selected_on.with_origin(by),
+            not_known=(*self.not_known, *(f"{by}, {part}" for part in inherited.not_known)),
             knowledge=knowledge,
         )
 
-    def without_record(self, parts: Iterable[str]) -> "SeenTexts":
-        """Adds names of parts of the model whose texts are not known."""
+    def with_unknown(self, parts: Iterable[str]) -> "SeenTexts":
+        """Adds names of parts of the model of which it is not known what texts they have seen."""
         return dataclasses.replace(self, not_known=(*self.not_known, *parts))
 
     def save(self, path: str | pathlib.Path):
         """Writes the record to an .npz file."""
         about = {role: getattr(self, role).about for role in ROLES}
-        rest = {name: getattr(self, name) for name in _REST}
+        facts = {name: getattr(self, name) for name in _FACTS}
         arrays = {role: getattr(self, role).hashes for role in ROLES}
-        arrays["about"] = np.frombuffer(json.dumps({**about, **rest}).encode(), np.uint8)
+        arrays["about"] = np.frombuffer(json.dumps({**about, **facts}).encode(), np.uint8)
         array_files.write(path, arrays, compressed=False)  # hashes would not get smaller
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
-        """Reads a file that `save` wrote; UserError if it is not one."""
+        """Reads a file that `save` wrote; raises UserError for any other file."""
         try:
             arrays = array_files.read_arrays(path, (*ROLES, "about").__contains__)
             about = strict_json.parse_bytes(arrays.pop("about"))
-            strict_json.check(about, _ABOUT)
+            strict_json.check(about, _RECORD)
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)
-            rest: dict[str, Any] = {name: about.get(name) for name in _REST}
-            rest |= {name: tuple(kept) for name, kept in rest.items() if isinstance(kept, list)}
-            trained, selected = (Texts(arrays[role], tuple(about[role])) for role in ROLES)
-            return cls(trained, selected, **rest)
+            facts: dict[str, Any] = {name: about.get(name) for name in _FACTS}
+            facts |= {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
+            trained_on, selected_on = (Texts(arrays[role], tuple(about[role])) for role in ROLES)
+            return cls(trained_on, selected_on, **facts)
         except (OSError, ValueError, KeyError) as error:
             raise UserError(
                 f"{path} is not a record of seen texts ({error}): put back a copy, or delete it, "
@@ -190,21 +191,22 @@ class WordSource(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-def of_experiment(experiment: Experiment) -> list[WordSource]:
-    """Returns the parts of a recipe that give knowledge of words, the vocabulary first."""
+def word_sources(experiment: Experiment) -> list[WordSource]:
+    """Lists the parts of a recipe that learn words from texts: the vocabulary and the priors."""
     vocabulary, head = experiment.vocabulary, experiment.head
     priors: list[tuple[str, Any]] = [("features", prior) for prior in vocabulary.features]
     for prior in (vocabulary.background, head.background):
         kind = "expert" if isinstance(prior, Expert) else "background"
         priors += [] if prior is None else [(kind, prior)]
-    words = _treebanks_of_words(experiment.data)
+    word_treebanks = _word_treebanks(experiment.data)
     return [
-        WordSource("vocabulary", None, (vocabulary.splits,), words),
-        *(_of_prior(kind, prior) for kind, prior in priors),
+        WordSource("vocabulary", None, (vocabulary.splits,), word_treebanks),
+        *(_prior_source(kind, prior) for kind, prior in priors),
     ]
 
 
-def _of_prior(kind: str, prior: Any) -> WordSource:
+def _prior_source(kind: str, prior: Any) -> WordSource:
+    """Returns the splits, treebanks and files from which a prior learns words."""
     values = [*fields.values(prior)]
     treebanks, paths = (
         tuple(value for _, field, value in values if field == name and isinstance(value, str))
@@ -218,49 +220,50 @@ def _of_prior(kind: str, prior: Any) -> WordSource:
     return WordSource(f"{kind}: {type(prior).__name__}", prior, (*splits,), treebanks, paths)
 
 
-def _treebanks_of_words(data) -> tuple[str, ...]:
-    """Returns the files of Conllu.words of a source, or of the sources within it."""
+def _word_treebanks(data) -> tuple[str, ...]:
+    """Returns the files of `Conllu.words` of a source, or of the sources within it."""
     sources = [data, *(value for _, _, value in fields.values(data))]
     return tuple(path for source in sources if isinstance(source, Conllu) for path in source.words)
 
 
-def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dict, ...]:
-    """Describes each text that gives a run knowledge of words."""
-    made_by: dict[tuple[str, str], list[str]] = {}
-    for source in of_experiment(experiment):
-        chosen = {split for splits in source.splits for split in (splits or corpora)}
-        texts = [("split", split) for split in corpora if split in chosen]
+def describe_knowledge(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dict, ...]:
+    """Describes each text from which a run learns words, and what it gives: words, features, ..."""
+    gains_by_text: dict[tuple[str, str], list[str]] = {}
+    for source in word_sources(experiment):
+        names = {split for names in source.splits for split in (names or corpora)}
+        texts = [("split", split) for split in corpora if split in names]
         texts += [("treebank", path) for path in source.treebanks]
         texts += [("file", path) for path in source.files]
         for text in texts:
-            made_by.setdefault(text, []).append(source.gave)
+            gains_by_text.setdefault(text, []).append(source.gave)
 
-    entries = {} if _treebanks_of_words(experiment.data) else experiment.data.lexicon_entries()
+    entries = {} if _word_treebanks(experiment.data) else experiment.data.lexicon_entries()
     if entries:
         dictionary = f"the dictionary of {type(experiment.data).__name__}"
-        tagged = any(isinstance(prior, Morphology) for prior in experiment.vocabulary.features)
-        tags = ["features: Morphology"] if tagged and any(entries.values()) else []
-        made_by["dictionary", dictionary] = ["vocabulary", *tags]
+        is_tagged = any(isinstance(prior, Morphology) for prior in experiment.vocabulary.features)
+        tags = ["features: Morphology"] if is_tagged and any(entries.values()) else []
+        gains_by_text["dictionary", dictionary] = ["vocabulary", *tags]
 
-    def described(kind, name):
+    def describe(kind, name):
+        """Returns name, digest and size of a text."""
         if kind == "dictionary":
             sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
-            return {"text": name, "digest": digest_of(sorted_entries)[0], **_UNNUMBERED}
+            return {"text": name, "digest": digest_text(sorted_entries)[0], **_UNNUMBERED}
         if kind == "file":
             with files.find(name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             return {"text": name, "digest": digest, **_UNNUMBERED}
         if kind == "split":
-            return _described(corpora[name].name, corpora[name].sentences)
-        return _described(name, sentences_of(name, experiment.vocabulary))
+            return _describe(corpora[name].name, corpora[name].sentences)
+        return _describe(name, read_treebank(name, experiment.vocabulary))
 
     return tuple(
-        {**described(*text), "by": "this run", "gave": [*dict.fromkeys(gave)]}
-        for text, gave in made_by.items()
+        {**describe(*text), "by": "this run", "gave": [*dict.fromkeys(gains)]}
+        for text, gains in gains_by_text.items()
     )
 
 
-def sentences_of(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
+def read_treebank(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
     """Reads the sentences of a treebank, in the vocabulary's case."""
     return vocabulary.read(Conllu(train=path, validation=path), "train").sentences
 
@@ -272,90 +275,93 @@ def sentences_of(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
 # started from (`init_from`) or through its background: another run, or n-grams of further splits.
 
 
-def inherited(
+def collect_seen_texts(
     experiment: Experiment,
     corpora: dict[str, Corpus],
     data: str = "",
     made_with: dict | None = None,
 ) -> SeenTexts:
-    """Returns the texts that a run of an experiment sees, and texts that its parts saw before."""
-    train, validation = (_texts(corpora[split]) for split in ("train", "validation"))
-    seen = SeenTexts(
+    """Collects the texts that a run sees, itself or through the runs and priors it builds on."""
+    train, validation = (_hash_corpus(corpora[split]) for split in ("train", "validation"))
+    record = SeenTexts(
         train,
         validation,
         data=data,
         made_with=made_with or {},
-        knowledge=recorded(experiment, corpora),
+        knowledge=describe_knowledge(experiment, corpora),
     )
-    own = [prior for prior in experiment.vocabulary.features if not _is_of_zoo(prior)]
-    seen = seen.without_record(f"the features {_not_of_zoo(prior)}" for prior in own)
+    user_priors = [prior for prior in experiment.vocabulary.features if not _is_part_of_zoo(prior)]
+    record = record.with_unknown(f"the features {_user_part(prior)}" for prior in user_priors)
     if experiment.init_from:
-        seen = _with_run(seen, experiment.init_from, f"init_from {experiment.init_from}")
-    return _with_background(seen, experiment.head.background, corpora)
+        record = _add_run(record, experiment.init_from, f"init_from {experiment.init_from}")
+    return _add_background(record, experiment.head.background, corpora)
 
 
-def _texts(corpus):
+def _hash_corpus(corpus):
     """Hashes a text, and its sources if it is the targets of pairs."""
-    read = Texts.of(corpus.name, corpus.sentences)
+    texts = Texts.from_text(corpus.name, corpus.sentences)
     source = corpus.source_text
-    return read if source is None else read + Texts.of(source.name, source.sentences)
+    return texts if source is None else texts + Texts.from_text(source.name, source.sentences)
 
 
-def _with_background(seen, background, corpora):
+def _add_background(record, background, corpora):
     """Adds the texts of a background; experts and grammars are not estimated from texts."""
     if background is None or isinstance(background, Grammar):
-        return seen
+        return record
     name = f"the background {type(background).__name__}"
     if background.workdir is not None:
-        return _with_run(seen, background.workdir, f"{name} {background.workdir}")
+        return _add_run(record, background.workdir, f"{name} {background.workdir}")
     if isinstance(background, Arpa):
-        return seen.without_record([f"{name} {background.path}"])
-    if not _is_of_zoo(background):
-        return seen.without_record([f"the background {_not_of_zoo(background)}"])
+        return record.with_unknown([f"{name} {background.path}"])
+    if not _is_part_of_zoo(background):
+        return record.with_unknown([f"the background {_user_part(background)}"])
     for split in background.splits:
         if split != "train":
-            text = Texts.of(corpora[split].name, corpora[split].sentences, name)
-            seen = dataclasses.replace(seen, trained_on=seen.trained_on + text)
-    return seen
+            text = Texts.from_text(corpora[split].name, corpora[split].sentences, name)
+            record = dataclasses.replace(record, trained_on=record.trained_on + text)
+    return record
 
 
-def sources_of(experiment: Experiment) -> dict[str, str]:
-    """Returns the SHA-256 of the source of each module outside Zoo with a component of a recipe."""
-    owners = {getattr(value, "__module__", "zoo") for *_, value in fields.values(experiment)}
-    own = sorted(name for name in owners if name.partition(".")[0] not in _NOT_OWN)
-    paths = {name: getattr(sys.modules.get(name), "__file__", None) for name in own}
-    read = {name: pathlib.Path(path).read_bytes() for name, path in paths.items() if path}
-    return {name: hashlib.sha256(content).hexdigest() for name, content in read.items()}
+def module_digests(experiment: Experiment) -> dict[str, str]:
+    """Returns {module: SHA-256 of its source} of the user's modules that a recipe uses."""
+    modules = {getattr(value, "__module__", "zoo") for *_, value in fields.values(experiment)}
+    names = sorted(name for name in modules if name.partition(".")[0] not in _LIBRARY_PACKAGES)
+    paths = {name: getattr(sys.modules.get(name), "__file__", None) for name in names}
+    sources = {name: pathlib.Path(path).read_bytes() for name, path in paths.items() if path}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in sources.items()}
 
 
-def _is_of_zoo(prior):
+def _is_part_of_zoo(prior):
+    """Whether a prior's class belongs to Zoo."""
     return type(prior).__module__.startswith("zoo.")
 
 
-def _not_of_zoo(prior):
+def _user_part(prior):
+    """Names a prior of the user's own."""
     return f"{type(prior).__name__}, which is not a part of Zoo"
 
 
-def _with_run(seen, workdir, by):
-    theirs = of_run(workdir)
-    return seen.without_record([by]) if theirs is None else seen.joined(theirs, by)
+def _add_run(record, workdir, by):
+    """Adds the texts seen by another run, or its name if they are not known."""
+    inherited = load_seen_texts(workdir)
+    return record.with_unknown([by]) if inherited is None else record.join(inherited, by)
 
 
-def of_run(path: str | pathlib.Path) -> SeenTexts | None:
-    """Reads the texts that a run has seen, as they were recorded when it began."""
+def load_seen_texts(path: str | pathlib.Path) -> SeenTexts | None:
+    """Reads the record of seen texts of a run; None if it is missing or of other data."""
     workdir = Workdir(path)
     if not workdir.exists():
         return None
-    kept, data = of_workdir(workdir), workdir.data_digest()
-    return kept if kept is not None and data in ("", kept.data) else None
+    record, data_digest = read_record(workdir), workdir.data_digest()
+    return record if record is not None and data_digest in ("", record.data) else None
 
 
-def of_workdir(workdir: Workdir) -> SeenTexts | None:
-    """Reads the record that is kept in a run's folder; None without one."""
+def read_record(workdir: Workdir) -> SeenTexts | None:
+    """Reads the record of seen texts in a run's folder; None if it is missing."""
     path = workdir.file(FILE)
     return SeenTexts.load(path) if path.exists() else None
 
 
-def keep(workdir: Workdir, seen: SeenTexts):
-    """Writes the record of the texts that a run is trained and selected on."""
-    atomic_writes.write_whole(workdir.path / FILE, seen.save)
+def write_record(workdir: Workdir, record: SeenTexts):
+    """Writes the record of seen texts to a run's folder."""
+    atomic_writes.write_whole(workdir.path / FILE, record.save)

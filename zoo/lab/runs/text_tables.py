@@ -21,7 +21,7 @@ def tsv_line(values: Iterable) -> str:
 
 
 def user_columns(columns: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Renames a user's columns, by "given_" in front, where a table has columns of these names."""
+    """Puts "given_" before a user's column names that a table or an earlier column has already."""
     distinct: list = []
     for name in names:
         while name in (*columns, *distinct):
@@ -36,6 +36,7 @@ _ESCAPES = {code: repr(chr(code))[1:-1] for code in _CONTROLS} | {0: "\\0", ord(
 
 
 def _cell(value):
+    """Formats a value as a cell of a table of values separated by tabs."""
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPES)}"'
     if value is None or math.isnan(value):
@@ -52,51 +53,53 @@ WIDTH = 120
 Block = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
-def align(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> Iterator[str]:
-    """Yields the lines of a table, its columns as wide as their widest cells."""
+def align(header: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 2) -> Iterator[str]:
+    """Yields the lines of a table with aligned columns, the first `labels` of them to the left."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for cells in (header, *rows):
-        padded = [
-            cell.ljust(width) if number < left else cell.rjust(width)
+        padded_cells = [
+            cell.ljust(width) if number < labels else cell.rjust(width)
             for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
         ]
-        yield "  ".join(padded)
+        yield "  ".join(padded_cells)
 
 
 def format_for_terminal(columns: Sequence[str], rows: Sequence[tuple]) -> Iterator[str]:
     """Yields the lines of a table for a terminal: aligned, and numbers with two decimals."""
     cells = [[_short(value) for value in row] for row in rows]
-    yield from (f"{line.rstrip()}\n" for line in align(columns, cells, left=len(columns)))
+    yield from (f"{line.rstrip()}\n" for line in align(columns, cells, labels=len(columns)))
 
 
 def _short(value):
+    """Formats a value as a cell for a terminal, with two decimals."""
     if isinstance(value, str):
         return printable(value.replace("\n", "\\n"))
     finite = isinstance(value, float) and math.isfinite(value)
     return f"{value:7.2f}" if finite else _cell(value)
 
 
-def join_tables(blocks: Sequence[Block], left: int = 2) -> Iterator[list[str]]:
-    """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`."""
+def join_tables(blocks: Sequence[Block], labels: int = 2) -> Iterator[list[str]]:
+    """Joins blocks of columns side by side, and yields the lines of each table as wide as fits."""
     (first, *_), rows = blocks[0]
     names = [first], [row[:1] for row in rows]
-    current, lefts = blocks[0], left
+    current, current_labels = blocks[0], labels
     for block in blocks[1:]:
         wider = _join(current, block)
-        if len(next(align(*wider, lefts))) > WIDTH:
-            yield [*align(*current, lefts)]
-            wider, lefts = _join(names, block), 1
+        if len(next(align(*wider, current_labels))) > WIDTH:
+            yield [*align(*current, current_labels)]
+            wider, current_labels = _join(names, block), 1
         current = wider
-    yield [*align(*current, lefts)]
+    yield [*align(*current, current_labels)]
 
 
 def _join(first: Block, second: Block) -> Block:
-    rows = [[*cells, *further] for cells, further in zip(first[1], second[1], strict=True)]
+    """Puts the columns of two blocks side by side."""
+    rows = [[*row, *addition] for row, addition in zip(first[1], second[1], strict=True)]
     return [*first[0], *second[0]], rows
 
 
 def wrap_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Breaks lines that are longer than `WIDTH` between words, and indents what follows."""
+    """Breaks lines longer than `WIDTH` between words, and indents the continuation lines."""
     for line in lines:
         if len(line) <= WIDTH:
             yield line

@@ -26,6 +26,7 @@ class Ownership:
     """A process's lock of a run's folder, held within a `with` statement."""
 
     def __init__(self, folder: Any, log=print):
+        """Prepares the lock of a folder; `log` is told if another machine's lock is awaited."""
         self._folder, self._log = folder, log
         self._bucket = location.is_bucket(folder)
         self._path = folder / (BUCKET_FILE if self._bucket else FILE)
@@ -37,6 +38,7 @@ class Ownership:
         self._lock: Any = None
 
     def __enter__(self):
+        """Takes the lock; raises UserError if another process has it."""
         if self._bucket:
             self._sign()
             return self
@@ -53,6 +55,7 @@ class Ownership:
         return self
 
     def __exit__(self, *error):
+        """Releases the lock, unless another training has taken it over."""
         if self._lock is not None:
             with contextlib.suppress(OSError):  # the folder was deleted
                 if self._is_own():
@@ -65,7 +68,7 @@ class Ownership:
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Checks, before and after a checkpoint is saved in its context, that the lock is held."""
+        """Raises UserError unless the lock is held before and after the context, which saves."""
         self._check()
         try:
             with location.reaching(self._folder):
@@ -80,10 +83,12 @@ class Ownership:
         return _read_owner(self._path).get("token") == self._record["token"]
 
     def _sign(self):
+        """Writes this process's name to the file of the lock."""
         with location.reaching(self._folder):
             self._path.write_text(json.dumps(self._record))
 
     def _check(self, cause=None):
+        """Raises UserError unless the file of the lock names this training."""
         with location.reaching(self._folder):
             owner = _read_owner(self._path)
         if not owner:
@@ -96,7 +101,7 @@ class Ownership:
 
 
 def check_free(folder: Any):
-    """Checks, without waiting, that no process of this machine trains in a folder."""
+    """Raises UserError if a process trains in a folder; does not wait for its lock."""
     path = folder / FILE
     if not location.is_bucket(folder) and path.exists():
         with contextlib.suppress(OSError):  # `Ownership` raises it again, with a reason
@@ -104,6 +109,7 @@ def check_free(folder: Any):
 
 
 def _acquire(path, log):
+    """Takes the lock of a file, and waits for it if a lost machine may have it."""
     with lazy.extra():
         import filelock
 
@@ -128,12 +134,14 @@ def _acquire(path, log):
 
 
 def _refusal(folder, owner, verb="is being trained by"):
+    """Returns the error for a folder whose lock another process has."""
     return UserError(
         f"{folder} {verb} {_name(owner)}: wait until it has ended, stop it, or give another folder."
     )
 
 
 def _name(owner):
+    """Describes the process that an owner's record names."""
     if not {"process", "host"} <= owner.keys():
         return "another process"
     return f"process {owner['process']} on {owner['host']}"

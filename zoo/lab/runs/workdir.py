@@ -42,69 +42,70 @@ from zoo.sources import files
 logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
 # Files and folders that training writes to in an existing run.
-_WRITTEN = ("checkpoints/last", "checkpoints/best", "tensorboard", METRICS, training_lock.FILE)
+_OUTPUTS = ("checkpoints/last", "checkpoints/best", "tensorboard", METRICS, training_lock.FILE)
 _START = {"workdir": str, "parts": [str]}
 
 
 def check_folders(paths: Iterable[str | pathlib.Path]):
-    """Checks that no two paths are the same folder, which would count as two runs."""
-    first: dict[str, str | pathlib.Path] = {}
+    """Raises UserError if two paths name the same folder, which would count as two runs."""
+    path_by_id: dict[str, str | pathlib.Path] = {}
     for path in paths:
-        whole = location.identity(path)
-        if whole in first:
-            raise UserError(f"{first[whole]} and {path} are one folder: give each run once.")
-        first[whole] = path
+        id = location.identity(path)
+        if id in path_by_id:
+            raise UserError(f"{path_by_id[id]} and {path} are one folder: give each run once.")
+        path_by_id[id] = path
 
 
 class Workdir:
     """A run's folder, on a disk or in a bucket."""
 
     def __init__(self, path: Any):
-        """Names a folder, which need not exist yet."""
-        self.path: Any = location.path_of(path)
+        """Sets the path of the folder, which need not exist yet."""
+        self.path: Any = location.to_path(path)
 
     @property
     def _experiment_file(self):
+        """The path of experiment.json."""
         return self.path / "experiment.json"
 
-    def name(self, experiment: Experiment):
-        """Permits the paths and modules of an experiment that no other person's recipe names."""
+    def permit(self, experiment: Experiment):
+        """Permits the user's experiment to use the paths and modules that it names."""
         permissions.open_unclosed_names(permissions.names_in(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
-        """Checks that the folder can hold a run of this experiment, and writes nothing."""
-        whole = location.absolute(self.path)
-        if set("[]") & set(str(whole)):
+        """Raises UserError if this experiment cannot be trained in the folder; writes nothing."""
+        folder = location.absolute(self.path)
+        if set("[]") & set(str(folder)):
             # orbax takes them for glob patterns and leaves checkpoints that cannot be read.
-            raise UserError(f"{whole}: checkpoints need a folder without [ or ] in its path.")
+            raise UserError(f"{folder}: checkpoints need a folder without [ or ] in its path.")
         if exported_run.is_exported(self.path):
             raise UserError(
                 f"{self.path} is an exported run, which is not trained further: give another folder"
                 f", and --set init_from={self.path} to start from its parameters."
             )
-        self.name(experiment)
-        new = configuration.to_json(experiment)
+        self.permit(experiment)
+        recipe = configuration.to_json(experiment)
         if self.exists():
             # A run may change its devices.
-            kept = dataclasses.replace(self.experiment(), parallel=experiment.parallel)
-            old = configuration.to_json(kept)
-            if difference := configuration.first_difference(old, new):
-                further = ""
+            saved_experiment = dataclasses.replace(self.experiment(), parallel=experiment.parallel)
+            saved_recipe = configuration.to_json(saved_experiment)
+            if difference := configuration.first_difference(saved_recipe, recipe):
+                advice = ""
                 if difference.startswith("training."):
-                    further = f"; to train its model further, add --set init_from={self.path}"
+                    advice = f"; to train its model further, add --set init_from={self.path}"
                 raise UserError(
                     f"{self.path} holds another experiment ({difference}): give the settings that "
-                    f"it was made with to resume it, or another folder{further}."
+                    f"it was made with to resume it, or another folder{advice}."
                 )
             training_lock.check_free(self.path)
-            for name in ("", *_WRITTEN):
+            for name in ("", *_OUTPUTS):
                 location.check_writable(self.path / name)
             return
         with location.reaching(self.path):
-            there = self.path.exists()
-            if there and not self._is_empty():
+            exists = self.path.exists()
+            if exists and not self._is_empty():
                 raise UserError(f"{self.path} exists and is not a run of Zoo: give another folder.")
-        if there:
+        if exists:
             location.check_writable(self.path)
         elif not location.is_bucket(self.path):
             temporary_files.check_place(self.path)
@@ -116,13 +117,13 @@ class Workdir:
                 raise UserError(f"init_from: {error}") from error
 
     def _is_empty(self):
-        """Whether the folder is empty but for temporary files of a `claim` that was killed."""
+        """Whether the folder is empty except for temporary files of a killed `claim`."""
         return self.path.is_dir() and all(
             temporary_files.belongs_to(path, self._experiment_file) for path in self.path.iterdir()
         )
 
     def claim(self, experiment: Experiment):
-        """Makes the folder, writes the experiment there, and notes the run as the user's own."""
+        """Creates or checks the folder of an experiment, and notes the run as the user's own."""
         self.check(experiment)
         if not self.exists():
             with location.reaching(self.path):
@@ -132,6 +133,7 @@ class Workdir:
             own_runs.note(recipe, self.path)
 
     def _write(self, experiment):
+        """Creates the folder and writes the experiment there."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -147,6 +149,7 @@ class Workdir:
             self.check(experiment)  # another process has just begun a run here
 
     def _read_experiment(self):
+        """Reads the recipe of the folder as JSON; raises UserError if there is no run."""
         if location.is_bucket(self.path):
             with location.reaching(self.path):
                 is_export = (self.path / exported_run.RECORD).exists()
@@ -167,13 +170,13 @@ class Workdir:
         return recipe
 
     def file(self, name: str) -> Any:
-        """Returns the path of a file of the run, whose checksum is compared in an export."""
+        """Returns the path of a file of the run, whose checksum is compared in an exported run."""
         if exported_run.is_exported(self.path):
             exported_run.check_file(self.path, name)
         return self.path / name
 
     def exists(self) -> bool:
-        """Whether the folder holds an experiment; UserError if the folder cannot be read."""
+        """Whether the folder holds a run; raises UserError if the folder cannot be read."""
         try:
             with location.reaching(self.path):
                 return self._experiment_file.exists()
@@ -183,17 +186,17 @@ class Workdir:
             ) from error
 
     def experiment(self) -> Experiment:
-        """Reads the experiment of the folder; imports other people's code only where permitted."""
-        saved = self._read_experiment()
-        modules = own_runs.noted_modules(saved)
+        """Reads the experiment of the folder; imports only modules that are permitted."""
+        recipe = self._read_experiment()
+        modules = own_runs.noted_modules(recipe)
         if modules is not None:  # the run is the user's own; see `zoo.base.trust.permissions`
-            permissions.open_names(permissions.names_in(saved))
+            permissions.open_names(permissions.names_in(recipe))
             for folder in modules:
                 user_modules.look_in(folder)
-        return experiment_of(saved, self.path, self._experiment_file)
+        return parse_experiment(recipe, self.path, self._experiment_file)
 
-    def keep_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
-        """Writes a lexicon, or checks that it equals the lexicon of the run."""
+    def save_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
+        """Writes the lexicon of a new run, or checks that it equals the saved lexicon."""
         path = self.path / f"{name}.npz"
         if not path.exists():
             atomic_writes.write_whole(path, lexicon.save)
@@ -207,13 +210,13 @@ class Workdir:
         """Reads a lexicon of the run; a language model has one only, "lexicon"."""
         return Lexicon.load(self.file(f"{name}.npz"))
 
-    def keep_start(self, record: dict):
-        """Writes the origin of the run's start values; see `zoo.lab.training.warm_start.Start`."""
+    def save_start(self, record: dict):
+        """Writes the record of the warm start, start.json; see `training.warm_start.Start`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         atomic_writes.write_text(self.path / "start.json", text)
 
     def start(self) -> dict | None:
-        """Reads the record of `keep_start`; None for a run without a warm start."""
+        """Reads start.json, the record of the warm start; None for a run without a warm start."""
         path = self.file("start.json")
         return strict_json.read(path, _START) if path.exists() else None
 
@@ -222,8 +225,8 @@ class Workdir:
         path = self._experiment_file
         return checksums.file_digest(path) if path.exists() else ""
 
-    def recipe_digest_but_seed(self) -> str:
-        """Hashes the recipe without its seed and devices: runs of several seeds share it."""
+    def seedless_recipe_digest(self) -> str:
+        """Computes the SHA-256 of the recipe without its seed and devices; "" without a run."""
         if not self.exists():
             return ""
         return checksums.recipe_digest(self._read_experiment())
@@ -233,63 +236,64 @@ class Workdir:
         if exported_run.is_exported(self.path):
             return exported_run.read_record(self.path)["data"]
         for kind in ("best", "last"):
-            with self._kept(kind) as kept:
-                if kept and (data := kept.progress(kind).get("data")):
+            with self._open_checkpoints(kind) as store:
+                if store and (data := store.progress(kind).get("data")):
                     return data
         return ""
 
     @contextlib.contextmanager
-    def _kept(self, kind: str) -> Iterator[Any]:
-        """Yields the checkpoints of a kind, to be read; None if there are none."""
+    def _open_checkpoints(self, kind: str) -> Iterator[Any]:
+        """Opens the checkpoints of a kind for reading, and closes them; yields None without any."""
         from zoo.lab.runs.checkpoints import (  # orbax, which exports do not need
             Checkpoints,
-            any_kept,
+            has_checkpoints,
         )
 
         folder = self.path / "checkpoints"
-        if not any_kept(folder, kind):
+        if not has_checkpoints(folder, kind):
             yield None
             return
-        with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as kept:
-            yield kept
+        with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as store:
+            yield store
 
     def params(
         self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
     ) -> tuple[int, Any]:
-        """Reads the best parameters of the run."""
+        """Reads (step, parameters as JAX arrays) of the best checkpoint."""
         step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
 
-    def finished(self) -> bool | None:
-        """Whether training is complete; None of an export, and where only its best is left."""
+    def is_finished(self) -> bool | None:
+        """Whether training is complete; None for an exported run or without a last checkpoint."""
         if exported_run.is_exported(self.path):
             return None
-        with self._kept("last") as kept:
-            return kept.progress("last").get("finished") if kept else None
+        with self._open_checkpoints("last") as store:
+            return store.progress("last").get("finished") if store else None
 
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
-        """Reads the lexicons of the run beside the first; a language model has none."""
+        """Reads the further lexicons of a run, such as the source words of a translator."""
         return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
 
     def best(
         self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
     ) -> tuple[int, Any, dict]:
-        """Reads (step, parameters on the host, progress) of the best checkpoint; see `params`."""
+        """Reads (step, parameters on the host, progress) of the best checkpoint."""
         lexicons = lexicon, *self.other_lexicons(experiment)
 
-        def like():
+        def parameter_shapes():
+            """Returns the shapes of the model's parameters."""
             model = experiment.model
             return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
 
         if exported_run.is_exported(self.path):
             arrays = exported_run.read_arrays(self.path)
             recipe_sizes.check(experiment, [x.shape for x in arrays.values()], str(self.path))
-            return *exported_run.read_params(self.path, arrays, like()), {}
+            return *exported_run.read_params(self.path, arrays, parameter_shapes()), {}
         restored = None
-        with self._kept("best") as kept:
-            if kept:
-                recipe_sizes.check(experiment, kept.shapes("best"), str(kept.folder / "best"))
-                restored = kept.restore("best", {"params": like()}, log)
+        with self._open_checkpoints("best") as store:
+            if store:
+                recipe_sizes.check(experiment, store.shapes("best"), str(store.folder / "best"))
+                restored = store.restore("best", {"params": parameter_shapes()}, log)
         if restored is None:
             raise UserError(
                 f"{self.path} has no checkpoint of a validated model yet: train it further."
@@ -298,8 +302,8 @@ class Workdir:
         return step, jax.tree.map(np.asarray, arrays["params"]), progress
 
 
-def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
-    """Makes the experiment of a recipe in JSON; errors name its run and its file."""
+def parse_experiment(recipe: dict, origin: Any, file: Any) -> Experiment:
+    """Builds the experiment of a recipe in JSON; errors name its run and its file."""
     try:
         experiment = configuration.from_json(recipe, origin=origin)
     except UserError as error:

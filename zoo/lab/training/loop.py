@@ -19,7 +19,7 @@ from zoo.base import distributed, strict_json
 from zoo.base.arrays.random_keys import seed_keys
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
-from zoo.lab.runs.checkpoints import Checkpoints, any_kept
+from zoo.lab.runs.checkpoints import Checkpoints, has_checkpoints
 from zoo.lab.runs.training_lock import Ownership
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import average
@@ -112,7 +112,7 @@ class Trainer:
         self.state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None
-        if not any_kept(workdir / "checkpoints"):
+        if not has_checkpoints(workdir / "checkpoints"):
             self._start = self._read_start()
 
     def _read_start(self):
@@ -198,7 +198,7 @@ class Trainer:
         for line in start.lines:
             self.log(line)
         if distributed.is_first_process():
-            Workdir(self.workdir).keep_start(start.record)
+            Workdir(self.workdir).save_start(start.record)
         return start.params
 
     def _remember_signal(self, number, frame):

@@ -31,7 +31,7 @@ class _Object:
     """An event file in a bucket, written whole at each flush: an object cannot be appended to."""
 
     def __init__(self, address: str):
-        self._path, self._written = location.path_of(address), io.BytesIO()
+        self._path, self._written = location.to_path(address), io.BytesIO()
 
     def write(self, data: bytes):
         self._written.write(data)

@@ -194,7 +194,7 @@ class TextTask(Task):
         return self.model.row_tables(shapes)
 
     def seen_texts(self, made_with):
-        return seen_texts.inherited(self.experiment, self.corpora, self.data, made_with)
+        return seen_texts.collect_seen_texts(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
         return warm_start.read(path, self.model, self._all_lexicons, frozen)

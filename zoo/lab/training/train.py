@@ -41,7 +41,7 @@ def train(
       Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved.
     """
     workdir = Workdir(os.fspath(folder))
-    workdir.name(experiment)
+    workdir.permit(experiment)
     first = distributed.is_first_process()
     if first:
         workdir.check(experiment)
@@ -73,12 +73,12 @@ def _keep(experiment, workdir, task, log):
     # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
     for name, lexicon in task.lexicons.items():
-        workdir.keep_lexicon(lexicon, name)
-    if seen_texts.of_workdir(workdir) is None:  # not read again when the run resumes
+        workdir.save_lexicon(lexicon, name)
+    if seen_texts.read_record(workdir) is None:  # not read again when the run resumes
         made = {"revision": provenance.revision(), "versions": provenance.versions()}
-        made |= {"sources": seen_texts.sources_of(experiment)}
+        made |= {"sources": seen_texts.module_digests(experiment)}
         if (seen := task.seen_texts(made)) is not None:
-            seen_texts.keep(workdir, seen)
+            seen_texts.write_record(workdir, seen)
             found = leakage.overlap(task.corpora["validation"].sentences, seen.trained_on)
             if leakage.is_seen(found):
                 log(
