@@ -107,7 +107,7 @@ def _steps(trainer, batches, steps):
     )
     tables = devices.place(task.tables)
     key = devices.place(jax.random.key_data(jax.random.key(0)))
-    state = devices.restored(trainer.initial_state())
+    state = devices.copy_state(trainer.initial_state())
     start = 0.0
     for number in range(steps + 3):
         if number == 3:  # compiled, and warm

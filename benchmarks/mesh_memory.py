@@ -39,7 +39,7 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
     params = model.init(jax.random.key(0), lexicon)
     start = jnp.zeros((), jnp.int32)
     state = step.TrainState(params, optimizer.init(params), model.initial_carry(BATCH), start)
-    axes = average.axes_of(model, ("embedding", "head"))
+    axes = average.collect_axes(model, ("embedding", "head"))
     devices = MeshDevices(DEVICES, BATCH, shards, state, axes, [VOCABULARY])
     compiled = devices.compile(
         step.train_step,
@@ -47,7 +47,7 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
         optimizer=optimizer,
     )
     lowered = compiled.lower(
-        devices.restored(jax.device_put(state, devices.layouts(state))),
+        devices.copy_state(jax.device_put(state, devices.layouts(state))),
         devices.place_tables(model.tables(lexicon)),
         devices.split(steps.zipf_batch(VOCABULARY, BATCH, LENGTH)),
         devices.place(jax.random.key_data(jax.random.key(1))),

@@ -24,7 +24,7 @@ import configs
 from benchmarks import compiled, costs, step_shapes
 from zoo import changed
 from zoo.lab.training import average
-from zoo.lab.training.devices import MeshDevices, PmapDevices, laid_out
+from zoo.lab.training.devices import MeshDevices, PmapDevices, with_layout
 from zoo.lab.training.step import TrainState
 from zoo.lab.training.updates import choose_updates
 
@@ -212,7 +212,7 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
 
 def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
     """Makes the mesh of data x model devices for a step of `step_shapes`."""
-    axes = average.axes_of(recipe.model, ("embedding", "head"))
+    axes = average.collect_axes(recipe.model, ("embedding", "head"))
     batch = recipe.training.batch
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 
@@ -236,11 +236,11 @@ def compiled_on_mesh(step, devices: MeshDevices):
     state, tables, batch, _ = step.arguments
     layouts = (
         devices.layouts(state),
-        jax.tree.map(lambda x: devices.of_table(x.shape), tables),
+        jax.tree.map(lambda x: devices.table_layout(x.shape), tables),
         jax.tree.map(lambda _: devices.by_rows, batch),
         devices.replicated,
     )
-    return function.lower(*jax.tree.map(laid_out, step.arguments, layouts)).compile(
+    return function.lower(*jax.tree.map(with_layout, step.arguments, layouts)).compile(
         AS_CHEAP_AS_CAN_BE
     )
 

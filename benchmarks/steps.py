@@ -109,7 +109,7 @@ def step_of(model, params, lexicon, data, training: Training):
     )
     carry = model.initial_carry(batch)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    state, tables = devices.restored(state), devices.place(model.tables(lexicon))
+    state, tables = devices.copy_state(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
 
     programs = {}

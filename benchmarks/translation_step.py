@@ -67,7 +67,7 @@ def zoo_side(model, params, batches):
         train_step, loss=functools.partial(loss, model), optimizer=optimizer
     )
     state = TrainState(params, optimizer.init(params), (), jnp.zeros((), jnp.int32))
-    state, key = devices.restored(state), jax.random.key_data(jax.random.key(0))
+    state, key = devices.copy_state(state), jax.random.key_data(jax.random.key(0))
 
     def steps(chosen=batches):
         nonlocal state

@@ -118,7 +118,7 @@ def on_devices(state, devices):
 
 def on_host(state, devices):
     """The inverse of `on_devices`."""
-    return jax.device_get(devices.whole(state))
+    return jax.device_get(devices.state_to_mesh(state))
 
 
 def metrics(workdir) -> list[dict]:

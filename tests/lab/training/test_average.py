@@ -32,7 +32,7 @@ def test_the_average_follows_the_formula_and_leaves_the_training_alone():
 
 
 def test_the_mean_begins_when_told_and_leaves_the_training_alone():
-    optimizer = optax.chain(optax.sgd(0.5), average.keep_mean(begun=False))
+    optimizer = optax.chain(optax.sgd(0.5), average.keep_mean(is_averaging=False))
     params = {"a": jnp.array([1.0, -2.0]), "b": {"c": jnp.array(3.0)}}
     state = optimizer.init(params)
     by_hand, past = np.array([1.0, -2.0, 3.0]), []

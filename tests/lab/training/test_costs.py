@@ -59,11 +59,11 @@ def test_the_state_is_measured_by_its_shapes(layers=2):
     # Thirteen words, 6 wide; LSTMs of 7; a softmax with biases.
     params = 13 * 6 + (6 + 7 + 1) * 28 + (layers - 1) * (7 + 7 + 1) * 28 + 13 * 8
     carry = layers * 4 * (7 + 7)
-    what, needed = [*costs.needs(recipe, (lexicon,))][-1]
+    what, needed = [*costs.memory_needs(recipe, (lexicon,))][-1]
     assert "parameters, optimiser, carry" in what
     # The parameters, two moments and an average; counters of the optimiser's besides.
     assert 0 <= needed - 4 * (4 * params + carry) <= 32
-    _, on_three = [*costs.needs(recipe, (lexicon,), 3)][-1]
+    _, on_three = [*costs.memory_needs(recipe, (lexicon,), 3)][-1]
     assert on_three == 3 * needed
 
 

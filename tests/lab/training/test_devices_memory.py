@@ -131,7 +131,7 @@ def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch
         return copy(leaf, **options)
 
     monkeypatch.setattr(jax.numpy, "array", counted)
-    restored = devices.restored(read)
+    restored = devices.copy_state(read)
     assert alive == [6, 5, 4, 3, 2, 1]
     jax.tree.map(np.testing.assert_array_equal, small.on_host(restored, devices), state)
 
@@ -182,7 +182,7 @@ def test_a_state_that_is_drawn_may_be_donated(tmp_path):
     """No array stands in it twice, though an average begins as the parameters."""
     recipe = small.experiment(optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path)
-    state = trainer.devices.drawn(trainer._state_of, jax.random.key(0), {})
+    state = trainer.devices.draw_state(trainer._new_state, jax.random.key(0), {})
     leaves = jax.tree.leaves(state)
     assert len(buffers(leaves)) == len(leaves)
 
@@ -190,7 +190,7 @@ def test_a_state_that_is_drawn_may_be_donated(tmp_path):
 def test_a_restored_state_is_not_in_memory_of_numpys(tmp_path):
     of_numpy = np.ones(4096, np.float32)
     read = TrainState(jax.device_put(of_numpy, jax.devices()[0], may_alias=True), (), (), ())
-    state = Devices(1, batch=1).restored(read)
+    state = Devices(1, batch=1).copy_state(read)
     step = jax.jit(lambda state: state._replace(params=state.params + 1), donate_argnums=0)
     np.testing.assert_array_equal(step(state).params, 2)
     assert state.params.is_deleted()

@@ -178,7 +178,7 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     found = draw.lower(key, {}).compile().memory_analysis()
     assert found.output_size_in_bytes < 0.6 * table
     assert found.temp_size_in_bytes < table  # three arrays of a part's size, where none is fused
-    state = meshes[0].drawn(initial_state, key, {})
+    state = meshes[0].draw_state(initial_state, key, {})
     expected = jax.device_get(state)
     largest = []
     put = np.asarray
@@ -191,12 +191,12 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     checkpoints = small.Checkpoints(tmp_path / "checkpoints")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "asarray", counted)
-        checkpoints.save("last", 1, meshes[0].whole(state), {})
+        checkpoints.save("last", 1, meshes[0].state_to_mesh(state), {})
         assert largest and max(largest) == table // 4
-        _, restored, _ = checkpoints.restore("last", meshes[1].laid_out(shapes))
+        _, restored, _ = checkpoints.restore("last", meshes[1].with_layouts(shapes))
     checkpoints.close()
     assert max(largest) == table // 2
-    placed = meshes[1].restored(TrainState(*restored))
+    placed = meshes[1].copy_state(TrainState(*restored))
     shards = placed.params["head"]["weights"].addressable_shards
     assert {shard.data.shape for shard in shards} == {(ROWS // 2, COLUMNS)}
     jax.tree.map(np.testing.assert_array_equal, placed, expected)

@@ -339,7 +339,7 @@ def test_the_watch_stands_still_where_it_is_stopped():
     now = iter([100.0, 103.0, 110.0, 110.0, 150.0, 152.0])  # the times at which it is looked at
     watch = Stopwatch(seconds=5.0, clock=lambda: next(now))
     assert watch.seconds == 5 + 3
-    with watch.stopped():  # from 110 to 150
+    with watch.paused():  # from 110 to 150
         assert watch.seconds == 5 + 10
         next(now)
     assert watch.seconds == 5 + 3 + 7 + 2

@@ -30,7 +30,7 @@ OFTEN = {
 @pytest.fixture
 def every_step_told(monkeypatch):
     """A line of metrics for each step."""
-    monkeypatch.setattr("zoo.lab.training.metric_writers.EVERY", 1)
+    monkeypatch.setattr("zoo.lab.training.metric_writers.STEP_INTERVAL", 1)
 
 
 def assert_same_end(expected, found):
@@ -53,7 +53,7 @@ def stop_at(monkeypatch, trainer, stop):
         step_function = compile_step(*arguments, **static)
 
         def step_and_signal(state, *others):
-            if trainer.devices.first(state.step) + 1 == stop:
+            if trainer.devices.to_host(state.step) + 1 == stop:
                 trainer._stop = signal.SIGTERM
             return step_function(state, *others)
 
@@ -153,7 +153,7 @@ def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     validate, end = trainer.task.validate, whole.task.epoch_steps * 3
 
     def validate_and_signal(*given):
-        if trainer.devices.first(trainer.state.step) == end:
+        if trainer.devices.to_host(trainer.state.step) == end:
             trainer._stop = signal.SIGINT
         return validate(*given)
 
@@ -173,8 +173,8 @@ KEPT = dataclasses.asdict(Progress(epoch=2, best=3.5, best_step=7, data="hash"))
 
 
 def test_what_was_kept_is_read():
-    assert Progress.of(KEPT, WHERE) == Progress(epoch=2, best=3.5, best_step=7, data="hash")
-    assert Progress.of(KEPT | {"best": math.inf, "loss": 3}, WHERE).best == math.inf
+    assert Progress.from_json(KEPT, WHERE) == Progress(epoch=2, best=3.5, best_step=7, data="hash")
+    assert Progress.from_json(KEPT | {"best": math.inf, "loss": 3}, WHERE).best == math.inf
 
 
 @pytest.mark.parametrize(
@@ -194,10 +194,10 @@ def test_what_was_kept_is_read():
 def test_a_changed_key_is_named(changed, said):
     said = rf"^{WHERE} is not as it was written \({said}\): put back a copy"
     with pytest.raises(UserError, match=said):
-        Progress.of(KEPT | changed, WHERE)
+        Progress.from_json(KEPT | changed, WHERE)
 
 
 def test_a_key_that_is_missing_is_named():
     kept = {name: value for name, value in KEPT.items() if name != "best_step"}
     with pytest.raises(UserError, match=r"\(best_step is missing or null, where"):
-        Progress.of(kept, WHERE)
+        Progress.from_json(kept, WHERE)

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from zoo.lab.training.loop import handled
+from zoo.lab.training.loop import handle_signals
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("signals")
 def test_a_signal_is_handed_on(number):
     before = signal.getsignal(number)
     received = []
-    with handled(lambda number, frame: received.append(number)):
+    with handle_signals(lambda number, frame: received.append(number)):
         os.kill(os.getpid(), number)
     assert received == [number]
     assert signal.getsignal(number) is before
@@ -23,7 +23,7 @@ def test_a_signal_is_handed_on(number):
 def test_a_signal_that_is_ignored_stays_so():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
     try:
-        with handled(lambda number, frame: pytest.fail("it is handed on")):
+        with handle_signals(lambda number, frame: pytest.fail("it is handed on")):
             os.kill(os.getpid(), signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
@@ -35,7 +35,7 @@ def test_ctrl_c_that_is_ignored_stays_so_after_another_signal():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         received = []
-        with handled(lambda number, frame: received.append(number)):
+        with handle_signals(lambda number, frame: received.append(number)):
             os.kill(os.getpid(), signal.SIGTERM)
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert received == [signal.SIGTERM]

@@ -211,7 +211,7 @@ def test_the_bar_estimates_the_time_left_without_the_compilation(monkeypatch):
         bar._bar._time = lambda: now
         bar._bar.start_t = bar._bar.last_print_t = now
         now = 18.5
-        bar.leave_out(18.5)
+        bar.exclude(18.5)
         for step, now in ((1, 18.5), (2, 19.5), (3, 20.5)):  # noqa: B007
             bar.step(step, step / 60, Progress(), StepMetrics(3.0, 4000.0, 0.0, 0.0))
         assert re.search(r"3/60 \[00:02<00:40", str(bar._bar))
@@ -232,7 +232,7 @@ def test_compilation_of_another_shape_is_left_out(capsys):
     with ProgressBar(400, 10, "NCE loss", clock=lambda: next(seconds)) as bar:
         for step in range(11, 17):
             if step == 13:
-                bar.leave_out(500)
+                bar.exclude(500)
             bar.step(step, step / 20, Progress(epoch=1), StepMetrics(3.0, 4000.0, 0.0, 0.0))
     told = re.findall(r"step (\d+) .* (\d+) tokens/s, (.*) left", capsys.readouterr().out)
     assert told == [("12", "200", "2:09:20"), ("15", "200", "2:08:20")]

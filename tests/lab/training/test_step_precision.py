@@ -14,7 +14,7 @@ from zoo.base.arrays import products
 from zoo.base.arrays.row_lookup import Watched
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.embeddings import Lookup
-from zoo.lab.training.step import rounded
+from zoo.lab.training.step import round_matrices
 from zoo.models import LanguageModel
 
 CORES = (LSTM(6, projection=4), GRU(6), Elman(6), NGram(6), Bidirectional(GRU(6)))
@@ -24,15 +24,17 @@ def test_matrices_are_rounded_and_vectors_are_not():
     table = jnp.full((3, 2), 1 + 2.0**-9)
     params = {"embedding": {"table": table}, "head": {"weights": table, "bias": table[0]}}
     params["core"] = ({"bias": table[0]},)
-    found = rounded(params, "bfloat16")
+    found = round_matrices(params, "bfloat16")
     assert found["core"][0]["bias"].dtype == jnp.float32
     assert found["embedding"]["table"].dtype == found["head"]["weights"].dtype == jnp.bfloat16
     np.testing.assert_array_equal(found["head"]["weights"], np.ones((3, 2)))
     assert found["head"]["bias"].dtype == jnp.float32
     np.testing.assert_array_equal(found["head"]["bias"], table[0])
-    assert rounded(params, "float32") is params
+    assert round_matrices(params, "float32") is params
     watched = Watched(table)
-    rows = rounded({"head": {"weights": watched}}, "bfloat16")["head"]["weights"].take([2, 0])
+    rows = round_matrices({"head": {"weights": watched}}, "bfloat16")["head"]["weights"].take(
+        [2, 0]
+    )
     assert rows.dtype == jnp.bfloat16 and rows.shape == (2, 2)
     assert [[*ids] for ids in watched.ids] == [[2, 0]]
 
@@ -51,7 +53,7 @@ def test_every_head_adds_up_in_float32(name):
     tables, targets = head.tables(lexicon), np.array([[0, 4, 12], [9, 10, 6]])
 
     def loss(params, hidden):
-        params = rounded({"head": params}, "bfloat16")["head"]
+        params = round_matrices({"head": params}, "bfloat16")["head"]
         given = params, tables, hidden, targets
         value = head.weighted_loss(*given, jnp.ones((2, 3)), key=jax.random.key(1))
         return value, (head.log_prob_and_log_z(*given), head.loss(*given, key=jax.random.key(1)))
@@ -67,7 +69,7 @@ def test_every_head_adds_up_in_float32(name):
 @pytest.mark.parametrize("core", CORES, ids=lambda core: type(core).__name__)
 def test_every_core_has_float32_states_and_keeps_its_carry(core):
     params = jax.eval_shape(lambda: core.init(jax.random.key(0), 4))
-    params = jax.eval_shape(lambda tree: rounded({"core": tree}, "bfloat16")["core"], params)
+    params = jax.eval_shape(lambda tree: round_matrices({"core": tree}, "bfloat16")["core"], params)
     carry = jax.eval_shape(lambda: core.initial_carry(2))
     for dtype in (jnp.bfloat16, jnp.float32):
         inputs = jax.ShapeDtypeStruct((2, 3, 4), dtype)
@@ -82,7 +84,7 @@ def test_gradients_of_matrices_are_bfloat16_numbers_in_float32(random):
     params = {"head": {"weights": jnp.ones((3, 5)), "bias": jnp.zeros(5)}}
 
     def loss(params):
-        head = rounded(params, "bfloat16")["head"]
+        head = round_matrices(params, "bfloat16")["head"]
         return (products.affine(jnp.asarray(inputs), **head) * cotangent).sum()
 
     gradients = jax.grad(loss)(params)["head"]

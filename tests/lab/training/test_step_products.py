@@ -22,7 +22,7 @@ from zoo import heads, optimizers
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.embeddings import CharCNN, Features, Lookup
-from zoo.lab.training.step import Batch, TrainState, rounded, train_step
+from zoo.lab.training.step import Batch, TrainState, round_matrices, train_step
 from zoo.lab.training.tasks import Words, words_loss
 from zoo.lab.training.updates import Updates
 from zoo.layers.char_convolution import Convolution
@@ -223,7 +223,7 @@ def relative_error(model, random):
 
     def gradient(compute):
         def loss(params):
-            return words_loss(model, rounded(params, compute), *rest, jax.random.key(1))[0]
+            return words_loss(model, round_matrices(params, compute), *rest, jax.random.key(1))[0]
 
         leaves = jax.tree.leaves(jax.jit(jax.grad(loss))(params))
         return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in leaves])

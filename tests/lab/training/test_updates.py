@@ -177,7 +177,7 @@ def test_lazy_moments_decay_when_touched_by_hand():
 def test_rows_of_equal_ids_are_added_up():
     ids = jnp.asarray([7, 2, 7, 0, 2, 7])
     rows = jnp.arange(12.0).reshape(6, 2)
-    found = jax.jit(updates.merged, static_argnums=2)(ids, rows, 9)
+    found = jax.jit(updates.merge_rows, static_argnums=2)(ids, rows, 9)
     np.testing.assert_array_equal(found.ids[:3], [0, 2, 7])
     np.testing.assert_array_equal(found.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
     # The rest is no row of the table, each number once and in order.
@@ -243,7 +243,7 @@ def test_small_tables_are_updated_as_a_whole():
 @pytest.fixture
 def rows_of_any_table(monkeypatch):
     """Tables of tests are small."""
-    monkeypatch.setattr("zoo.lab.training.updates.ROWS_A_TOKEN", 0)
+    monkeypatch.setattr("zoo.lab.training.updates.ROWS_PER_TOKEN", 0)
 
 
 @pytest.mark.parametrize("devices", [1, 2])

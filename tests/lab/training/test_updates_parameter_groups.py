@@ -17,11 +17,13 @@ RATES = (("head", 2.0), ("head/bias", 0.5), ("core/0", 3.0), ("embed", 9.0))
 
 def test_the_longest_name_that_a_path_begins_with_has_the_factor():
     found = {
-        path: average.factor_of(RATES, path)
+        path: average.rate_factor(RATES, path)
         for path in ("head/weights", "head/bias", "head/biases", "head", "core/0/recurrent")
     }
     assert list(found.values()) == [2, 0.5, 2, 2, 3]
-    assert average.factor_of(RATES, "core/01") == average.factor_of(RATES, "embedding/table") == 1
+    assert (
+        average.rate_factor(RATES, "core/01") == average.rate_factor(RATES, "embedding/table") == 1
+    )
 
 
 def test_parts_are_split():

@@ -103,7 +103,7 @@ def _plan_head(name, experiment, plan, trials, log):
         log(f"{name}: compiling and timing a step")
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
         folder = Workdir(trials.folder / "runs" / name)  # where nothing is written
-        folder.name(steady)
+        folder.permit(steady)
         made = Trainer(
             tasks.prepare(steady),
             steady.training,

@@ -51,11 +51,11 @@ def best_scores(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Pa
     leaves = []
     for words in sentences:
         prefix = 0
-        for word in words:
-            if word not in tree[prefix]:
-                tree[prefix][word] = len(tree)
+        for token in words:
+            if token not in tree[prefix]:
+                tree[prefix][token] = len(tree)
                 tree.append({})
-            prefix = tree[prefix][word]
+            prefix = tree[prefix][token]
         leaves.append(prefix)
     links = collections.defaultdict(list)
     for link in lattice.links:

@@ -129,7 +129,7 @@ class SeenTexts:
     knowledge: tuple[dict, ...] | None = None
 
     def join(self, inherited: "SeenTexts", by: str) -> "SeenTexts":
-        """Adds the texts seen by another run, from which this run takes knowledge as `by` says."""
+        """Adds the texts seen by another run, whose origin begins with `by`."""
         knowledge = None
         if self.knowledge is not None and inherited.knowledge is not None:
             knowledge = (*self.knowledge, *_prefix_origins(by, inherited.knowledge))
@@ -227,7 +227,7 @@ def _word_treebanks(data) -> tuple[str, ...]:
 
 
 def describe_knowledge(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dict, ...]:
-    """Describes each text from which a run learns words, and what it gives: words, features, ..."""
+    """Describes each text from which a run learns words, features or a background."""
     gains_by_text: dict[tuple[str, str], list[str]] = {}
     for source in word_sources(experiment):
         names = {split for names in source.splits for split in (names or corpora)}

@@ -29,13 +29,13 @@ class AverageState(NamedTuple):
     averaged_params: Any
 
 
-def _nearer(average, params, share):
-    """Returns average + share (params - average): the parameters to the bit if the share is 1."""
+def _step_towards(average, params, share):
+    """Moves an average towards the parameters by a share; a share of 1 gives exactly these."""
 
-    def one(old, new):
-        return jnp.where(share == 1, new, old + (share * (new - old)).astype(old.dtype))
+    def step(mean, value):
+        return jnp.where(share == 1, value, mean + (share * (value - mean)).astype(mean.dtype))
 
-    return jax.tree.map(one, average, params)
+    return jax.tree.map(step, average, params)
 
 
 class MeanState(NamedTuple):
@@ -46,17 +46,17 @@ class MeanState(NamedTuple):
     averaged_params: Any
 
 
-def _keep(start, share_of) -> optax.GradientTransformation:
-    """Keeps an average of the updated parameters; the updates themselves do not change."""
+def _keep_running(make_state, next_share) -> optax.GradientTransformation:
+    """Keeps an average of the updated parameters in the optimiser's state."""
 
     def init(params):
         # Copies: a training step donates its state, which must not have an array twice.
-        return start(jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params))
+        return make_state(jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params))
 
     def update(updates, state, params):
-        steps, share = share_of(state)
-        new = optax.apply_updates(params, updates)
-        average = _nearer(state.averaged_params, new, share)
+        steps, share = next_share(state)
+        new_params = optax.apply_updates(params, updates)
+        average = _step_towards(state.averaged_params, new_params, share)
         return updates, state._replace(averaged_steps=steps, averaged_params=average)
 
     return optax.GradientTransformation(init, update)
@@ -65,37 +65,37 @@ def _keep(start, share_of) -> optax.GradientTransformation:
 def keep_average(decay: float) -> optax.GradientTransformation:
     """Keeps a moving average of the updated parameters."""
 
-    def share_of(state):
+    def next_share(state):
         steps = state.averaged_steps + 1
         return steps, 1 - jnp.minimum(decay, (1 + steps) / (10 + steps))
 
-    return _keep(AverageState, share_of)
+    return _keep_running(AverageState, next_share)
 
 
-def keep_mean(begun: bool) -> optax.GradientTransformation:
-    """Keeps the mean of the updated parameters since `begin`."""
+def keep_mean(is_averaging: bool) -> optax.GradientTransformation:
+    """Keeps the mean of the updated parameters since `begin`, or since the start."""
 
-    def share_of(state):
+    def next_share(state):
         steps = jnp.where(state.averaging, state.averaged_steps + 1, 0)
         return steps, 1 / jnp.maximum(steps, 1)  # 1 until the mean begins
 
-    return _keep(lambda *rest: MeanState(jnp.array(begun), *rest), share_of)
+    return _keep_running(lambda *fields: MeanState(jnp.array(is_averaging), *fields), next_share)
 
 
 def begin(optimizer_state: Any) -> Any:
-    """Returns an optimiser's state whose mean begins with the next step."""
+    """Starts the mean of `keep_mean` with the next step; returns the optimiser's new state."""
     averaging = optax.tree_utils.tree_get(optimizer_state, "averaging")
     # True, on the same devices as before.
     return optax.tree_utils.tree_set(optimizer_state, averaging=averaging | True)
 
 
-def stopped_improving(before: list[float], value: float, window: int) -> bool:
-    """Whether a validation is worse than the best of all validations before but the last n."""
-    return len(before) > window and value > min(before[: len(before) - window])
+def stopped_improving(previous: list[float], value: float, window: int) -> bool:
+    """Whether a value is worse than the best of the previous ones without the last `window`."""
+    return len(previous) > window and value > min(previous[: len(previous) - window])
 
 
 def params_to_evaluate(params: dict, optimizer_state) -> dict:
-    """Returns the parameters to evaluate: trained parts are replaced by their average, if any."""
+    """Replaces the trained parts of parameters by their average, if there is one."""
     average = optax.tree_utils.tree_get(optimizer_state, "averaged_params")
     return params if average is None else {**params, **average}
 
@@ -114,7 +114,7 @@ def split(params: dict, frozen: tuple[str, ...]) -> tuple[dict, dict]:
 
 
 def check_frozen(params: dict, frozen: tuple[str, ...]):
-    """Checks training.frozen against the parameters."""
+    """Raises UserError if training.frozen names a missing part, or leaves nothing to train."""
     for name in frozen:
         if name not in params:
             raise UserError(
@@ -127,39 +127,39 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
         )
 
 
-def axes_of(model, names: tuple[str, ...]) -> Axes:
-    """Returns the names of the parameters' axes in some parts of a model, by whole path."""
+def collect_axes(model, names: tuple[str, ...]) -> Axes:
+    """Returns {path such as "head/bias": names of its axes} of some parts of a model."""
     return {
-        f"{name}/{path}": of_parameter
+        f"{name}/{path}": axes
         for name in names
-        for path, of_parameter in model.component(name).parameter_axes.items()
+        for path, axes in model.component(name).parameter_axes.items()
     }
 
 
-def factor_of(rates: tuple[tuple[str, float], ...], of: str) -> float:
-    """Returns the learning-rate factor of a parameter: the longest matching prefix's; else 1."""
-    fitting = {prefix: rate for prefix, rate in rates if f"{of}/".startswith(f"{prefix}/")}
-    return fitting[max(fitting, key=len)] if fitting else 1.0
+def rate_factor(rates: tuple[tuple[str, float], ...], path: str) -> float:
+    """Returns the learning-rate factor of a parameter, by the longest matching prefix; else 1."""
+    matches = {prefix: rate for prefix, rate in rates if f"{path}/".startswith(f"{prefix}/")}
+    return matches[max(matches, key=len)] if matches else 1.0
 
 
 def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
-    """Multiplies each update by the factor of its parameter."""
+    """Multiplies each update by the learning-rate factor of its parameter."""
 
     def times_factor(path, leaf):
-        return leaf * factor_of(rates, path_name(path))
+        return leaf * rate_factor(rates, path_name(path))
 
     return optax.stateless(lambda updates, _: jax.tree.map_with_path(times_factor, updates))
 
 
 def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, float], ...]):
-    """Checks training.rates against the parameters."""
+    """Raises UserError if training.rates names a prefix of no trained parameter."""
     leaves = jax.tree_util.tree_leaves_with_path(split(params, frozen)[0])
     names = [path_name(path).split("/") for path, _ in leaves]
-    prefixes = {"/".join(of[:depth]) for of in names for depth in range(1, len(of) + 1)}
+    prefixes = {"/".join(parts[:depth]) for parts in names for depth in range(1, len(parts) + 1)}
     for prefix, _ in rates:
         if prefix not in prefixes:
-            near = [other for other in sorted(prefixes) if other.count("/") <= prefix.count("/")]
+            choices = [path for path in sorted(prefixes) if path.count("/") <= prefix.count("/")]
             raise UserError(
                 f"training.rates names {prefix!r}, under which no parameter is trained: give one "
-                f"of {', '.join(near)}."
+                f"of {', '.join(choices)}."
             )

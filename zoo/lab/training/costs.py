@@ -16,33 +16,33 @@ import jax
 from zoo.base.arrays import memory
 from zoo.experiment import Experiment
 from zoo.lab.runs import recipe_sizes
-from zoo.lab.training.step import shapes_of
+from zoo.lab.training.step import batch_shapes
 from zoo.lab.training.updates import choose_updates
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 
 
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
-    """Checks that the least memory of a run fits the machine; nothing is allocated."""
+    """Raises UserError if the least memory of a run does not fit; allocates nothing."""
     # Devices of the host share its memory; accelerators have one each.
-    shared = len(devices) if devices[0].platform == "cpu" else 1
-    for what, needed in needs(experiment, lexicons, shared):
-        memory.check(what, needed)
+    sharing = len(devices) if devices[0].platform == "cpu" else 1
+    for label, size in memory_needs(experiment, lexicons, sharing):
+        memory.check(label, size)
 
 
-def needs(
+def memory_needs(
     experiment: Experiment, lexicons: Sequence[Lexicon], devices: int = 1
 ) -> Iterator[tuple[str, int]]:
-    """Yields (name, least bytes) of the needs of a run, the cheapest to compute first."""
+    """Yields (label, lower bound of bytes) of a run's needs, the cheapest to compute first."""
     model = experiment.model
     yield from recipe_sizes.model_memory(model)
     yield recipe_sizes.batch_memory(model, experiment.training, "training", "batch")
     yield recipe_sizes.batch_memory(model, experiment.evaluation, "evaluation", "batch")
-    yield _of_state(experiment, lexicons, devices)
+    yield _state_memory(experiment, lexicons, devices)
 
 
-def _of_state(experiment, lexicons, devices):
-    """Returns (name, least bytes) of the training state on some devices."""
+def _state_memory(experiment, lexicons, devices):
+    """Returns (label, lower bound of bytes) of the training state on all devices."""
     model, training = experiment.model, experiment.training
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *lexicons))
     trees = [shapes]
@@ -55,16 +55,16 @@ def _of_state(experiment, lexicons, devices):
     total = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(trees))
     # With words sharded, `parallel.model` devices together hold at least one copy.
     copies = max(1, devices // experiment.parallel.model)
-    on = f" on {devices} devices" if devices > 1 else ""
-    return f"the state of this training (parameters, optimiser, carry){on}", copies * total
+    place = f" on {devices} devices" if devices > 1 else ""
+    return f"the state of this training (parameters, optimiser, carry){place}", copies * total
 
 
 # ---- the time and memory of a training step, measured without a run being changed
 
 # The fewest steps that are timed.
-LEAST = 5
+MIN_STEPS = 5
 # Batches of an epoch that are looked through for their shapes.
-_LOOKED_AT = 64
+_SAMPLE_SIZE = 64
 
 
 class StepCost(NamedTuple):
@@ -82,38 +82,38 @@ def measure(trainer, seconds: float) -> StepCost:
     """Measures the steps of the first epoch from the state before training, for some time."""
     devices, step_function = trainer.devices, trainer.step_function()
     tables, key = devices.place_tables(trainer.task.tables), trainer.step_key()
-    state, batches = trainer.drawn_state({}), trainer.task.epoch(0)
+    state, batches = trainer.draw_state({}), trainer.task.epoch(0)
     programs: dict[Any, Any] = {}
-    looked_at = [batches[index] for index in range(min(len(batches), _LOOKED_AT))]
-    for batch in looked_at:
+    sample = [batches[index] for index in range(min(len(batches), _SAMPLE_SIZE))]
+    for batch in sample:
         parts = devices.split(batch)
-        if (shapes := shapes_of(parts)) not in programs:
+        if (shapes := batch_shapes(parts)) not in programs:
             programs[shapes] = step_function.lower(state, tables, parts, key).compile()
-    needed = [_bytes(program) for program in programs.values()]
-    most = max((count for count in needed if count is not None), default=None)
+    sizes = [_program_memory(program) for program in programs.values()]
+    peak = max((count for count in sizes if count is not None), default=None)
     if not seconds:
-        return StepCost(None, most)
-    order = [shapes_of(batch) for batch in map(devices.split, looked_at)]
+        return StepCost(None, peak)
+    order = [batch_shapes(batch) for batch in map(devices.split, sample)]
     fastest: dict[Any, float] = {}
-    spent, steps = 0.0, 0
-    for batch in itertools.cycle(looked_at):
-        begun = time.perf_counter()
+    total, steps = 0.0, 0
+    for batch in itertools.cycle(sample):
+        start = time.perf_counter()
         parts = devices.split(batch)
-        state, results = programs[shapes_of(parts)](state, tables, parts, key)
+        state, results = programs[batch_shapes(parts)](state, tables, parts, key)
         jax.block_until_ready(results)
-        took = time.perf_counter() - begun
-        fastest[shapes_of(parts)] = min(took, fastest.get(shapes_of(parts), took))
-        spent, steps = spent + took, steps + 1
-        if spent >= seconds and steps >= LEAST:
+        duration = time.perf_counter() - start
+        fastest[batch_shapes(parts)] = min(duration, fastest.get(batch_shapes(parts), duration))
+        total, steps = total + duration, steps + 1
+        if total >= seconds and steps >= MIN_STEPS:
             break
     times = [fastest[shapes] for shapes in order if shapes in fastest]
-    return StepCost(sum(times) / len(times), most)
+    return StepCost(sum(times) / len(times), peak)
 
 
-def _bytes(program) -> int | None:
-    """Returns the memory of a compiled step; None where XLA does not give it."""
-    found = program.memory_analysis()
-    if found is None:
+def _program_memory(program) -> int | None:
+    """Returns the bytes of memory of a compiled step; None where XLA does not give them."""
+    stats = program.memory_analysis()
+    if stats is None:
         return None
-    sizes = found.argument_size_in_bytes, found.output_size_in_bytes, found.temp_size_in_bytes
-    return sum(sizes) - found.alias_size_in_bytes
+    sizes = stats.argument_size_in_bytes, stats.output_size_in_bytes, stats.temp_size_in_bytes
+    return sum(sizes) - stats.alias_size_in_bytes

@@ -3,7 +3,7 @@
 Rows of a batch lie along the data axis. `Devices` serves one device by `jax.jit`, `PmapDevices`
 several by `jax.pmap`, with everything but the rows whole on each, and `MeshDevices` also shards
 words, along the model axis. Between steps `PmapDevices` lays the state out in its own way;
-checkpoints and validation see arrays of the mesh, which `whole` and `everywhere` make.
+checkpoints and validation see arrays of the mesh, which `state_to_mesh` and `to_mesh` make.
 """
 
 import functools
@@ -21,7 +21,7 @@ from zoo.errors import UserError
 from zoo.experiment import Parallel
 
 DATA, MODEL = "data", "model"
-_WHOLE, _BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
+_REPLICATED, _BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 
 
 class TrainState(NamedTuple):
@@ -42,62 +42,65 @@ class Devices:
 
     def __init__(self, count: int, batch: int, model: int = 1):
         """Makes a mesh of the first `count` devices of each process."""
-        devices = chosen(count)
+        devices = select_devices(count)
         self.count, self.batch = len(devices), batch
         if self.count % model:
             raise UserError(
-                f"parallel.model={model} does not divide the {self._named}: give one that does, or "
-                "--devices."
+                f"parallel.model={model} does not divide the {self._description}: give one that "
+                "does, or --devices."
             )
         data = self.count // model
         if batch % data:
-            named = self._named
+            place = self._description
             if model > 1:
-                named = f"the {data} devices along the data axis, {named} by parallel.model={model}"
+                place = f"the {data} devices along the data axis, {place} by parallel.model={model}"
             raise UserError(
-                f"training.batch={batch} does not divide by {named}: set "
+                f"training.batch={batch} does not divide by {place}: set "
                 f"training.batch={-(-batch // data) * data} or give --devices."
             )
         grid = np.array(devices).reshape(data, model)
         self.mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
-        self.replicated: Any = NamedSharding(self.mesh, _WHOLE)
+        self.replicated: Any = NamedSharding(self.mesh, _REPLICATED)
         self.by_rows: Any = NamedSharding(self.mesh, _BY_ROWS)
         if self.count == 1:
             self.replicated = self.by_rows = SingleDeviceSharding(devices[0])
-        here = self.by_rows.addressable_devices_indices_map((batch,)).values()
-        ends = [index[0].indices(batch)[:2] if index else (0, batch) for index in here]
-        self.rows = slice(min(first for first, _ in ends), max(last for _, last in ends))
+        index_maps = self.by_rows.addressable_devices_indices_map((batch,)).values()
+        bounds = [index[0].indices(batch)[:2] if index else (0, batch) for index in index_maps]
+        self.rows = slice(min(start for start, _ in bounds), max(stop for _, stop in bounds))
 
     @property
     def summary(self) -> str:
-        return f"{self.count} device(s){_of_processes()}"
+        """The devices and processes, for the log."""
+        return f"{self.count} device(s){_processes_note()}"
 
     @property
-    def _named(self) -> str:
-        return f"{self.count} devices{_of_processes()}"
+    def _description(self) -> str:
+        """The devices and processes, for errors."""
+        return f"{self.count} devices{_processes_note()}"
 
     def layouts(self, state) -> Any:
         """Returns the sharding of each leaf of a TrainState, in the layout of checkpoints."""
-        whole = jax.tree.map(lambda _: self.replicated, state)
-        return whole._replace(carry=jax.tree.map(lambda _: self.by_rows, state.carry))
+        layouts = jax.tree.map(lambda _: self.replicated, state)
+        return layouts._replace(carry=jax.tree.map(lambda _: self.by_rows, state.carry))
 
-    def laid_out(self, shapes):
-        """Returns the shapes of a TrainState with shardings, for a checkpoint to be read into."""
-        return jax.tree.map(laid_out, shapes, self.layouts(shapes))
+    def with_layouts(self, shapes):
+        """Adds shardings to the shapes of a TrainState, into which a checkpoint is then read."""
+        return jax.tree.map(with_layout, shapes, self.layouts(shapes))
 
-    def drawn(self, initial_state, key, taken: dict):
+    def draw_state(self, initial_state, key, values: dict):
         """Computes the state before the first step; each device draws its shards of the leaves.
 
         Random numbers depend neither on the devices nor on the processes.
         """
-        shapes = jax.eval_shape(initial_state, key, taken)
+        shapes = jax.eval_shape(initial_state, key, values)
         layouts = self.layouts(shapes)
-        parts = {
-            name: jax.tree.map(placed, part, layouts.params[name]) for name, part in taken.items()
+        params = {
+            name: jax.tree.map(place_array, part, layouts.params[name])
+            for name, part in values.items()
         }
-        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
+        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, params))
 
-    def restored(self, state):
+    def copy_state(self, state):
         """Copies a TrainState into memory that a step may donate, and deletes the given leaves."""
         leaves, structure = jax.tree.flatten(state)
         del state
@@ -108,8 +111,8 @@ class Devices:
             leaf.delete()
         return self.for_steps(jax.tree.unflatten(structure, copies))
 
-    def empty(self, carry):
-        """Returns a function that makes the carry of an epoch's start in the layout of a step."""
+    def carry_function(self, carry):
+        """Compiles a function that makes the carry of an epoch's start, in the layout of a step."""
         layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
         return jax.jit(carry, out_shardings=layouts)
 
@@ -122,23 +125,23 @@ class Devices:
         """Converts a TrainState of the mesh to the layout of a step."""
         return state
 
-    def everywhere(self, tree):
-        """Converts outputs of a step, except carries, to arrays of the mesh; nothing is copied."""
+    def to_mesh(self, tree):
+        """Converts outputs of a step, except carries, to arrays of the mesh without a copy."""
         return tree
 
-    def whole(self, state):
+    def state_to_mesh(self, state):
         """Converts a TrainState from the layout of a step to arrays of the mesh."""
         return state
 
     def place(self, tree):
         """Puts host arrays on every device."""
-        return jax.tree.map(lambda x: placed(x, self.replicated), tree)
+        return jax.tree.map(lambda x: place_array(x, self.replicated), tree)
 
     def place_tables(self, tree):
         """Puts tables on the devices in the layout of a step."""
-        return jax.tree.map(lambda x: placed(x, self.of_table(np.shape(x))), tree)
+        return jax.tree.map(lambda x: place_array(x, self.table_layout(np.shape(x))), tree)
 
-    def of_table(self, shape) -> Any:
+    def table_layout(self, shape) -> Any:
         """Returns the sharding of a table of this shape."""
         return self.replicated
 
@@ -147,44 +150,46 @@ class Devices:
         return jax.tree.map(self._split, tree)
 
     def _split(self, leaf):
+        """Splits one array over the devices."""
         shape = (self.batch, *leaf.shape[1:])
         return jax.make_array_from_process_local_data(self.by_rows, leaf, shape)
 
-    def first(self, tree):
+    def to_host(self, tree):
         """Copies arrays that are the same on every device to the host."""
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), tree)
 
 
-def chosen(count: int) -> list:
+def select_devices(count: int) -> list:
     """Returns the first `count` devices of each process, process by process."""
-    here = jax.local_device_count()  # as many as in any other process: see zoo.base.distributed
-    if not 0 <= count <= here:
-        raise UserError(f"--devices {count}: this machine has {here}; 0 takes all.")
+    local = jax.local_device_count()  # as many as in any other process: see zoo.base.distributed
+    if not 0 <= count <= local:
+        raise UserError(f"--devices {count}: this machine has {local}; 0 takes all.")
     return [
         device
         for process in range(jax.process_count())
-        for device in jax.local_devices(process)[: count or here]
+        for device in jax.local_devices(process)[: count or local]
     ]
 
 
-def own(devices: list) -> list:
+def local_devices(devices: list) -> list:
     """Returns the devices that belong to this process."""
     return [device for device in devices if device.process_index == jax.process_index()]
 
 
-def _of_processes() -> str:
+def _processes_note() -> str:
+    """Returns the number of processes as words for a message, if there are several."""
     count = jax.process_count()
     return f" of {count} processes" if count > 1 else ""
 
 
-def placed(array, layout) -> jax.Array:
+def place_array(array, layout) -> jax.Array:
     """Puts a host array on devices: each device receives only its shard."""
     array = np.asarray(array)
     return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
 
 
-def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
-    """Returns a ShapeDtypeStruct with a sharding."""
+def with_layout(shape, layout) -> jax.ShapeDtypeStruct:
+    """Adds a sharding to a ShapeDtypeStruct."""
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)
 
 
@@ -205,11 +210,11 @@ class PmapDevices(Devices):
 
     def __init__(self, count: int, batch: int):
         super().__init__(count, batch)
-        here = own([*self.mesh.devices.flat])
-        mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
-        self._own_replicated = NamedSharding(mesh, _WHOLE)
-        self._own_by_devices = NamedSharding(mesh, _BY_ROWS)
-        self._own = len(here)
+        local = local_devices([*self.mesh.devices.flat])
+        mesh = Mesh(np.array(local), (DATA,), axis_types=(AxisType.Auto,))
+        self._local_replicated = NamedSharding(mesh, _REPLICATED)
+        self._local_by_devices = NamedSharding(mesh, _BY_ROWS)
+        self._local_count = len(local)
 
     def compile(self, step, **static):
         # Replicated leaves have no axis of devices: the copy on a device is read where it lies.
@@ -224,45 +229,47 @@ class PmapDevices(Devices):
 
     def for_steps(self, state):
         arrays = jax.tree.map(
-            lambda leaf: _moved(leaf, leaf.shape, self._own_replicated), state._replace(carry=())
+            lambda x: _reshard(x, x.shape, self._local_replicated), state._replace(carry=())
         )
         return arrays._replace(carry=jax.tree.map(self._by_devices, state.carry))
 
     def _by_devices(self, leaf):
-        shape = (self._own, self.batch // self.count, *leaf.shape[1:])
-        return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
+        """Gives an array of the mesh an axis of devices before the axis of rows."""
+        shape = (self._local_count, self.batch // self.count, *leaf.shape[1:])
+        return _reshard(leaf, shape, self._local_by_devices, (1, *shape[1:]))
 
-    def everywhere(self, tree):
-        return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
+    def to_mesh(self, tree):
+        return jax.tree.map(lambda leaf: _reshard(leaf, leaf.shape, self.replicated), tree)
 
-    def whole(self, state):
-        arrays = self.everywhere(state._replace(carry=()))
+    def state_to_mesh(self, state):
+        arrays = self.to_mesh(state._replace(carry=()))
         return arrays._replace(carry=jax.tree.map(self._by_rows, state.carry))
 
     def _by_rows(self, leaf):
+        """Removes the axis of devices: an array of the mesh, by rows."""
         shape = (self.batch, *leaf.shape[2:])
-        return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
+        return _reshard(leaf, shape, self.by_rows, leaf.shape[1:])
 
-    def empty(self, carry):
-        drawn = super().empty(carry)
-        return lambda: jax.tree.map(self._by_devices, drawn())
+    def carry_function(self, carry):
+        make_carry = super().carry_function(carry)
+        return lambda: jax.tree.map(self._by_devices, make_carry())
 
     def place(self, tree):
-        return jax.tree.map(lambda x: placed(x, self._own_replicated), tree)
+        return jax.tree.map(lambda x: place_array(x, self._local_replicated), tree)
 
-    def of_table(self, shape) -> Any:
-        return self._own_replicated
+    def table_layout(self, shape) -> Any:
+        return self._local_replicated
 
     def _split(self, leaf):
-        shape = (self._own, leaf.shape[0] // self._own, *leaf.shape[1:])
-        return jax.device_put(leaf.reshape(shape), self._own_by_devices)
+        shape = (self._local_count, leaf.shape[0] // self._local_count, *leaf.shape[1:])
+        return jax.device_put(leaf.reshape(shape), self._local_by_devices)
 
 
-def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
-    """Wraps the buffers of an array, where they lie, as an array with another sharding."""
+def _reshard(array: jax.Array, shape, layout, shard_shape=None) -> jax.Array:
+    """Wraps the buffers of an array as an array with another sharding, without a copy."""
     parts = [shard.data for shard in array.addressable_shards]
-    if of_device is not None:
-        parts = [part.reshape(of_device) for part in parts]
+    if shard_shape is not None:
+        parts = [part.reshape(shard_shape) for part in parts]
     return jax.make_array_from_single_device_arrays(tuple(shape), layout, parts)
 
 
@@ -286,6 +293,7 @@ class MeshDevices(Devices):
         parameter_axes: Axes,
         words: Sequence[int],
     ):
+        """Chooses the layout of each leaf of a TrainState, given by its shapes."""
         if model > min(words):
             raise UserError(
                 f"parallel.model={model} are more shards than there are words, {min(words)}: give "
@@ -293,34 +301,34 @@ class MeshDevices(Devices):
             )
         super().__init__(count, batch, model)
         self.model, self._words = model, tuple(words)
-        of_params = cut_by_rows(parameter_axes, state.params, self.mesh, MODEL)
-        self._not_by_rows = of_params.not_by_rows
+        parameter_shardings = cut_by_rows(parameter_axes, state.params, self.mesh, MODEL)
+        self._indivisible = parameter_shardings.not_by_rows
         layouts = {
             path_name(path): (leaf.shape, sharding.spec)
             for (path, leaf), sharding in zip(
                 jax.tree_util.tree_leaves_with_path(state.params),
-                jax.tree.leaves(of_params.shardings),
+                jax.tree.leaves(parameter_shardings.shardings),
                 strict=True,
             )
             if len(sharding.spec)
         }
         leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
-        if self._not_by_rows and not layouts:
+        if self._indivisible and not layouts:
             raise UserError(
                 f"parallel.model={model} divides neither the rows nor the columns of "
-                f"{'; '.join(self._not_by_rows)}, so that nothing would be sharded: give a number "
+                f"{'; '.join(self._indivisible)}, so that nothing would be sharded: give a number "
                 "that divides some, or parallel.model=1."
             )
-        self._of_state = [self._of_leaf(path_name(path), x, layouts) for path, x in leaves]
+        self._state_layouts = [self._leaf_layout(path_name(path), x, layouts) for path, x in leaves]
 
     @property
     def summary(self) -> str:
         data = self.count // self.model
         mesh = f"{super().summary} as {data} (data) x {self.model} (model)"
-        others = "; ".join(self._not_by_rows)
-        return f"{mesh}, whose model axis does not divide the rows of {others}" if others else mesh
+        rows = "; ".join(self._indivisible)
+        return f"{mesh}, whose model axis does not divide the rows of {rows}" if rows else mesh
 
-    def _of_leaf(self, name, leaf, layouts) -> PartitionSpec:
+    def _leaf_layout(self, name, leaf, layouts) -> PartitionSpec:
         """Chooses the layout of a leaf of the state.
 
         A leaf whose path contains the path of a sharded parameter of the same shape is sharded as
@@ -332,28 +340,28 @@ class MeshDevices(Devices):
             shape, layout = layouts.get("/".join(names[first:end]), (None, None))
             if shape == leaf.shape:
                 return layout
-        return _WHOLE
+        return _REPLICATED
 
     def layouts(self, state):
         structure = jax.tree.structure(state._replace(carry=()))
-        layouts = [NamedSharding(self.mesh, layout) for layout in self._of_state]
+        layouts = [NamedSharding(self.mesh, layout) for layout in self._state_layouts]
         carry = jax.tree.map(lambda _: self.by_rows, state.carry)
         return jax.tree.unflatten(structure, layouts)._replace(carry=carry)
 
     def compile(self, step, **static):
         """Compiles a step whose new state keeps the layout of the old; see Devices.compile."""
 
-        def of_mesh(state, tables, batch, key):
+        def mesh_step(state, tables, batch, key):
             state, results = step(state, tables, batch, key, axis=None, **static)
-            whole = jax.tree.map(lambda _: self.replicated, results)
-            return jax.lax.with_sharding_constraint((state, results), (self.layouts(state), whole))
+            layouts = self.layouts(state), jax.tree.map(lambda _: self.replicated, results)
+            return jax.lax.with_sharding_constraint((state, results), layouts)
 
-        return jax.jit(of_mesh, donate_argnums=0)
+        return jax.jit(mesh_step, donate_argnums=0)
 
-    def of_table(self, shape) -> NamedSharding:
+    def table_layout(self, shape) -> NamedSharding:
         """Shards a table with one row a word, if its rows divide."""
-        cut = shape and shape[0] in self._words and shape[0] % self.model == 0
-        return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)
+        is_sharded = shape and shape[0] in self._words and shape[0] % self.model == 0
+        return NamedSharding(self.mesh, PartitionSpec(MODEL) if is_sharded else _REPLICATED)
 
 
 def choose_devices(
@@ -361,7 +369,7 @@ def choose_devices(
 ) -> Devices:
     """Chooses the devices that train a task together."""
     if parallel.model == 1:
-        return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
+        return (Devices if len(select_devices(count)) == 1 else PmapDevices)(count, batch)
     state = jax.eval_shape(initial_state)
     words = [len(lexicon) for lexicon in task.lexicons.values()]
     return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)

@@ -24,8 +24,8 @@ from zoo.lab.runs.training_lock import Ownership
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import average
 from zoo.lab.training.devices import choose_devices
-from zoo.lab.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.lab.training.step import TrainState, settings, shapes_of, train_step
+from zoo.lab.training.metric_writers import Metrics, NoReports, ProgressBar
+from zoo.lab.training.step import TrainState, batch_shapes, settings, train_step
 from zoo.lab.training.tasks import Task, check_steps
 from zoo.lab.training.updates import choose_updates
 
@@ -52,23 +52,23 @@ class Progress:
     validations: list[float] = dataclasses.field(default_factory=list)
 
     @classmethod
-    def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
-        """Converts the JSON of a checkpoint to a Progress."""
-        kinds = typing.get_type_hints(cls)
-        shape = {name: [float] if kind == list[float] else kind for name, kind in kinds.items()}
+    def from_json(cls, record: dict, location: pathlib.Path) -> "Progress":
+        """Converts the JSON of a checkpoint to a Progress; errors name its location."""
+        types = typing.get_type_hints(cls)
+        shape = {name: [float] if type == list[float] else type for name, type in types.items()}
         try:
-            strict_json.check(kept, shape)
-            for name, value in kept.items():
-                if name not in kinds:
+            strict_json.check(record, shape)
+            for name, value in record.items():
+                if name not in types:
                     raise ValueError(f"{name} is a key that this version does not know")
-                if kinds[name] is int and value < 0:
+                if types[name] is int and value < 0:
                     raise ValueError(f"{name} is {value}, where a whole number from 0 should be")
         except ValueError as error:
             raise UserError(
-                f"{where} is not as it was written ({error}): put back a copy of it, or resume "
+                f"{location} is not as it was written ({error}): put back a copy of it, or resume "
                 "with the version of Zoo that wrote it."
             ) from error
-        return cls(**kept)
+        return cls(**record)
 
 
 class Trainer:
@@ -124,17 +124,17 @@ class Trainer:
         frozen = self.recipe.frozen
         shapes = self._shapes, average.split(self._shapes, frozen)[0]
         leaves = map(jax.tree.leaves, shapes)
-        count, trained = (sum(math.prod(leaf.shape) for leaf in some) for some in leaves)
-        of_them = f" ({trained:,} of them trained)" if frozen else ""
-        return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
+        count, trained_count = (sum(math.prod(leaf.shape) for leaf in tree) for tree in leaves)
+        trained_note = f" ({trained_count:,} of them trained)" if frozen else ""
+        return f"{self.task.summary()}, {count:,} parameters{trained_note}, {self.devices.summary}"
 
-    def initial_state(self, taken: dict | None = None) -> TrainState:
-        """Makes the state before the first step."""
-        return self._state_of(seed_keys(self.recipe.seed).start, taken or {})
+    def initial_state(self, values: dict | None = None) -> TrainState:
+        """Returns the state before the first step, by the seed of the recipe."""
+        return self._new_state(seed_keys(self.recipe.seed).start, values or {})
 
-    def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
-        """Makes the state before the first step; random values are drawn with a key."""
-        params = {**self.task.init(key), **taken}
+    def _new_state(self, key: jax.Array, values: dict) -> TrainState:
+        """Returns the state before the first step; random values are drawn with a key."""
+        params = {**self.task.init(key), **values}
         optimizer_state = self.optimizer.init(average.split(params, self.recipe.frozen)[0])
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
@@ -149,18 +149,19 @@ class Trainer:
             stack.callback(self._forget_state)
             progress = self._begin(checkpoints)
             if not progress.finished:
-                with self._reports() as (metrics, bar), handled(self._remember_signal):
+                with self._reports() as (metrics, bar), handle_signals(self._remember_signal):
                     Pass(self, progress, checkpoints, ownership, metrics, bar).run()
             return progress
 
     def _forget_state(self):
+        """Drops the reference to the state, whose memory is then free."""
         self.state = None
 
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
         """Yields the metrics and the progress bar, which report in process 0 only."""
         if not distributed.is_first_process():
-            yield Unwritten(), Unwritten()
+            yield NoReports(), NoReports()
             return
         step, loss_name = self.steps_done(), self.task.loss_name
         with (
@@ -171,15 +172,15 @@ class Trainer:
 
     def _begin(self, checkpoints: Checkpoints) -> Progress:
         """Puts the last checkpoint's state, or a new state, on the devices; none if finished."""
-        shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
+        shapes = self.devices.with_layouts(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
-            taken = self._started() if self.init_from else {}
-            self.state = self.drawn_state(taken)
+            values = self._take_start_params() if self.init_from else {}
+            self.state = self.draw_state(values)
             return Progress(data=self.task.data)
-        step, state, kept = restored
-        where = checkpoints.progress_file("last", step)
-        progress = Progress.of(kept, where)
+        step, state, record = restored
+        location = checkpoints.progress_file("last", step)
+        progress = Progress.from_json(record, location)
         if progress.data and progress.data != self.task.data:
             raise UserError(
                 f"the training or validation text has changed since {self.workdir} was begun: "
@@ -189,10 +190,10 @@ class Trainer:
             self.log(f"this run is finished, at step {step}; nothing is left to train.")
         else:
             self.log(f"resuming after step {step} (epoch {progress.epoch + 1}).")
-            self.state = self.devices.restored(TrainState(*state))
+            self.state = self.devices.copy_state(TrainState(*state))
         return progress
 
-    def _started(self) -> dict:
+    def _take_start_params(self) -> dict:
         """Returns the parameters taken from the other run, logs them, and records their origin."""
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
@@ -202,6 +203,7 @@ class Trainer:
         return start.params
 
     def _remember_signal(self, number, frame):
+        """Handles a signal: training stops after the current step."""
         self._stop = signal.Signals(number)
 
     def steps_done(self) -> int:
@@ -225,9 +227,9 @@ class Trainer:
         """Returns the data of the key of all steps, on the devices."""
         return self.devices.place(jax.random.key_data(seed_keys(self.recipe.seed).steps))
 
-    def drawn_state(self, taken: dict) -> TrainState:
+    def draw_state(self, values: dict) -> TrainState:
         """Draws the state before the first step on the devices."""
-        return self.devices.drawn(self._state_of, seed_keys(self.recipe.seed).start, taken)
+        return self.devices.draw_state(self._new_state, seed_keys(self.recipe.seed).start, values)
 
     def agreed_stop(self) -> signal.Signals | None:
         """Returns the signal after which all processes stop at this step, or None.
@@ -237,8 +239,8 @@ class Trainer:
         """
         if jax.process_count() == 1:
             return self._stop
-        before, self._signals = self._signals, distributed.maximum(self._stop or 0)
-        number = int(before) if before is not None else 0
+        previous, self._signals = self._signals, distributed.maximum(self._stop or 0)
+        number = int(previous) if previous is not None else 0
         return signal.Signals(number) if number else None
 
 
@@ -254,14 +256,15 @@ class Pass:
         metrics: Any,
         bar: Any,
     ):
+        """Compiles the step and places the tables on the devices."""
         devices = trainer.devices
         self.trainer, self.progress, self.checkpoints = trainer, progress, checkpoints
         self.ownership, self.metrics, self.bar = ownership, metrics, bar
         self.function = trainer.step_function()
         self.tables = devices.place_tables(trainer.task.tables)
-        trainer.task.tables = devices.everywhere(self.tables)  # validation shares their memory
+        trainer.task.tables = devices.to_mesh(self.tables)  # validation shares their memory
         self.key = trainer.step_key()
-        self.empty_carry = devices.empty(trainer.task.carry)
+        self.empty_carry = devices.carry_function(trainer.task.carry)
         self.step = trainer.steps_done()
         self.watch = Stopwatch(progress.seconds)
         self.compiled_shapes: set = set()  # of batches
@@ -296,7 +299,7 @@ class Pass:
             if validates or self.step % recipe.checkpoint_every == 0 or stop:
                 self.report()
                 progress.seconds = self.watch.seconds
-                with self.watch.stopped():
+                with self.watch.paused():
                     if validates:
                         self.validate()
                     if ends_epoch:
@@ -313,7 +316,7 @@ class Pass:
         trainer, progress = self.trainer, self.progress
         rows = trainer.task.part(batches, progress.index, trainer.devices.rows)
         batch = trainer.devices.split(rows)
-        shapes = shapes_of(batch)
+        shapes = batch_shapes(batch)
         if shapes in self.compiled_shapes:
             trainer.state, results = self.function(trainer.state, self.tables, batch, self.key)
         else:
@@ -326,9 +329,9 @@ class Pass:
         self.unreported = self.step, progress.index / len(batches), results
 
     def compile(self, batch):
-        """Does the first step with batches of a shape, which the watch does not count."""
+        """Takes the first step with batches of a new shape, which the watch does not count."""
         trainer, is_first = self.trainer, not self.compiled_shapes
-        with self.watch.stopped():
+        with self.watch.paused():
             name = (
                 "the first step" if is_first else f"a step of other shapes, after step {self.step}"
             )
@@ -337,7 +340,7 @@ class Pass:
             trainer.state, results = self.function(trainer.state, self.tables, batch, self.key)
             jax.block_until_ready(results)
             seconds = time.perf_counter() - start
-            self.bar.leave_out(seconds)
+            self.bar.exclude(seconds)
             if is_first:
                 self.bar.log(f"first step, with compilation: {seconds:.1f} s.")
         return results
@@ -359,12 +362,12 @@ class Pass:
 
     def save_state(self):
         """Saves the state, from which a run is resumed."""
-        state = self.trainer.devices.whole(self.trainer.state)
+        state = self.trainer.devices.state_to_mesh(self.trainer.state)
         self.save("last", state, state.params)
 
     def save(self, kind: str, arrays: Any, params: Any):
         """Saves the arrays of a checkpoint of a kind, unless the parameters are not finite."""
-        if not all(bool(_finite(leaf)) for leaf in jax.tree.leaves(params)):
+        if not all(bool(_is_finite(leaf)) for leaf in jax.tree.leaves(params)):
             self.give_up("the parameters are not finite after", self.step)
         with self.ownership.guard() if self.ownership else contextlib.nullcontext():
             self.metrics.sync()  # a resumed run writes only the lines after its checkpoint
@@ -375,7 +378,7 @@ class Pass:
         trainer, progress, bar = self.trainer, self.progress, self.bar
         devices, state = trainer.devices, trainer.state
         params = average.params_to_evaluate(state.params, state.optimizer_state)
-        params = devices.everywhere(params)
+        params = devices.to_mesh(params)
         if not self.has_validated:
             self.has_validated = True
             bar.log("compiling the validation.")
@@ -405,8 +408,8 @@ class Pass:
 
     def begin_average(self, previous_values: list[float], value: float):
         """Begins the mean of the parameters if validation stops improving and a recipe asks so."""
-        trainer, after = self.trainer, self.trainer.recipe.average_after
-        if after and average.stopped_improving(previous_values, value, after):
+        trainer, patience = self.trainer, self.trainer.recipe.average_after
+        if patience and average.stopped_improving(previous_values, value, patience):
             state = trainer.state.optimizer_state
             if not trainer.devices.first(optax.tree_utils.tree_get(state, "averaging")):
                 trainer.state = trainer.state._replace(optimizer_state=average.begin(state))
@@ -425,23 +428,24 @@ class Pass:
         )
 
 
-def _divides(every: int, step: int) -> bool:
-    return bool(every) and step % every == 0
+def _divides(interval: int, step: int) -> bool:
+    """Whether an interval, if it is not 0, divides the number of a step."""
+    return bool(interval) and step % interval == 0
 
 
 @jax.jit
-def _finite(leaf):
+def _is_finite(leaf):
     return jnp.isfinite(leaf).all()
 
 
 # ---- handlers of SIGTERM, SIGHUP and Ctrl-C, by which a run saves its state before it ends
 
 # Not every system has SIGHUP, which is sent when a terminal is closed.
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 @contextlib.contextmanager
-def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
+def handle_signals(handler: Callable[[int, object], None]) -> Iterator[None]:
     """Handles SIGTERM, SIGHUP and the first Ctrl-C within a context.
 
     A second Ctrl-C raises KeyboardInterrupt at once. A signal that is ignored, as SIGHUP is under
@@ -449,26 +453,26 @@ def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
     is handled.
     """
 
-    def once(number, frame):
+    def handle_once(number, frame):
         handler(number, frame)
-        if signal.SIGINT in previous:  # else it stays ignored
+        if signal.SIGINT in previous_handlers:  # else it stays ignored
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     main_thread = threading.current_thread() is threading.main_thread()
-    names = _NAMES if main_thread else ()
+    names = _SIGNALS if main_thread else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    previous = {
-        number: before
+    previous_handlers = {
+        number: previous_handler
         for number in numbers
-        if (before := signal.getsignal(number)) is not signal.SIG_IGN
+        if (previous_handler := signal.getsignal(number)) is not signal.SIG_IGN
     }
-    for number in previous:
-        signal.signal(number, once)
+    for number in previous_handlers:
+        signal.signal(number, handle_once)
     try:
         yield
     finally:
-        for number, before in previous.items():
-            signal.signal(number, before)
+        for number, previous_handler in previous_handlers.items():
+            signal.signal(number, previous_handler)
 
 
 # ---------------------------------------- the time that a run spends on its training steps
@@ -481,20 +485,21 @@ class Stopwatch:
 
     def __init__(self, seconds: float = 0.0, clock: Callable[[], float] = time.perf_counter):
         self._clock = clock
-        self._begun = clock() - seconds
-        self._stopped: float | None = None
+        self._start = clock() - seconds
+        self._pause_start: float | None = None
 
     @property
     def seconds(self) -> float:
         """Seconds so far, without the times within `stopped`."""
-        now = self._clock() if self._stopped is None else self._stopped
-        return now - self._begun
+        now = self._clock() if self._pause_start is None else self._pause_start
+        return now - self._start
 
     @contextlib.contextmanager
-    def stopped(self) -> Iterator[None]:
-        self._stopped = self._clock()
+    def paused(self) -> Iterator[None]:
+        """Stops the watch within a context."""
+        self._pause_start = self._clock()
         try:
             yield
         finally:
-            self._begun += self._clock() - self._stopped
-            self._stopped = None
+            self._start += self._clock() - self._pause_start
+            self._pause_start = None

@@ -21,38 +21,38 @@ with lazy.extra(), lazy.without("torch", "boto3", "google.cloud.storage"):
     from tensorboardX import record_writer
 
 # Steps from one line of metrics to the next.
-EVERY = 100
+STEP_INTERVAL = 100
 # Seconds from one line of the log to the next, without a terminal.
 SECONDS = 60.0
-FIRST = 10.0  # until the first of these lines, which tells how long the run will take
+FIRST_SECONDS = 10.0  # until the first of these lines, which tells how long the run will take
 
 
-class _Object:
+class _BucketFile:
     """An event file in a bucket, written whole at each flush: an object cannot be appended to."""
 
     def __init__(self, address: str):
-        self._path, self._written = location.to_path(address), io.BytesIO()
+        self._path, self._buffer = location.to_path(address), io.BytesIO()
 
     def write(self, data: bytes):
-        self._written.write(data)
+        self._buffer.write(data)
 
     def flush(self):
-        self._path.write_bytes(self._written.getvalue())
+        self._path.write_bytes(self._buffer.getvalue())
 
     def close(self):
         self.flush()
 
 
-class _Bucket:
+class _BucketFiles:
     """Opens event files for tensorboardX; a bucket does not have folders to be made."""
 
-    open = _Object
+    open = _BucketFile
 
     def directory_check(self, address: str):
         pass
 
 
-record_writer.register_writer_factory("gs", _Bucket())
+record_writer.register_writer_factory("gs", _BucketFiles())
 
 
 class Metrics:
@@ -69,19 +69,19 @@ class Metrics:
         self._loss_name = loss_name
         path = workdir / METRICS
         text = regular_files.read_bytes(path) if path.exists() else b""
-        kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
-        if kept != text:
-            atomic_writes.write_whole(path, lambda path: path.write_bytes(kept))
+        saved = b"".join(line + b"\n" for line in _lines_until(step, text, path, log))
+        if saved != text:
+            atomic_writes.write_whole(path, lambda path: path.write_bytes(saved))
         self._path = path
-        self._file = self._opened(kept)
+        self._file = self._open(saved)
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
-    def _opened(self, kept):
+    def _open(self, saved):
         """Opens the file to append; a file of a bucket is kept in memory until a checkpoint."""
         if not location.is_bucket(self._path):
             return self._path.open("a", encoding="utf-8")
         file = io.StringIO()
-        file.write(kept.decode("utf-8", "replace"))
+        file.write(saved.decode("utf-8", "replace"))
         return file
 
     def __enter__(self):
@@ -99,19 +99,20 @@ class Metrics:
                 raise
 
     def _write(self, step, values):
+        """Writes a line of values to metrics.jsonl, and finite values to TensorBoard."""
         line = {"step": step, **values}
         if self._loss_name != "loss":
             line["loss_name"] = self._loss_name
         with temporary_files.naming(self._path):
             self._file.write(strict_json.dumps(line) + "\n")
             self._file.flush()
-        own_name = self._loss_name.replace(" ", "_")
+        name_part = self._loss_name.replace(" ", "_")
         for name, value in values.items():
             if math.isfinite(value):
-                self._board.add_scalar(name.replace("loss", own_name), value, step)
+                self._board.add_scalar(name.replace("loss", name_part), value, step)
 
     def sync(self):
-        """Writes all lines to the disk or the bucket, so that they outlast a loss of power."""
+        """Flushes all lines to the disk or the bucket, so that they survive a loss of power."""
         if location.is_bucket(self._path):
             with location.reaching(self._path):
                 self._path.write_text(self._file.getvalue())
@@ -120,8 +121,8 @@ class Metrics:
             os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
-        """Writes the loss and penalty, nats per token, and gradient norm of each `EVERY`th step."""
-        if step % EVERY == 0:
+        """Writes loss and penalty, nats a token, and gradient norm every `STEP_INTERVAL` steps."""
+        if step % STEP_INTERVAL == 0:
             values = {
                 "epoch": progress.epoch,
                 "training_loss": float(results.loss / max(results.tokens, 1)),
@@ -141,28 +142,28 @@ class Metrics:
         self._write(step, values)
 
 
-class Unwritten:
+class NoReports:
     """`Metrics` and `ProgressBar` of processes other than 0, which do not report."""
 
     def __getattr__(self, name):
         return lambda *arguments: None
 
 
-def _until(step, text, path, log):
+def _lines_until(step, text, path, log):
     """Yields the lines of a file up to a step, and logs and skips malformed lines."""
-    lines, least = text.split(b"\n"), 0
+    lines, least_step = text.split(b"\n"), 0
     for number, line in enumerate(lines, 1):
         try:
-            line_step = metric_lines.parse(line, least)["step"]
+            line_step = metric_lines.parse(line, least_step)["step"]
         except ValueError:
             if number < len(lines):  # a last line without a newline was cut short
                 log(
-                    f"{path}, line {number} is not an object with a step of at least {least}, and "
-                    f"is left out: {line[:80]!r}."
+                    f"{path}, line {number} is not an object with a step of at least {least_step}, "
+                    f"and is left out: {line[:80]!r}."
                 )
         else:
             if line_step <= step:
-                least = line_step
+                least_step = line_step
                 yield line
 
 
@@ -177,23 +178,24 @@ class ProgressBar:
         clock=time.perf_counter,
         log: Callable[[str], Any] = print,
     ):
+        """Shows a bar if there is a terminal or a notebook."""
         self._loss_name, self._total, self._clock = loss_name, total, clock
         self._log = log
-        notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
+        is_notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
         self._bar = tqdm.tqdm(
             total=total,
             initial=step,
             unit="step",
-            disable=False if notebook else None,
+            disable=False if is_notebook else None,
             file=sys.stdout
-            if notebook
+            if is_notebook
             else sys.stderr,  # a notebook shows them one below the other
             dynamic_ncols=True,
             leave=False,
         )
-        self._tokens, self._since, self._shown = 0.0, clock(), 0.0
-        self._first: tuple[int, float] | None = None  # the step that was reported first, and when
-        self._told = False  # a line of the log
+        self._tokens, self._since, self._last_refresh = 0.0, clock(), 0.0
+        self._start: tuple[int, float] | None = None  # the step that was reported first, and when
+        self._has_logged = False  # a line of the log
 
     def __enter__(self):
         return self
@@ -201,17 +203,18 @@ class ProgressBar:
     def __exit__(self, *error):
         try:
             self._bar.close()
-        except OSError as failed:
-            _check_unread(failed)
+        except OSError as failure:
+            _check_unread(failure)
 
     def step(self, step, share, progress, results):
+        """Reports a step on the bar, or in a line of the log from time to time."""
         self._tokens += float(results.tokens)
         now = self._clock()
         if self._bar.disable:
-            self._step_of_log(step, share, progress, now)
+            self._log_step(step, share, progress, now)
             return
-        if now - self._shown > 0.5:
-            self._shown = now
+        if now - self._last_refresh > 0.5:
+            self._last_refresh = now
             rate = self._tokens / (now - self._since)
             self._bar.set_postfix_str(
                 f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, {self._loss(progress)}",
@@ -223,34 +226,35 @@ class ProgressBar:
             _check_unread(error)
             self._bar.disable = True
 
-    def leave_out(self, seconds: float):
-        """Leaves the time of a compilation out of rates and of the time left."""
+    def exclude(self, seconds: float):
+        """Excludes the time of a compilation from rates and from the time left."""
         self._since += seconds
-        if self._first is not None:
-            step, begun = self._first
-            self._first = step, begun + seconds
+        if self._start is not None:
+            step, start = self._start
+            self._start = step, start + seconds
         if not self._bar.disable:  # tqdm's own estimate of the time left
             self._bar.start_t += seconds
             self._bar.last_print_t += seconds
 
-    def _step_of_log(self, step, share, progress, now):
-        """Logs the tokens per second since the last line, and the time left but for compilation."""
-        if self._first is None:
-            self._first = step, now
+    def _log_step(self, step, share, progress, now):
+        """Logs loss, tokens per second and the time left, if the last line was long enough ago."""
+        if self._start is None:
+            self._start = step, now
             self._tokens, self._since = 0.0, now
-        elif now - self._since >= (SECONDS if self._told else min(FIRST, SECONDS)):
-            self._told = True
-            first, begun = self._first
+        elif now - self._since >= (SECONDS if self._has_logged else min(FIRST_SECONDS, SECONDS)):
+            self._has_logged = True
+            first_step, start = self._start
             rate = self._tokens / (now - self._since)
             steps = max(0, self._total - step)  # of a mixture it is not known exactly
-            left = tqdm.tqdm.format_interval((now - begun) / (step - first) * steps)
+            time_left = tqdm.tqdm.format_interval((now - start) / (step - first_step) * steps)
             self.log(
                 f"epoch {progress.epoch + 1}, {share:.0%} of it, step {step} of {self._total}: "
-                f"{self._loss(progress)}, {rate:,.0f} tokens/s, {left} left"
+                f"{self._loss(progress)}, {rate:,.0f} tokens/s, {time_left} left"
             )
             self._tokens, self._since = 0.0, now
 
     def _loss(self, progress):
+        """Formats the mean training loss of the epoch so far."""
         return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
 
     def log(self, line):

@@ -40,8 +40,8 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def shapes_of(batch: Batch) -> Hashable:
-    """Returns the shapes of a batch's arrays; a step is compiled once for each."""
+def batch_shapes(batch: Batch) -> Hashable:
+    """Returns the shapes of a batch's arrays, for each of which a step is compiled."""
     return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
 
 
@@ -73,11 +73,11 @@ def train_step(
     """
     rate_factor = batch.weights.shape[1] / usual_length if usual_length else 1.0
     weight = sum_over_devices(batch.weights.sum(), axis)
-    over = weight
+    count = weight
     if mean_over == "pairs":
-        filled = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
-        over = sum_over_devices(filled.astype(weight.dtype).sum(), axis)
-    divisor = jnp.maximum(over, usual_weight * rate_factor)
+        is_pair = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
+        count = sum_over_devices(is_pair.astype(weight.dtype).sum(), axis)
+    divisor = jnp.maximum(count, usual_weight * rate_factor)
     # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
     weights = batch.weights / divisor
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
@@ -86,14 +86,14 @@ def train_step(
 
     def objective(trained, batch_rows):
         inputs, weights, carry, rows = batch_rows
-        params = rounded({**trained, **fixed}, compute)
+        params = round_matrices({**trained, **fixed}, compute)
         keys = Keys(step_key, rows)
         total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
         return total, (penalty, carry)
 
     batch_rows = batch.inputs, weights, state.carry, rows
     value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
-    (total, (penalty, carry)), gradients = accumulated(value_and_gradients, batch_rows, accumulate)
+    (total, (penalty, carry)), gradients = sum_pieces(value_and_gradients, batch_rows, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)
     trained, optimizer_state, norm = optimizer.update(
@@ -103,7 +103,7 @@ def train_step(
     return new_state, StepMetrics((total - penalty) * divisor, weight, norm, penalty * divisor)
 
 
-def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
+def sum_pieces(value_and_gradients: Callable, batch: Any, count: int) -> Any:
     """Sums values and gradients over the pieces of a batch, one piece after the other."""
     if count == 1:
         return value_and_gradients(batch)
@@ -131,13 +131,13 @@ def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
 # type of the matrix, and handed to the optimiser as float32. Validation and evaluation are float32.
 
 
-def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
-    """Rounds the matrices among parameters; gradients, rounded as well, come back in float32."""
+def round_matrices(params: dict[str, Any], compute: str) -> dict[str, Any]:
+    """Rounds the matrices among parameters; their gradients, also rounded, are float32 again."""
     if compute == "float32":
         return params
 
-    def of_leaf(leaf):
-        matrix = len(leaf.shape) >= 2 and jnp.issubdtype(leaf.dtype, jnp.floating)
-        return leaf.astype(compute) if matrix else leaf
+    def round_leaf(leaf):
+        is_matrix = len(leaf.shape) >= 2 and jnp.issubdtype(leaf.dtype, jnp.floating)
+        return leaf.astype(compute) if is_matrix else leaf
 
-    return jax.tree.map(of_leaf, params)
+    return jax.tree.map(round_leaf, params)

@@ -36,15 +36,15 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
 
 # The number of a step is an int32 on the devices.
-MOST_STEPS = 2**31 - 1
+MAX_STEPS = 2**31 - 1
 
 
 def check_steps(epoch_steps: int, recipe: Training):
-    """Checks that an int32 can number all steps of a run."""
-    if min(epoch_steps * recipe.epochs, recipe.steps or math.inf) > MOST_STEPS:
+    """Raises UserError if an int32 cannot number all steps of a run."""
+    if min(epoch_steps * recipe.epochs, recipe.steps or math.inf) > MAX_STEPS:
         raise UserError(
             f"training.epochs={recipe.epochs} of {epoch_steps:,} steps each are more than the "
-            f"{MOST_STEPS:,} steps that a run can count: give at most {MOST_STEPS // epoch_steps}."
+            f"{MAX_STEPS:,} steps that a run can count: give at most {MAX_STEPS // epoch_steps}."
         )
 
 
@@ -164,6 +164,7 @@ class TextTask(Task):
     sharded: tuple[str, ...] = ("embedding", "head")  # parts with axes of words or features
 
     def __init__(self, experiment, lexicons: Sequence[Lexicon], corpora: dict):
+        """Builds the tables of a model."""
         self.experiment, self.corpora = experiment, corpora
         self.model, self.recipe = experiment.model, experiment.training
         self.lexicon, self._all_lexicons = lexicons[0], tuple(lexicons)
@@ -172,10 +173,12 @@ class TextTask(Task):
         self.tables = self.model.tables(*lexicons)
         distributions.check_untrained(self.model, self.tables, *lexicons)
 
-    def _set_steps(self, of_epochs: int):
-        self.total_steps = min(of_epochs, self.recipe.steps or of_epochs)
+    def _set_steps(self, steps: int):
+        """Sets `total_steps` to the steps of all epochs, at most training.steps."""
+        self.total_steps = min(steps, self.recipe.steps or steps)
 
     def _check_counted(self, text: EncodedText):
+        """Raises UserError if no token of the validation text is counted."""
         if not text.counted.any():
             name = self.corpora["validation"].name
             raise UserError(f"no token of {name} is counted: give another.")
@@ -188,7 +191,7 @@ class TextTask(Task):
 
     @property
     def parameter_axes(self):
-        return average.axes_of(self.model, self.sharded)
+        return average.collect_axes(self.model, self.sharded)
 
     def row_tables(self, shapes):
         return self.model.row_tables(shapes)
@@ -216,9 +219,9 @@ class TextBatches(Sequence):
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
         """Returns some rows of a batch, without reading the other rows."""
-        one = self.batches.part(index, rows)
-        inputs = self._inputs(*(getattr(one, name) for name in self._inputs._fields))
-        return Batch(inputs, one.trained, self._numbers[rows])
+        batch = self.batches.part(index, rows)
+        inputs = self._inputs(*(getattr(batch, name) for name in self._inputs._fields))
+        return Batch(inputs, batch.trained, self._numbers[rows])
 
 
 # ------ language modelling: the next word of a text, validated by its exact log-perplexity
@@ -239,6 +242,7 @@ class LanguageModelling(TextTask):
     """The task of a language model. A batch row's carry passes from each batch to the next."""
 
     def __init__(self, experiment, lexicon, corpora: dict):
+        """Encodes the texts and counts the steps."""
         if experiment.training.mean_over != "tokens":
             raise UserError(
                 f"training.mean_over is {experiment.training.mean_over!r}, but a text does not "
@@ -262,6 +266,7 @@ class LanguageModelling(TextTask):
         self._set_steps(self._count_steps())
 
     def _count_steps(self) -> int:
+        """Counts the steps of all epochs."""
         recipe, epochs = self.recipe, self.recipe.epochs
         check_steps(self.epoch_steps, recipe)  # before any epoch is laid out
         shuffled = recipe.shuffle and recipe.state == "sentences"
@@ -270,13 +275,13 @@ class LanguageModelling(TextTask):
         # Steps depend on the sentences that are drawn, on how well they fill the batch rows in
         # their order, and on the windows. Epochs after COUNTED_EPOCHS are taken to have the mean
         # number of steps.
-        counted = min(epochs, COUNTED_EPOCHS)
+        counted_epochs = min(epochs, COUNTED_EPOCHS)
         steps = 0
-        for epoch in range(counted):
+        for epoch in range(counted_epochs):
             order = self._order(epoch)
             lengths = self.text.lengths if order is None else self.text.lengths[order]
             steps += batch_count(lengths, *self._layout(), self._windows(epoch))
-        return steps * epochs // counted
+        return steps * epochs // counted_epochs
 
     def loss(self, params, tables, inputs, weights, carry, key):
         return words_loss(self.model, params, tables, inputs, weights, carry, key)
@@ -288,7 +293,7 @@ class LanguageModelling(TextTask):
         return TextBatches(self.batches(number), Words, self.recipe.batch)
 
     def batches(self, epoch: int) -> Batches:
-        """Lays out an epoch's sentences, in their order, in batch rows."""
+        """Arranges the sentences of an epoch, in their order, in batch rows."""
         order = self._order(epoch)
         text = self.text if order is None else self.text.reordered(order)
         return Batches(text, *self._layout(), self._windows(epoch), self._restarts(epoch))
@@ -299,6 +304,7 @@ class LanguageModelling(TextTask):
         return recipe.batch, recipe.length, recipe.state, self.boundary
 
     def _windows(self, epoch: int):
+        """Returns the function that draws an epoch's window starts; None without windows."""
         recipe = self.recipe
         if not recipe.windows:
             return None
@@ -306,13 +312,14 @@ class LanguageModelling(TextTask):
         return functools.partial(recipe.windows.starts, length=recipe.length, generator=generator)
 
     def _restarts(self, epoch: int):
+        """Returns the function that draws where states are reset; None without restarts."""
         if not self.recipe.restart:
             return None
         generator = np.random.default_rng((self.recipe.seed, epoch, 2))
         return lambda shape: generator.random(shape) < self.recipe.restart
 
     def _order(self, epoch: int) -> np.ndarray | None:
-        """Returns the numbers of an epoch's sentences in their order; None for the text's order."""
+        """Returns the indices of an epoch's sentences in their order; None for the text's order."""
         generator = np.random.default_rng((self.recipe.seed, epoch))
         if self.mixture:
             return self.mixture.order(generator)
@@ -322,7 +329,7 @@ class LanguageModelling(TextTask):
         scores = perplexity.score(
             self.model, params, self.tables, self.validation, self.validation_rows, mesh
         )
-        return validation_of(scores, self.validation, self.lexicon)
+        return make_validation(scores, self.validation, self.lexicon)
 
     def summary(self):
         words = "characters" if self.lexicon.is_character_level else "words"
@@ -332,11 +339,11 @@ class LanguageModelling(TextTask):
         )
 
 
-def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
-    """Makes a Validation of the exact log-perplexity of a text."""
+def make_validation(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
+    """Summarises the exact log-perplexity of a text as a Validation."""
     impossible = perplexity.impossible_words(scores, text, lexicon)
     bits = perplexity.bits(scores.log_perplexity)
-    of_characters = f", {bits:.4f} bits per character" if lexicon.is_character_level else ""
+    bits_note = f", {bits:.4f} bits per character" if lexicon.is_character_level else ""
     return Validation(
         scores.log_perplexity,
         {
@@ -344,16 +351,16 @@ def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon
             "validation_perplexity": scores.perplexity,
         },
         f"validation log-perplexity {scores.log_perplexity:.4f}, perplexity "
-        f"{scores.perplexity:.2f}{of_characters}",
+        f"{scores.perplexity:.2f}{bits_note}",
         [f"  {impossible.sentence}"] if impossible else [],
     )
 
 
 def words_loss(model, params, tables, inputs, weights, carry, key):
-    """Computes the `weighted_loss` of a language model on `Words`; see Task.loss."""
+    """Computes the loss of a language model on `Words`; see `Task.loss`."""
     words, targets, reset = inputs
-    given = params, tables, words, targets, weights, carry
-    return model.weighted_loss(*given, reset=reset, key=key)
+    arguments = params, tables, words, targets, weights, carry
+    return model.weighted_loss(*arguments, reset=reset, key=key)
 
 
 # ---- translation: target sentences given sources, validated by their exact log-perplexity
@@ -398,8 +405,8 @@ class Translation(TextTask):
         self.data = "-".join(text.digest() for text in texts)
         self.epoch_steps = self.pairs.steps
         self._set_steps(self.epoch_steps * self.recipe.epochs)
-        counted = len(self.pairs.pairs) if self.recipe.mean_over == "pairs" else self.pairs.tokens
-        self.usual_weight = max(1.0, counted / self.epoch_steps)
+        total = len(self.pairs.pairs) if self.recipe.mean_over == "pairs" else self.pairs.tokens
+        self.usual_weight = max(1.0, total / self.epoch_steps)
 
     def epoch(self, number):
         generator = np.random.default_rng((self.recipe.seed, number))
@@ -414,23 +421,25 @@ class Translation(TextTask):
         scores = perplexity.score_pairs(
             self.model, params, self.tables, self.validation, batch_rows, mesh
         )
-        own = self.experiment.vocabulary, self.lexicon
-        text, scores = perplexity.merge_subwords(self.validation.target, scores, *own)
-        return validation_of(scores, text, self.lexicon)
+        vocabulary_and_lexicon = self.experiment.vocabulary, self.lexicon
+        text, scores = perplexity.merge_subwords(self.validation.target, scores, *vocabulary_and_lexicon)
+        return make_validation(scores, text, self.lexicon)
 
     def summary(self):
         pairs, shapes = self.pairs, self.pairs.shapes
         longest = self.recipe.buckets.longest
-        left_out = (
+        dropped = (
             f"{pairs.dropped:,} pairs with more than training.buckets.longest={longest} words on a "
             "side are left out of training; "
             if pairs.dropped
             else ""
         )
-        named = ", ".join(f"{source} x {target}" for source, target in shapes)
-        sizes = f"{len(shapes)} shape{'s' * (len(shapes) > 1)} (source x target: {named})"
+        shape_list = ", ".join(f"{source} x {target}" for source, target in shapes)
+        sizes = (
+            f"{len(shapes)} shape{'s' if len(shapes) > 1 else ''} (source x target: {shape_list})"
+        )
         return (
-            f"{left_out}{len(self.source_lexicon):,} source words, {len(self.lexicon):,} target "
+            f"{dropped}{len(self.source_lexicon):,} source words, {len(self.lexicon):,} target "
             f"words, {len(pairs.pairs):,} pairs, {pairs.tokens:,} target tokens, "
             f"{self.epoch_steps:,} steps an epoch in {sizes}, {pairs.padding:.1%} padding"
         )
@@ -452,16 +461,16 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 
 @task_of.register
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
-    used = devices.own(devices.chosen(device_count))
+    devices_used = devices.local_devices(devices.select_devices(device_count))
     lexicon, corpora = experiment.build()
-    costs.check(experiment, (lexicon,), used)
+    costs.check(experiment, (lexicon,), devices_used)
     return LanguageModelling(experiment, lexicon, corpora)
 
 
 @task_of.register
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
-    used = devices.own(devices.chosen(device_count))
+    devices_used = devices.local_devices(devices.select_devices(device_count))
     lexicon, corpora = experiment.build()
     lexicons = lexicon, experiment.build_source_lexicon(lexicon, corpora)
-    costs.check(experiment, lexicons, used)
+    costs.check(experiment, lexicons, devices_used)
     return Translation(experiment, *lexicons, corpora)

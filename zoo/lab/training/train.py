@@ -62,27 +62,27 @@ def train(
     )
     if first:
         log(trainer.summary())
-        _keep(experiment, workdir, task, log)
+        _write_files(experiment, workdir, task, log)
     distributed.wait()
     distributed.check_same_texts(content_of_the_folder=workdir.recipe_digest())
     trainer.train()
 
 
-def _keep(experiment, workdir, task, log):
-    """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
+def _write_files(experiment, workdir, task, log):
+    """Writes the first files of a run: recipe, lexicons and the record of seen texts."""
     # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
     for name, lexicon in task.lexicons.items():
         workdir.save_lexicon(lexicon, name)
     if seen_texts.read_record(workdir) is None:  # not read again when the run resumes
-        made = {"revision": provenance.revision(), "versions": provenance.versions()}
-        made |= {"sources": seen_texts.module_digests(experiment)}
-        if (seen := task.seen_texts(made)) is not None:
-            seen_texts.write_record(workdir, seen)
-            found = leakage.overlap(task.corpora["validation"].sentences, seen.trained_on)
-            if leakage.is_seen(found):
+        made_with = {"revision": provenance.revision(), "versions": provenance.versions()}
+        made_with |= {"sources": seen_texts.module_digests(experiment)}
+        if (record := task.seen_texts(made_with)) is not None:
+            seen_texts.write_record(workdir, record)
+            overlap = leakage.overlap(task.corpora["validation"].sentences, record.trained_on)
+            if leakage.is_seen(overlap):
                 log(
                     "note: the model trains on its validation text "
-                    f"({leakage.describe(found)}): the figures of validation are not of new text, "
-                    "and the best checkpoint is the one that fits the training text best."
+                    f"({leakage.describe(overlap)}): the figures of validation are not of new "
+                    "text, and the best checkpoint is the one that fits the training text best."
                 )

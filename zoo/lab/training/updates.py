@@ -32,12 +32,13 @@ class Updates:
         return jax.value_and_grad(objective, has_aux=True)(params, batch_rows)
 
     def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
+        """Sums gradients over the devices of a named axis."""
         return sum_over_devices(gradients, axis)
 
     def update(
         self, params, state, step, gradients, rate_factor: float = 1.0
     ) -> tuple[Any, Any, jax.Array]:
-        """Returns (params, state, norm of the gradients before clipping) after a step."""
+        """Updates parameters; returns (params, state, norm of the gradients before clipping)."""
         updates, state = self.transformation.update(
             gradients, state, params, rate_factor=rate_factor
         )
@@ -47,7 +48,7 @@ class Updates:
 def scale_by_rate_factor() -> optax.GradientTransformationExtraArgs:
     """Multiplies updates by the `rate_factor` of `Updates.update`."""
 
-    def update(updates, state, params=None, *, rate_factor=1.0, **others):
+    def update(updates, state, params=None, *, rate_factor=1.0, **options):
         return jax.tree.map(lambda update: update * rate_factor, updates), state
 
     return optax.GradientTransformationExtraArgs(lambda params: optax.EmptyState(), update)
@@ -74,13 +75,13 @@ class RowGradient(NamedTuple):
     rows: jax.Array  # [n, *row], the gradient of each row
 
 
-def merged(ids, rows, size: int) -> RowGradient:
-    """Sums the gradients of each row of a table."""
+def merge_rows(ids, rows, size: int) -> RowGradient:
+    """Sums the gradients of equal row ids of a table with `size` rows."""
     count = ids.shape[0]
     order = jnp.argsort(ids)
     ids, rows = ids[order], rows[order]
-    new = jnp.concatenate([jnp.ones(1, bool), ids[1:] != ids[:-1]])
-    slot = jnp.cumsum(new) - 1
+    is_first = jnp.concatenate([jnp.ones(1, bool), ids[1:] != ids[:-1]])
+    slot = jnp.cumsum(is_first) - 1
     sums = jax.ops.segment_sum(rows, slot, count, indices_are_sorted=True)
     # Padding ids differ too, for scatters rely on unique ids.
     return RowGradient((size + jnp.arange(count, dtype=ids.dtype)).at[slot].set(ids), sums)
@@ -88,7 +89,7 @@ def merged(ids, rows, size: int) -> RowGradient:
 
 # ---------------------------------------------------------------- updates of rows
 
-_AT = {"mode": "drop", "indices_are_sorted": True, "unique_indices": True}
+_SCATTER = {"mode": "drop", "indices_are_sorted": True, "unique_indices": True}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +103,7 @@ class RowSGD:
 
     def update(self, table, state, gradient, rate, count):
         """Returns (table, state) after step `count`."""
-        return table.at[gradient.ids].add(-rate * gradient.rows, **_AT), state
+        return table.at[gradient.ids].add(-rate * gradient.rows, **_SCATTER), state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +111,7 @@ class RowAdagrad:
     """Adagrad: s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad."""
 
     initial_accumulator: float
-    every: int = 0
+    reset_interval: int = 0
     resets: int = 0
     epsilon: float = 1e-7
     exact = True
@@ -120,13 +121,13 @@ class RowAdagrad:
 
     def update(self, table, state, gradient, rate, count):
         ids, rows = gradient
-        if self.every:
-            anew = optimizers.history_ends(count - 1, self.every, self.resets)
+        if self.reset_interval:
+            is_reset = optimizers.history_ends(count - 1, self.reset_interval, self.resets)
             # Not a selection: all but one step in thousands must leave the other rows alone.
-            state = jax.lax.cond(anew, self.init, lambda sums: sums, state)
+            state = jax.lax.cond(is_reset, self.init, lambda sums: sums, state)
         sums = state.at[ids].get(mode="fill", fill_value=0) + rows * rows
         step = jnp.where(sums > 0, rows * jax.lax.rsqrt(sums + self.epsilon), 0)
-        return table.at[ids].add(-rate * step, **_AT), state.at[ids].set(sums, **_AT)
+        return table.at[ids].add(-rate * step, **_SCATTER), state.at[ids].set(sums, **_SCATTER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,11 +149,11 @@ class RowAdam:
         square = self.beta2 * square + (1 - self.beta2) * rows * rows
         corrected = jnp.sqrt(square / (1 - self.beta2**count)) + self.epsilon
         step = mean / (1 - self.beta1**count) / corrected
-        new_state = tuple(
-            moment.at[ids].set(new, **_AT)
-            for moment, new in zip(state, (mean, square), strict=True)
+        moments = tuple(
+            moment.at[ids].set(update, **_SCATTER)
+            for moment, update in zip(state, (mean, square), strict=True)
         )
-        return table.at[ids].add(-rate * step, **_AT), new_state
+        return table.at[ids].add(-rate * step, **_SCATTER), moments
 
 
 def row_rule(recipe: optimizers.Optimizer, epoch_steps: int) -> Any:
@@ -161,8 +162,8 @@ def row_rule(recipe: optimizers.Optimizer, epoch_steps: int) -> Any:
         case optimizers.SGD(momentum=0.0, weight_decay=0.0):
             return RowSGD()
         case optimizers.Adagrad():
-            every = recipe.reset_every * epoch_steps
-            return RowAdagrad(recipe.initial_accumulator, every, recipe.resets)
+            interval = recipe.reset_every * epoch_steps
+            return RowAdagrad(recipe.initial_accumulator, interval, recipe.resets)
         case optimizers.Adam(weight_decay=0.0):
             return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
     return None
@@ -190,6 +191,7 @@ class RowSparseUpdates(Updates):
         total_steps: int,
         rates: tuple[tuple[str, float], ...] = (),
     ):
+        """Builds the optimiser of the dense parameters and the rule for the rows of tables."""
         self.paths, self.clip, self.rule = paths, clip, row_rule(recipe, epoch_steps)
         if self.rule is None:
             raise UserError(
@@ -199,56 +201,58 @@ class RowSparseUpdates(Updates):
         self.dense = recipe.build(epoch_steps, total_steps)
         if rates:
             self.dense = optax.chain(self.dense, average.scale_updates(rates))
-        self.factors = {path: average.factor_of(rates, "/".join(path)) for path in paths}
+        self.factors = {path: average.rate_factor(rates, "/".join(path)) for path in paths}
         self.rate = recipe.rate(epoch_steps, total_steps)
 
     def init(self, params):
         dense, tables = split(params, self.paths)
-        rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
+        rows = {_dotted(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
     def value_and_gradients(self, objective, params, batch_rows):
+        """Computes ((value, auxiliary), SparseGradients) of an objective."""
         dense, tables = split(params, self.paths)
 
-        def watched(dense, offsets):
+        def watched_objective(dense, offsets):
             watchers = {path: Watched(table, offsets.get(path)) for path, table in tables.items()}
             value, auxiliary = objective(join(dense, watchers), batch_rows)
             return value, (auxiliary, {path: watcher.ids for path, watcher in watchers.items()})
 
         # A first, abstract run tells the number of rows of each lookup, to which zeros are then
         # added whose gradients are the gradients of the rows.
-        _, (_, ids) = jax.eval_shape(lambda dense: watched(dense, {}), dense)
+        _, (_, ids) = jax.eval_shape(lambda dense: watched_objective(dense, {}), dense)
         offsets = {
             path: [
-                jnp.zeros((*i.shape, *tables[path].shape[1:]), tables[path].dtype) for i in of_path
+                jnp.zeros((*i.shape, *tables[path].shape[1:]), tables[path].dtype) for i in path_ids
             ]
-            for path, of_path in ids.items()
+            for path, path_ids in ids.items()
         }
         (value, (auxiliary, ids)), (dense_gradients, rows) = jax.value_and_grad(
-            watched, argnums=(0, 1), has_aux=True
+            watched_objective, argnums=(0, 1), has_aux=True
         )(dense, offsets)
-        touched = {}
+        lookups = {}
         for path, table in tables.items():
             shape = (-1, *table.shape[1:])
-            touched[path] = (
+            lookups[path] = (
                 jnp.concatenate([i.reshape(-1) for i in ids[path]]),
                 jnp.concatenate([r.reshape(shape) for r in rows[path]]),
             )
-        return (value, auxiliary), SparseGradients(dense_gradients, touched)
+        return (value, auxiliary), SparseGradients(dense_gradients, lookups)
 
     def sum_over_devices(self, gradients, params, axis):
         """Sums gradients over the devices of a named axis, and merges rows of equal ids."""
-        dense, touched = gradients
+        dense, lookups = gradients
         dense = sum_over_devices(dense, axis)
         if axis is not None:  # rows differ between devices: every device gets the rows of all
-            touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
+            lookups = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), lookups)
         rows = {
-            path: merged(touched[path][0], touched[path][1], table.shape[0])
+            path: merge_rows(lookups[path][0], lookups[path][1], table.shape[0])
             for path, table in split(params, self.paths)[1].items()
         }
         return SparseGradients(dense, rows)
 
     def update(self, params, state, step, gradients, rate_factor=1.0):
+        """Clips the gradients by their common norm, and updates dense parameters and rows."""
         dense_gradients, row_gradients = gradients
         dense, tables = split(params, self.paths)
         norm = optax.tree.norm((dense_gradients, [g.rows for g in row_gradients.values()]))
@@ -259,7 +263,7 @@ class RowSparseUpdates(Updates):
         dense = optax.apply_updates(dense, updates)
         row_states = {}
         for path, gradient in row_gradients.items():
-            name, gradient = _name(path), gradient._replace(rows=gradient.rows * scale)
+            name, gradient = _dotted(path), gradient._replace(rows=gradient.rows * scale)
             tables[path], row_states[name] = self.rule.update(
                 tables[path],
                 state["rows"][name],
@@ -270,17 +274,19 @@ class RowSparseUpdates(Updates):
         return join(dense, tables), {"dense": dense_state, "rows": row_states}, norm
 
 
-def _name(path: Path) -> str:
+def _dotted(path: Path) -> str:
+    """Joins a path by dots, as the optimiser's state names it."""
     return ".".join(path)
 
 
 def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
-    """Splits tables off parameters."""
+    """Splits parameters into (all others, {path: table})."""
     tables: dict = {path: functools.reduce(operator.getitem, path, params) for path in paths}
     return _without(params, paths), tables
 
 
 def _without(params, paths):
+    """Removes the paths from nested parameters."""
     if not paths:
         return params
     return {
@@ -298,15 +304,16 @@ def join(dense: dict, tables: dict[Path, Any]) -> dict:
 
 
 def _with(params, path, table):
-    name, *rest = path
-    return {**params, name: _with(params[name], rest, table) if rest else table}
+    """Adds a table at a path of nested parameters."""
+    name, *subpath = path
+    return {**params, name: _with(params[name], subpath, table) if subpath else table}
 
 
 # ------ the choice of updates: dense or row-sparse, with an average, as an experiment asks
 
 # A table with fewer rows for each token of a batch is updated as fast as a whole (on CPU, 1,120
 # tokens and 256 columns: the two are equal at 4,000 rows, and rows are faster at 10,000).
-ROWS_A_TOKEN = 4
+ROWS_PER_TOKEN = 4
 
 
 def choose_updates(
@@ -316,13 +323,13 @@ def choose_updates(
     steps = epoch_steps, total_steps
     bound = "training.steps" if recipe.steps == total_steps else "training.epochs"
     recipe.optimizer.schedule.check_length(total_steps, bound)
-    trained = [path for path in paths if path[0] not in recipe.frozen]
+    trained_paths = [path for path in paths if path[0] not in recipe.frozen]
     if recipe.row_sparse:
-        _check_rows(recipe, paths, trained)
+        _check_rows(recipe, paths, trained_paths)
     elif recipe.row_sparse is None:
-        trained = _where_exact(recipe, params, trained)
-    if trained and recipe.row_sparse is not False:
-        return RowSparseUpdates(recipe.optimizer, recipe.clip, trained, *steps, recipe.rates)
+        trained_paths = _exact_paths(recipe, params, trained_paths)
+    if trained_paths and recipe.row_sparse is not False:
+        return RowSparseUpdates(recipe.optimizer, recipe.clip, trained_paths, *steps, recipe.rates)
     transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
     if recipe.rates:
         transformation = optax.chain(transformation, average.scale_updates(recipe.rates))
@@ -331,41 +338,41 @@ def choose_updates(
     if recipe.average:
         transformation = optax.chain(transformation, average.keep_average(recipe.average))
     if recipe.average_after is not None:
-        mean = average.keep_mean(begun=not recipe.average_after)
+        mean = average.keep_mean(is_averaging=not recipe.average_after)
         transformation = optax.chain(transformation, mean)
     return Updates(transformation)
 
 
-def _where_exact(recipe, params, paths):
-    """Returns the paths of tables that updates by rows change as dense updates do, but faster."""
-    averaged = recipe.average or recipe.average_after is not None
+def _exact_paths(recipe, params, paths):
+    """Returns the paths of tables for which updates by rows equal dense updates, but are faster."""
+    has_average = recipe.average or recipe.average_after is not None
     rule = row_rule(recipe.optimizer, 1)
-    if rule is None or not rule.exact or recipe.accumulate > 1 or averaged:
+    if rule is None or not rule.exact or recipe.accumulate > 1 or has_average:
         return []
-    least = ROWS_A_TOKEN * recipe.batch * recipe.length
+    min_rows = ROWS_PER_TOKEN * recipe.batch * recipe.length
     tables = split(params, paths)[1]
-    return [path for path, table in tables.items() if table.shape[0] >= least]
+    return [path for path, table in tables.items() if table.shape[0] >= min_rows]
 
 
-def _check_rows(recipe, paths, trained):
+def _check_rows(recipe, paths, trained_paths):
     """Raises UserError if a recipe asks for updates by rows that it does not allow."""
-    of_all_rows = {
+    dense_settings = {
         "accumulate": recipe.accumulate if recipe.accumulate > 1 else None,
         "average": recipe.average or None,
         "average_after": recipe.average_after,
     }
-    for name, value in of_all_rows.items():
+    for name, value in dense_settings.items():
         if value is not None:
             raise UserError(
                 f"training.{name}={value} touches all rows of every table at each step, which "
                 "training.row_sparse=True is there to avoid: leave one of them out."
             )
-    if paths and not trained:
+    if paths and not trained_paths:
         raise UserError(
             "training.row_sparse=True, but the tables that are read by rows are frozen: leave it "
             "out."
         )
-    if not trained:
+    if not trained_paths:
         raise UserError(
             "training.row_sparse=True, but every step of this model reads all rows of its tables: "
             "take a sampled head, or leave it out."

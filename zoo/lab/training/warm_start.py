@@ -21,7 +21,7 @@ from zoo.lab.runs.workdir import Workdir
 from zoo.lexicon import Lexicon
 
 # Parts that are built for a model's second lexicon, of sources.
-_OF_SOURCES = ("source_embedding", "encoder")
+_SOURCE_PARTS = ("source_embedding", "encoder")
 
 
 class Start(NamedTuple):
@@ -33,32 +33,32 @@ class Start(NamedTuple):
 
 
 def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] = ()) -> Start:
-    """Reads those parts of a run's best parameters whose names and shapes fit a model."""
-    taken, lines = {}, []
+    """Reads the parts of a run's best parameters whose names, shapes and words fit a model."""
+    params, lines = {}, []
     try:
-        source = Workdir(path)
-        experiment, theirs = source.experiment(), source.lexicon()
-        their_others = source.other_lexicons(experiment)
-        step, arrays, progress = source.best(
-            experiment, theirs, log=lambda line: lines.append(f"init_from: {line}")
+        run = Workdir(path)
+        experiment, source_lexicon = run.experiment(), run.lexicon()
+        further_lexicons = run.other_lexicons(experiment)
+        step, arrays, progress = run.best(
+            experiment, source_lexicon, log=lambda line: lines.append(f"init_from: {line}")
         )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error
-    wanted = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
-    for name, part in wanted.items():
+    shapes = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
+    for name, part in shapes.items():
         if not jax.tree.leaves(part):
             continue
-        theirs_differ = checksums.first_difference(_leaves(arrays.get(name, {})), _leaves(part))
-        difference = theirs_differ and "{} is {} there, {} here".format(*theirs_differ)
+        layouts = checksums.first_difference(_leaves(arrays.get(name, {})), _leaves(part))
+        difference = layouts and "{} is {} there, {} here".format(*layouts)
         if difference is None:
             component = model.component(name)
-            difference = _other_rows(experiment.model.component(name), component)
+            difference = _row_difference(experiment.model.component(name), component)
         if difference is None:
-            second = name in _OF_SOURCES
-            both = (theirs, *their_others)[second], lexicons[second]
-            _check_words(path, name, component, arrays[name], *both)
+            index = name in _SOURCE_PARTS
+            lexicon_pair = (source_lexicon, *further_lexicons)[index], lexicons[index]
+            _check_words(path, name, component, arrays[name], *lexicon_pair)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
-            taken[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
+            params[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
             lines.append(f"{name}: taken from {path}, step {step:,}.")
             continue
         if name in frozen:
@@ -67,7 +67,7 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
                 "and would keep its random values: make it equal to that run's, or train it."
             )
         lines.append(f"{name}: initialised anew ({difference}).")
-    if not taken:
+    if not params:
         raise UserError(
             f"init_from={path}: no part of that model fits this model ({' '.join(lines)[:-1]}): "
             "give this model the embedding, the core or the head of that model."
@@ -75,20 +75,20 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
     record = {
         "workdir": path,
         "checkpoint": step,
-        "parts": list(taken),
-        "lexicon": {"hash": theirs.digest(), "words_hash": theirs.words_digest()},
+        "parts": list(params),
+        "lexicon": {"hash": source_lexicon.digest(), "words_hash": source_lexicon.words_digest()},
         "data": progress.get("data"),
-        "init_from": source.start(),
+        "init_from": run.start(),
     }
-    return Start(taken, record, lines)
+    return Start(params, record, lines)
 
 
-def _other_rows(theirs, ours) -> str | None:
-    """Describes how the rows of two components differ, words or kinds of features, or None."""
-    there, here = (", ".join(_rows(component)) for component in (theirs, ours))
-    if there == here:
+def _row_difference(source, target) -> str | None:
+    """Describes how the kinds of rows of two components differ; None if they agree."""
+    source_rows, target_rows = (", ".join(_rows(component)) for component in (source, target))
+    if source_rows == target_rows:
         return None
-    return f"its rows are of {there or 'words'} there, of {here or 'words'} here"
+    return f"its rows are of {source_rows or 'words'} there, of {target_rows or 'words'} here"
 
 
 def _rows(component) -> list[str]:
@@ -102,34 +102,35 @@ def _rows(component) -> list[str]:
 
 
 def _leaves(part):
+    """Returns {path: leaf} of a part."""
     return {path_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(part)}
 
 
-def _check_words(path, name, component, params, theirs, ours):
-    """Checks that parameters trained with the other run's lexicon suit this run's lexicon."""
-    if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
+def _check_words(path, name, component, params, source, target):
+    """Raises UserError if parameters of the source's words do not fit the target lexicon."""
+    if source.words == target.words and source.feature_names == target.feature_names:
         if component.ordered_by_frequency:
-            _check_counts(path, name, component, theirs, ours)
+            _check_counts(path, name, component, source, target)
         return
     try:
-        moved = component.for_lexicon(params, theirs, ours)
+        converted = component.for_lexicon(params, source, target)
         # `for_lexicon` returns a parameter unchanged unless it depends on the words.
-        leaves = zip(jax.tree.leaves(params), jax.tree.leaves(moved), strict=True)
-        of_words = any(old is not new for old, new in leaves)
+        leaves = zip(jax.tree.leaves(params), jax.tree.leaves(converted), strict=True)
+        depends_on_words = any(leaf is not converted_leaf for leaf, converted_leaf in leaves)
     except UserError:
-        of_words = True
-    if of_words:
+        depends_on_words = True
+    if depends_on_words:
         raise UserError(
             f"init_from={path}: its {name} has parameters of its words, but the words, features or "
-            f"letters of this run differ ({len(theirs):,} words there, {len(ours):,} here): give "
+            f"letters of this run differ ({len(source):,} words there, {len(target):,} here): give "
             f"this run the data and the vocabulary of that run, or another model.{name}."
         )
 
 
-def _check_counts(path, name, component, theirs, ours):
-    """Checks that words ordered by their frequencies have the same order in both lexicons."""
-    old, new = component.tables(theirs), component.tables(ours)
-    if not all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new))):
+def _check_counts(path, name, component, source, target):
+    """Raises UserError if words ordered by frequency have another order in the target lexicon."""
+    source_tables, tables = component.tables(source), component.tables(target)
+    if not all(map(np.array_equal, jax.tree.leaves(source_tables), jax.tree.leaves(tables))):
         raise UserError(
             f"init_from={path}: its {name} orders words by their frequencies, which differ in this "
             f"run: give this run the data of that run, or another model.{name}."
