@@ -26,7 +26,7 @@ def main(words: Sequence[str] | None = None):
             option.add_to(way)
         way.set_defaults(way=module)
     arguments = program.parse(parser, words)
-    options.check_given(arguments)
+    options.collect_texts(arguments)
     script = arguments.way.render(runs_file.read(arguments.runs), arguments)
     command = arguments.way.COMMAND
     if arguments.dry_run:

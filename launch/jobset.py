@@ -80,10 +80,12 @@ OPTIONS = (
     ),
     Option("--tpu KIND", "kind of TPU, v5e if not given", choices=_TPUS),
     Option(
-        "--chips N", "TPU chips of a run, 4 if not given; from 16, 4 on each host", options.whole(1)
+        "--chips N",
+        "TPU chips of a run, 4 if not given; from 16, 4 on each host",
+        options.integer(1),
     ),
-    Option("--gpus N", "GPUs of each host, instead of TPUs; 0: CPUs alone", options.whole(0)),
-    Option("--hosts N", "hosts of a run with --gpus", options.whole(1)),
+    Option("--gpus N", "GPUs of each host, instead of TPUs; 0: CPUs alone", options.integer(0)),
+    Option("--hosts N", "hosts of a run with --gpus", options.integer(1)),
     Option("--spot", "uses only spot nodes of GKE"),
     Option("--queue NAME", "local queue of Kueue that admits the runs", _NAME),
     Option("--service-account NAME", "service account of the pods", _NAME, default="default"),

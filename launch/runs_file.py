@@ -127,13 +127,13 @@ OPTIONS = (
     Option(
         "--restarts N",
         "restarts of a run that was stopped or lost a process",
-        options.whole(0),
+        options.integer(0),
         default=100,
     ),
     Option(
         "--grace SECONDS",
         "time from SIGTERM to the end of a task",
-        options.whole(1, 65_535),
+        options.integer(1, 65_535),
         default=300,
     ),
 )

@@ -110,9 +110,9 @@ OPTIONS = (
         default="24:00:00",
     ),
     Option(
-        "--at-once N", "most tasks that run at a time; 0: any number", options.whole(0), default=0
+        "--at-once N", "most tasks that run at a time; 0: any number", options.integer(0), default=0
     ),
-    Option("--nodes N", "nodes of a run, a process on each", options.whole(1), default=1),
+    Option("--nodes N", "nodes of a run, a process on each", options.integer(1), default=1),
     Option("--python PROGRAM", "the program that runs train.py", default=".venv/bin/python"),
     Option(
         "--sbatch OPTION ...",

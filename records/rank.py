@@ -128,7 +128,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
 
 OPTIONS = (
     Option("runs DIR ...", "folders of trained runs"),
-    Option("--contexts N", "rows of the matrix", options.whole(1), default=1024),
+    Option("--contexts N", "rows of the matrix", options.integer(1), default=1024),
     Option("--split NAME", "a split of the runs' data", default="validation"),
     Option("--file FILE", "the picture to write: .png, .pdf or .svg", default="rank.png"),
 )

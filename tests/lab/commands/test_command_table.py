@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 def parser_of(name):
     """The parser of a command."""
-    given, _ = command_table.COMMANDS[name].loaded()
-    options.add_to(parser := options.Parser(), given, name)
+    option_table, _ = command_table.COMMANDS[name].load()
+    options.add_to(parser := options.Parser(), option_table, name)
     return parser
 
 
@@ -49,7 +49,7 @@ def test_an_unknown_option_is_told_under_the_usage_of_its_command(line, usage, c
     with pytest.raises(SystemExit) as ended:
         command_table.main(line.split())
     told = capsys.readouterr().err
-    assert ended.value.code == 2 and told.startswith(f"usage: {program.called()} {usage} [-h] ")
+    assert ended.value.code == 2 and told.startswith(f"usage: {program.prog()} {usage} [-h] ")
     assert f"{usage}: error: unrecognized arguments: --" in told
 
 

@@ -31,7 +31,7 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
             values[action.dest] = value if value.islower() else "x"
         return argparse.Namespace(rules=(rule,), **values)
 
-    for rule in options.rules_of(command):
+    for rule in options.read_rules(command):
         option, needs, others, _ = rule
         for right, given in ((not needs, [option]), *((needs, [option, o]) for o in others)):
             if right:

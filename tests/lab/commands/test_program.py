@@ -291,7 +291,7 @@ def test_a_terminal_of_another_encoding_gets_escapes():
 def test_a_command_is_named_as_the_user_called_it(monkeypatch, script, evaluate, this):
     monkeypatch.setattr(sys, "argv", [script, "a b"])
     assert program.command("evaluate") == evaluate
-    assert program.again() == this
+    assert program.command_line() == this
 
 
 def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
@@ -300,4 +300,4 @@ def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
     script.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [str(script), "train"])
-    assert (program.command("train"), program.again()) == ("zoo train", "zoo train")
+    assert (program.command("train"), program.command_line()) == ("zoo train", "zoo train")

@@ -15,19 +15,19 @@ class Command(NamedTuple):
     """A command: its module in zoo.lab.commands, and there its options and its function."""
 
     module: str
-    given: str
+    table: str
     run: str
     about: str
     example: str
 
-    def loaded(self) -> tuple[Sequence[options.Option] | dict[str, options.Inner], Callable]:
+    def load(self) -> tuple[Sequence[options.Option] | dict[str, options.Inner], Callable]:
         """Imports the module; returns (the options, the function that runs the command)."""
         module = importlib.import_module(f"zoo.lab.commands.{self.module}")
-        return getattr(module, self.given), getattr(module, self.run)
+        return getattr(module, self.table), getattr(module, self.run)
 
 
 # The first FIRST are those that most people look for.
-FIRST = 8
+MAIN_COMMANDS = 8
 COMMANDS = {
     "data": Command(
         "corpora",
@@ -137,61 +137,61 @@ COMMANDS = {
 }
 
 
-def run(name: str, words: Sequence[str] | None = None, called: str | None = None):
-    """Runs a command by its words, by default the process's own."""
-    given, do = COMMANDS[name].loaded()
-    parser = options.Parser(prog=called, **_described(name, called or name))
-    options.add_to(parser, given, name)
-    do(options.parse(parser, words))
+def run(name: str, words: Sequence[str] | None = None, program_name: str | None = None):
+    """Runs a command by its words, by default those of the process."""
+    table, run_command = COMMANDS[name].load()
+    parser = options.Parser(prog=program_name, **_description(name, program_name or name))
+    options.add_to(parser, table, name)
+    run_command(options.parse(parser, words))
 
 
 def main(line: Sequence[str] | None = None):
-    """Reads a command line, by default the process's own, and runs its command."""
+    """Parses a command line, by default the process's own, and runs its command."""
     line = sys.argv[1:] if line is None else line
-    completed = program.completed_line()
-    line = completed or line
-    if line and not line[0].startswith("-") and line[0] not in COMMANDS and completed is None:
-        raise UserError(_unknown(line[0]))
-    if completed is None and [*line[:1]] in ([], ["--help"], ["-h"]):
+    typed_line = program.completed_line()
+    line = typed_line or line
+    if line and not line[0].startswith("-") and line[0] not in COMMANDS and typed_line is None:
+        raise UserError(_unknown_command(line[0]))
+    if typed_line is None and [*line[:1]] in ([], ["--help"], ["-h"]):
         print(_help())
         return
-    parser = argparse.ArgumentParser(prog=program.called())
+    parser = argparse.ArgumentParser(prog=program.prog())
     parser.add_argument("--version", action="version", version=f"zoo {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=options.Parser)
     for name in COMMANDS:
-        command = commands.add_parser(name, **_described(name, f"{program.called()} {name}"))
+        command = commands.add_parser(name, **_description(name, f"{program.prog()} {name}"))
         if [name] == [*line[:1]]:
-            given, do = COMMANDS[name].loaded()
-            options.add_to(command, given, name)
-            command.set_defaults(do=do)
+            table, run_command = COMMANDS[name].load()
+            options.add_to(command, table, name)
+            command.set_defaults(do=run_command)
     arguments = options.parse(parser, line)
     arguments.do(arguments)
 
 
-def _described(name, called):
+def _description(name, program_name):
     """Returns the description of a command and its example, for a parser."""
     command = COMMANDS[name]
     about = f"{command.about[0].upper()}{command.about[1:]}."
-    return {"description": about, "epilog": f"Example: {called} {command.example}"}
+    return {"description": about, "epilog": f"Example: {program_name} {command.example}"}
 
 
 def _help() -> str:
     """Returns the list of commands, those first that most people look for."""
     rows = [f"  {name:11}{command.about}" for name, command in COMMANDS.items()]
-    called = program.called()
+    program_name = program.prog()
     return "\n".join(
         [
-            f"usage: {called} [-h] [--version] COMMAND ...",
-            *("", "commands:", *rows[:FIRST], "", "more commands:", *rows[FIRST:]),
-            *("", f"{called} COMMAND --help shows the options of a command and an example."),
+            f"usage: {program_name} [-h] [--version] COMMAND ...",
+            *("", "commands:", *rows[:MAIN_COMMANDS], "", "more commands:", *rows[MAIN_COMMANDS:]),
+            *("", f"{program_name} COMMAND --help shows the options of a command and an example."),
         ]
     )
 
 
-def _unknown(name: str) -> str:
+def _unknown_command(name: str) -> str:
     """Returns the message for a command that does not exist, with the nearest ones."""
     import difflib
 
-    near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.65)
-    meant = f"did you mean {' or '.join(near)}? The" if near else "the"
-    return f"there is no command {name!r}: {meant} commands are {', '.join(COMMANDS)}."
+    suggestions = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.65)
+    hint = f"did you mean {' or '.join(suggestions)}? The" if suggestions else "the"
+    return f"there is no command {name!r}: {hint} commands are {', '.join(COMMANDS)}."

@@ -42,7 +42,7 @@ COMPARE = (
     Option(
         "--sentences N",
         f"with --page: sentences shown; default: {_SENTENCES}",
-        options.whole(1, 200),
+        options.integer(1, 200),
     ),
     options.LABEL,
     Option("--data FILE", "judges the runs on a treebank or text that none was made for"),
@@ -92,6 +92,7 @@ def _one_split(arguments) -> str | None:
 
 
 def _write_page(arguments):
+    """Writes the page of --page."""
     from zoo.lab.comparison import page_report
 
     options.check_outputs(arguments, page="the report")
@@ -123,6 +124,7 @@ def _judge(arguments):
 
 
 def _plot(arguments):
+    """Draws learning curves, or the figures that --by asks for."""
     from zoo.lab.comparison import bar_plots, learning_curves
 
     runs, file, label = arguments.runs, arguments.plot, arguments.label
@@ -144,17 +146,17 @@ def _print(arguments):
 
     translated = translations.find_results(arguments.runs, arguments.split)
     folders = [run for run in arguments.runs if not translations.is_result_file(run)]
-    judged = not translated or any(map(results.judged_texts, folders))
-    judged = judged or bool(results.read_answers(folders))
-    if judged:
-        wanted = TextFilter(splits=arguments.split)
-        output_files.show(text_report.tables(folders, arguments.by == "frequency", wanted))
-    for split, of_runs in translated.items():
+    has_figures = not translated or any(map(results.judged_texts, folders))
+    has_figures = has_figures or bool(results.read_answers(folders))
+    if has_figures:
+        selection = TextFilter(splits=arguments.split)
+        output_files.show(text_report.tables(folders, arguments.by == "frequency", selection))
+    for split, results_by_run in translated.items():
         try:
-            lines = translations.score_table(of_runs, split)
+            lines = translations.score_table(results_by_run, split)
         except UserError as error:
-            if not judged:
+            if not has_figures:
                 raise
             options.print_notes([f"translations of {split}: {error}"])
         else:
-            output_files.show(*[""] * judged, lines)
+            output_files.show(*[""] * has_figures, lines)

@@ -66,11 +66,11 @@ EVALUATE = (
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     passport.check(arguments.folder)
-    run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
+    run = options.load_run(arguments.folder, arguments).with_state(arguments.state)
     options.print_notes(run.changed_sources)
     if arguments.constrain:
         run = run.constrained(arguments.grammar)
-    for judgement in _judgements(options.learning(run, arguments), arguments):
+    for judgement in _judgements(options.enable_learning(run, arguments), arguments):
         options.print_notes(judgement.notes)
         output_files.show(judgement.description, *(f"  {file}" for file in judgement.keep()))
         options.print_notes(judgement.warnings)
@@ -84,8 +84,8 @@ def _judgements(run, arguments) -> Iterator[Judgement]:
     else:
         if not (splits or file or pairs):
             splits = scored_texts.unseen_splits(run)
-        mixture = None
-        if (weight := arguments.unseen_weight) is not None:
+        mixture, weight = None, arguments.unseen_weight
+        if weight is not None:
             mixture = mixtures.from_run(run, None if math.isnan(weight) else weight)
             if mixture is None:
                 note = "no word of the lexicon is without training text: nothing is mixed"
@@ -113,7 +113,7 @@ SCORE = (
     ),
     Option("--nbest", "FILE has n-best lists: id ||| hypothesis ||| ..."),
     Option(
-        "--column N", "the sentence is field N of a line, between tabs or |||", options.whole(1)
+        "--column N", "the sentence is field N of a line, between tabs or |||", options.integer(1)
     ),
     Option(
         "--base B",
@@ -132,7 +132,7 @@ def run_score(arguments: argparse.Namespace):
     if not (arguments.file or arguments.split):
         raise UserError("no text is named: give FILE, or --words --split NAME.")
     options.check_outputs(arguments, output="the table")
-    run = options.learning(options.run_of(arguments.folder, arguments), arguments)
+    run = options.enable_learning(options.load_run(arguments.folder, arguments), arguments)
     if arguments.words:
         _score_words(run, arguments)
     else:
@@ -146,8 +146,8 @@ def _score_words(run, arguments):
     """Writes or prints the surprisal of each word of a text."""
     splits = [arguments.split] if arguments.split else []
     (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
-    of = arguments.file or arguments.split
-    share = run.share(scored.corpus.sentences, of)
+    source = arguments.file or arguments.split
+    share = run.share(scored.corpus.sentences, source)
     options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.tokenized)])
     columns = surprisal.columns(scored.tokenized)
     rows = surprisal.rows(scored.tokenized, scored.text, scored.scores, run.lexicon)
@@ -171,19 +171,19 @@ GENERATE = (
     Option("--temperature T", "0: the most probable words", options.number(0, 1e9), default=1.0),
     *options.TRUNCATION,
     options.CACHE,
-    Option("--seed N", "", options.whole(0), default=0),
+    Option("--seed N", "", options.integer(0), default=0),
     Option(
         "--prompt TEXT",
         "words that each text begins with; default: none, or a line break for a model of "
         "characters",
         default="",
     ),
-    Option("--count N", "number of texts", options.whole(1), default=5),
+    Option("--count N", "number of texts", options.integer(1), default=5),
     Option(
         "--length N",
         "greatest number of words of a text after the prompt; default: "
         f"{_LENGTH}, or {_LENGTH_OF_CHARACTERS} for a model of characters",
-        options.whole(1),
+        options.integer(1),
     ),
     Option("--spell", "open vocabulary: words spelled letter by letter, by a head that spells"),
     Option("--features", "prints a word a line, with its features"),
@@ -193,28 +193,31 @@ GENERATE = (
 def run_generate(arguments: argparse.Namespace):
     """Prints the texts, one a line or paragraph; a rule stands between texts of characters."""
     run = options.with_cache(LoadedModel.load(arguments.folder), arguments.cache)
-    characters, chosen = run.lexicon.is_character_level, vars(arguments)
-    if not arguments.prompt and characters and run.lexicon.boundary is None:
-        chosen["prompt"] = _BREAK if _BREAK in run.lexicon.ids else " "
+    is_character_level, settings = run.lexicon.is_character_level, vars(arguments)
+    if not arguments.prompt and is_character_level and run.lexicon.boundary is None:
+        settings["prompt"] = _BREAK if _BREAK in run.lexicon.ids else " "
     if arguments.length is None:
-        chosen["length"] = _LENGTH_OF_CHARACTERS if characters else _LENGTH
+        settings["length"] = _LENGTH_OF_CHARACTERS if is_character_level else _LENGTH
     prompt = [run.words_in(arguments.prompt)]
     unknown = None if arguments.spell else run.share(prompt, "the prompt")
     options.print_notes([*run.notes(prompt), unknown])
     names = ("prompt", "count", "length", "temperature", "seed", "spell")
     truncation = () if arguments.spell else ("top_k", "nucleus")
-    texts = run.draw(**{name: chosen[name] for name in (*names, *truncation)})
-    if empty := sum(len(words) == len(prompt[0]) for words in texts):
+    texts = run.draw(**{name: settings[name] for name in (*names, *truncation)})
+    empty = sum(len(words) == len(prompt[0]) for words in texts)
+    if empty:
         note = f"{empty:,} of {len(texts):,} texts end with the prompt: the next word is"
         change = "give another --prompt, --seed or --temperature"
         options.print_notes([f"{note} {run.lexicon.boundary}; {change}"])
 
     def text(number, words):
+        """Formats a sampled text."""
         if arguments.features:
-            opened = run.experiment.vocabulary.open_words(run.lexicon)
-            return f"{format_features(words, run.lexicon, opened)}\n\n"
-        if characters:
-            return f"{_RULE}\n" * bool(number) + "".join(words).removeprefix(_BREAK) + "\n"
+            open_words = run.experiment.vocabulary.open_words(run.lexicon)
+            return f"{format_features(words, run.lexicon, open_words)}\n\n"
+        if is_character_level:
+            rule = f"{_RULE}\n" if number else ""
+            return rule + "".join(words).removeprefix(_BREAK) + "\n"
         return f"{run.detokenize(words)}\n"
 
     options.write(itertools.starmap(text, enumerate(texts)), None, "the texts")
@@ -248,6 +251,7 @@ def run_words(arguments: argparse.Namespace):
 
 
 def _features(values) -> str:
+    """Formats a word's features, with values unless they are 1."""
     return " ".join(
         name if math.isclose(value, 1) else f"{name}={value:.7g}" for name, value in values.items()
     )

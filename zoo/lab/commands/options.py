@@ -12,7 +12,7 @@ from zoo.errors import UserError, printable, shortened
 from zoo.lab.commands import program
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
-_MOST_LETTERS = 20
+_MAX_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
     _intermixes = False
 
     def parse_known_args(self, args=None, namespace=None):
-        """Parses the arguments; returns (arguments, words that are left)."""
+        """Parses the arguments; returns (arguments, unparsed words)."""
         args = [*_settings(sys.argv[1:] if args is None else args)]
         takes_commands = any(
             action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
@@ -36,12 +36,12 @@ class Parser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._intermixes = True  # it calls this method for options and files in turn
         try:
-            arguments, left = self.parse_known_intermixed_args(args, namespace)
+            arguments, unparsed = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
-        if left:  # here, under the usage of this command
-            self.error(f"unrecognized arguments: {' '.join(left)}")
-        return arguments, left
+        if unparsed:  # here, under the usage of this command
+            self.error(f"unrecognized arguments: {' '.join(unparsed)}")
+        return arguments, unparsed
 
 
 def _settings(words: Iterable[str]) -> Iterator[str]:
@@ -70,24 +70,25 @@ class Option(NamedTuple):
     def add_to(self, parser: argparse.ArgumentParser):
         """Adds the option to a parser."""
         name, _, value = self.usage.partition(" ")
-        value, _, rest = value.partition(" ")
-        given: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
+        value, _, suffix = value.partition(" ")
+        settings: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
         if self.default not in (None, "", math.inf) and isinstance(self.default, (str, int, float)):
-            given["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
+            settings["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
         if self.choices:
-            given["choices"] = tuple(self.choices)
+            settings["choices"] = tuple(self.choices)
         elif value:
-            given["metavar"] = value.strip("[]")
+            settings["metavar"] = value.strip("[]")
         if not name.startswith("-"):
-            many = {"...": "+", "[...]": "*"}.get(rest)
-            given["nargs"] = "?" if value.startswith("[") else many
-        elif rest:
-            given |= {"action": "append", "default": [], "help": f"{self.about}; may be repeated"}
+            nargs = {"...": "+", "[...]": "*"}.get(suffix)
+            settings["nargs"] = "?" if value.startswith("[") else nargs
+        elif suffix:
+            help = f"{self.about}; may be repeated"
+            settings |= {"action": "append", "default": [], "help": help}
         elif not (value or self.choices):
-            given = {"action": "store_true", "help": self.about}
+            settings = {"action": "store_true", "help": self.about}
         if self.required:
-            given["required"] = True
-        parser.add_argument(name, **given)
+            settings["required"] = True
+        parser.add_argument(name, **settings)
 
 
 class Inner(NamedTuple):
@@ -99,45 +100,45 @@ class Inner(NamedTuple):
 
 
 def add_to(
-    parser: argparse.ArgumentParser, given: Sequence[Option] | Mapping[str, Inner], command: str
+    parser: argparse.ArgumentParser, table: Sequence[Option] | Mapping[str, Inner], command: str
 ):
     """Adds the options of a command, or its inner commands, and sets its `RULES`."""
-    if isinstance(given, Mapping):
-        commands = parser.add_subparsers(required=True, metavar=" | ".join(given), dest="inner")
-        for name, inner in given.items():
-            within = commands.add_parser(name, help=inner.about)
-            add_to(within, inner.options, f"{command} {name}")
+    if isinstance(table, Mapping):
+        commands = parser.add_subparsers(required=True, metavar=" | ".join(table), dest="inner")
+        for name, inner in table.items():
+            inner_parser = commands.add_parser(name, help=inner.about)
+            add_to(inner_parser, inner.options, f"{command} {name}")
         return
-    parser.set_defaults(rules=rules_of(command))
-    for option in (*given, *COMMON):
+    parser.set_defaults(rules=read_rules(command))
+    for option in (*table, *COMMON):
         option.add_to(parser)
 
 
-def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
-    """Makes the type of an option that takes a whole number from `least` to `most`."""
+def integer(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
+    """Returns the type of an option that takes a whole number from `minimum` to `maximum`."""
 
     def read(text: str) -> int:
         with contextlib.suppress(ValueError):
-            if least <= int(text) <= most:
+            if minimum <= int(text) <= maximum:
                 return int(text)
         raise argparse.ArgumentTypeError(
-            f"{shortened(text, 40)!r} is not a whole number from {least:,} to {most:,}"
+            f"{shortened(text, 40)!r} is not a whole number from {minimum:,} to {maximum:,}"
         )
 
     return read
 
 
-def number(least: float, most: float, above: bool = False) -> Callable[[str], float]:
+def number(minimum: float, maximum: float, above: bool = False) -> Callable[[str], float]:
     """Makes the type of an option that takes a number from `least` to `most`; with `above`, only
     one above `least`. Bounds leave room in float32 for sums and products."""
 
     def read(text: str) -> float:
         with contextlib.suppress(ValueError):
-            if least <= float(text) <= most and not (above and float(text) == least):
+            if minimum <= float(text) <= maximum and not (above and float(text) == minimum):
                 return float(text)
-        start = f"above {least:g}, at most" if above else f"from {least:,.12g} to"
+        start = f"above {minimum:g}, at most" if above else f"from {minimum:,.12g} to"
         raise argparse.ArgumentTypeError(
-            f"{shortened(text, 40)!r} is not a number {start} {most:,.12g}"
+            f"{shortened(text, 40)!r} is not a number {start} {maximum:,.12g}"
         )
 
     return read
@@ -158,7 +159,7 @@ def parse(
     # Here, for --help needs none of them.
     from zoo.base.trust import permissions
 
-    texts = check_given(arguments)
+    texts = collect_texts(arguments)
     check_rules(arguments)
     if not arguments.no_compilation_cache:
         program.keep_compiled()
@@ -170,8 +171,8 @@ def parse(
     return arguments
 
 
-def check_given(arguments: argparse.Namespace) -> list[str]:
-    """Returns the texts among the arguments."""
+def collect_texts(arguments: argparse.Namespace) -> list[str]:
+    """Collects the texts among the arguments; raises UserError for an empty one."""
     texts = []
     for name, value in vars(arguments).items():
         for text in value if isinstance(value, list) else [value]:
@@ -185,50 +186,54 @@ def check_given(arguments: argparse.Namespace) -> list[str]:
     return texts
 
 
-def check_outputs(arguments: argparse.Namespace, **whats: str):
-    """Checks the files that a command is going to write, given as option=what its file is called,
-    against those that it may read: all texts but of the options `_NO_FILES`."""
+def check_outputs(arguments: argparse.Namespace, **labels: str):
+    """Raises UserError if an output file cannot be written, or may also be an input.
+
+    Labels name the outputs, as option="the table". Inputs are all texts of the other options but
+    `_NO_FILES`.
+    """
     from zoo.lab.runs import output_files
 
-    others = {
+    texts = {
         name: value
         for name, value in vars(arguments).items()
-        if name not in whats and name not in _NO_FILES
+        if name not in labels and name not in _NO_FILES
     }
     output_files.check_each(
-        *((getattr(arguments, option), what) for option, what in whats.items()),
-        inputs=check_given(argparse.Namespace(**others)),
+        *((getattr(arguments, option), label) for option, label in labels.items()),
+        inputs=collect_texts(argparse.Namespace(**texts)),
     )
 
 
 def _cache(text: str) -> tuple[int, float | None, float | None]:
-    """Reads the argument of --cache."""
-    size, *others = text.split(",")
-    if len(others) not in (0, 2):
+    """Parses the argument of --cache."""
+    size, *values = text.split(",")
+    if len(values) not in (0, 2):
         raise argparse.ArgumentTypeError(
             f"{shortened(text, 40)!r} is not N or N,FLATNESS,WEIGHT, such as 500 or 500,0.3,0.1"
         )
-    if not others:
-        return whole(1, 100_000)(size), None, None
-    flatness, weight = others
-    return whole(1, 100_000)(size), number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
+    words = integer(1, 100_000)(size)
+    if not values:
+        return words, None, None
+    flatness, weight = values
+    return words, number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
 
 
 def _dynamic(text: str) -> tuple:
-    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
-    rule, *others = text.split(",")
-    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
+    """Parses the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
+    rule, *values = text.split(",")
+    if rule not in ("rms", "sgd") or len(values) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
             "sgd,0.1,0.001"
         )
-    if not others:
+    if not values:
         if rule == "sgd":
             raise argparse.ArgumentTypeError(
                 "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
             )
         return (rule,)
-    rate, decay, *epsilon = others
+    rate, decay, *epsilon = values
     above_0 = number(0, 1e6, above=True)
     return rule, above_0(rate), number(0, 0.999)(decay), *map(above_0, epsilon)
 
@@ -252,7 +257,7 @@ ADDED_WORDS = (
     Option(
         "--spread-letters N",
         "as --spread-unknown, in proportion to a letter N-gram model of the known words",
-        whole(1, _MOST_LETTERS),
+        integer(1, _MAX_LETTERS),
     ),
 )
 LEXICON = (
@@ -262,7 +267,7 @@ LEXICON = (
     Option("--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"),
 )
 TRUNCATION = (
-    Option("--top-k K", "samples among the K most probable words only", whole(1)),
+    Option("--top-k K", "samples among the K most probable words only", integer(1)),
     Option(
         "--nucleus P",
         "samples among the fewest words whose probabilities sum to P; applied after --top-k",
@@ -283,15 +288,15 @@ DYNAMIC = Option(
 )
 
 
-def learning(run, arguments: argparse.Namespace):
+def enable_learning(run, arguments: argparse.Namespace):
     """Returns a run that learns from the text that it reads, as --cache and --dynamic ask."""
     run = with_cache(run, arguments.cache)
     if not arguments.dynamic:
         return run
     from zoo.lab.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
 
-    rule, *others = arguments.dynamic
-    return run.with_dynamic(DynamicEvaluation(rule, *others) if others else RMS)
+    rule, *parameters = arguments.dynamic
+    return run.with_dynamic(DynamicEvaluation(rule, *parameters) if parameters else RMS)
 
 
 def with_cache(run, cache: tuple[int, float | None, float | None] | None):
@@ -307,7 +312,7 @@ def with_cache(run, cache: tuple[int, float | None, float | None] | None):
     return run.with_cache(size, flatness, weight)
 
 
-def run_of(workdir: str, arguments: argparse.Namespace):
+def load_run(workdir: str, arguments: argparse.Namespace):
     """Loads the run of a folder, changed as the options of `LEXICON` ask."""
     from zoo.lab.evaluation.run import Run
 
@@ -334,30 +339,30 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
         return run
     spread, letters = _spread(arguments)
     head = run.experiment.language_model.head
-    of_words = type(head).for_lexicon is Head.for_lexicon
-    shared = spread and of_words
-    return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
+    has_word_rows = type(head).for_lexicon is Head.for_lexicon
+    spreads = spread and has_word_rows
+    return run.with_lexicon(arguments.add_words, spreads, add=True, letters=letters * spreads)
 
 
-def write(lines: Iterable[str], file: str | None, what: str):
+def write(lines: Iterable[str], file: str | None, label: str):
     """Writes lines to a file, or prints them as they come if none is named."""
     if file:
         from zoo.lab.runs import output_files
 
-        output_files.write_lines(file, lines, what)
+        output_files.write_lines(file, lines, label)
     elif sys.stdout.isatty():  # words of somebody else's model may be commands to it
         sys.stdout.writelines("\t".join(map(printable, line.split("\t"))) for line in lines)
     else:
         sys.stdout.writelines(lines)
 
 
-def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
+def progress(unit: str, items: Iterable | None = None, hidden: bool = False):
     """Returns a progress bar, which is written twice a minute outside a terminal."""
     with lazy.extra():
         from tqdm import tqdm
 
-    rarely = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}
-    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden, **rarely)
+    intervals = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}
+    return tqdm(items, unit=f" {unit}", file=sys.stderr, disable=hidden, **intervals)
 
 
 def print_notes(notes: Iterable[str | None]):
@@ -370,29 +375,29 @@ def print_notes(notes: Iterable[str | None]):
 # "--metric bleu" is this value of an option, "--run DIR" the option with any value, and SOURCE an
 # argument without a name. Behind the colon stands what the option is or does, for the message.
 
-_OF_ADDED_WORDS = """
+_ADDED_WORDS_RULES = """
 --spread-unknown needs --add-words FILE: is for new words
 --spread-letters needs --add-words FILE: is for new words
 """
-_OF_LEXICON = """
+_LEXICON_RULES = """
 --lexicon excludes --add-words: replaces the words of the run's lexicon, and --add-words keeps them
 --spread-unknown needs --add-words FILE, --lexicon FILE: is for new words
 --spread-letters needs --add-words FILE, --lexicon FILE: is for new words
 """
-_OF_LISTS = f"""{_OF_ADDED_WORDS}
+_LISTS_RULES = f"""{_ADDED_WORDS_RULES}
 --unknown-count needs --run DIR, --arpa FILE: counts the unknown words of models
 --interpolation needs --run DIR: averages runs
 --also-best needs --also LISTS
 """
 RULES = {
     "try": "--minutes excludes --steps",
-    "evaluate": f"""{_OF_LEXICON}
+    "evaluate": f"""{_LEXICON_RULES}
         --constrain needs --grammar FILE: needs a grammar
         --grammar needs --exact-match, --constrain: is for answers
         --tokenize needs --data FILE, --minimal-pairs FILE: is for other texts than the run's own
         --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
         """,
-    "score": f"""{_OF_LEXICON}
+    "score": f"""{_LEXICON_RULES}
         --split excludes FILE: is a text of the run's data
         --split needs --words
         --split excludes --tokenize: has the words of the run's data
@@ -416,21 +421,21 @@ RULES = {
         --bleu excludes --plot-attention, --plot-gradients: draws nothing
         """,
     "align": "--run excludes SOURCE: has pairs of its own",
-    "rescore tune": f"""{_OF_LISTS}
+    "rescore tune": f"""{_LISTS_RULES}
         --tokenize needs --metric bleu: is for BLEU
         --test-references needs --test LISTS
         --test-lattices needs --test LISTS
         --test-costs needs --test LISTS
         --test-lattices needs --lattices FOLDER
         """,
-    "rescore apply": _OF_LISTS,
-    "rescore interpolate": _OF_ADDED_WORDS,
-    "rescore lattices": f"""{_OF_ADDED_WORDS}
+    "rescore apply": _LISTS_RULES,
+    "rescore interpolate": _ADDED_WORDS_RULES,
+    "rescore lattices": f"""{_ADDED_WORDS_RULES}
         --kaldi excludes --nbest: writes lattices and --nbest lists
         --weights excludes --weight, --acoustic-weight, --language-weight: has all weights
         --weights excludes --posterior-weight, --word-penalty: has all weights
         """,
-    "compare": f"""{_OF_ADDED_WORDS}
+    "compare": f"""{_ADDED_WORDS_RULES}
         --micro excludes --page, --plot, --by, --sweep, --data: judges by the micro language itself
         --micro excludes --split, --label: judges by the micro language itself
         --page excludes --plot, --by, --sweep, --data: shows all that runs keep
@@ -454,47 +459,46 @@ RULES = {
 
 
 class Rule(NamedTuple):
-    """An option that needs one of others, or excludes each of them."""
+    """An option that needs one of several other options, or excludes all of them."""
 
     option: str
     needs: bool
-    others: list[str]
-    why: str
+    choices: list[str]
+    reason: str
 
 
-def rules_of(command: str) -> list[Rule]:
+def read_rules(command: str) -> list[Rule]:
     """Reads the rules of a command from `RULES`."""
     rules = []
     for line in filter(None, map(str.strip, RULES.get(command, "").splitlines())):
-        rule, _, why = line.partition(": ")
+        rule, _, reason = line.partition(": ")
         kind = " needs " if " needs " in rule else " excludes "
-        option, others = rule.split(kind)
-        rules.append(Rule(option, kind == " needs ", others.split(", "), why))
+        option, choices = rule.split(kind)
+        rules.append(Rule(option, kind == " needs ", choices.split(", "), reason))
     return rules
 
 
 def check_rules(arguments: argparse.Namespace):
-    """Raises UserError for the first of the command's rules that its line breaks."""
+    """Raises UserError for the first rule of the command that its line breaks."""
 
-    def given(option):
+    def is_given(option):
+        """Whether the line has an option, or this value of it."""
         name, _, value = option.partition(" ")
-        found = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
+        value = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
         if value.islower():
-            return found == value
-        return found is not None and found is not False and found != []
+            return value == value
+        return value is not None and value is not False and value != []
 
-    for option, needs, others, why in getattr(arguments, "rules", ()):
-        there = [other for other in others if given(other)]
-        if not given(option) or bool(there) == needs:
+    for option, needs, choices, reason in getattr(arguments, "rules", ()):
+        present = [choice for choice in choices if is_given(choice)]
+        if not is_given(option) or bool(present) == needs:
             continue
-        if there:
-            rest = " and ".join(there)
-            why = why or f"and {rest} exclude each other"
-            raise UserError(f"{option} {why}: leave out {rest}, or {option}.")
-        names = " or ".join(
-            other if other.split()[-1].islower() else other.partition(" ")[0] for other in others
-        )
+        if present:
+            present_names = " and ".join(present)
+            reason = reason or f"and {present_names} exclude each other"
+            raise UserError(f"{option} {reason}: leave out {present_names}, or {option}.")
+        names = " or ".join(x if x.split()[-1].islower() else x.partition(" ")[0] for x in choices)
         raise UserError(
-            f"{option} {why or f'is for {names}'}: give {' or '.join(others)}, too, or leave "
+            f"{option} {reason or f'is for {names}'}: give {' or '.join(choices)}, too, or leave "
             f"{option} out."
         )

@@ -30,7 +30,7 @@ from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 SCRIPTS = ("train.py", "evaluate.py")
 
 
-class _Used(SystemExit):
+class _UsageExit(SystemExit):
     """The exit after --help, or after a wrong command line."""
 
 
@@ -41,10 +41,10 @@ def parse(
     try:
         return parser.parse_args(words)
     except SystemExit as end:
-        raise _Used(end.code) from None
+        raise _UsageExit(end.code) from None
 
 
-def _thread_failed(failure):
+def _report_thread_failure(failure):
     """Hides the traceback of TensorBoard's thread on a full disk: the main thread reports it."""
     if not (
         isinstance(failure.exc_value, OSError) and failure.exc_value.errno in temporary_files.FULL
@@ -52,14 +52,14 @@ def _thread_failed(failure):
         threading.__excepthook__(failure)
 
 
-def _unraisable(failure):
+def _report_unraisable(failure):
     """Hides the traceback of a tensorstore thread that answers orbax after orbax has failed."""
     error = failure.exc_value
     if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
         sys.__unraisablehook__(failure)
 
 
-def _tell(line):
+def _print_error(line):
     """Prints a line on stderr, unless stderr is a terminal that was closed."""
     try:
         # In one write, lest a trace of C++ comes between it and its end where stderr is unbuffered.
@@ -74,36 +74,36 @@ def run(main) -> int:
     # orbax warns of leftovers of killed processes and of harmless things, and logs errors that it
     # raises as well.
     logging.getLogger("absl").setLevel(logging.CRITICAL)
-    threading.excepthook, sys.unraisablehook = _thread_failed, _unraisable
+    threading.excepthook, sys.unraisablehook = _report_thread_failure, _report_unraisable
     try:
         main()
         sys.stdout.flush()  # here, where a closed pipe does not give a traceback
     except (UserError, MissingExtra) as error:
-        _tell(f"error: {error}")
+        _print_error(f"error: {error}")
         return 2
     except Interrupted as interruption:
-        _tell(interruption)
+        _print_error(interruption)
         return 128 + interruption.signal
-    except _Used:
+    except _UsageExit:
         raise
     except SystemExit as end:
-        where = traceback.extract_tb(end.__traceback__)
+        frames = traceback.extract_tb(end.__traceback__)
         # Raised by the user's own code, as none of Zoo's does so: exit code 0 would be wrong.
         frame = next(
             f
-            for f in reversed(where)
+            for f in reversed(frames)
             if not f.filename.startswith("<frozen ") and f.filename != argparse.__file__
         )
-        _tell(
+        _print_error(
             f"error: {frame.filename}, line {frame.lineno} ends the program "
             f"(SystemExit: {end.code}) before it has finished: remove that."
         )
         return 2
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
-        _tell("interrupted")
+        _print_error("interrupted")
         return 128 + signal.SIGINT
     except ProcessLost as error:
-        _tell(f"error: {error}")
+        _print_error(f"error: {error}")
         return LOST
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -111,10 +111,10 @@ def run(main) -> int:
     except OSError as error:
         if error.errno not in temporary_files.FULL:
             raise
-        what, remedy = temporary_files.FULL[error.errno]
+        reason, remedy = temporary_files.FULL[error.errno]
         place = error.filename or "standard output"  # files are named: temporary_files.naming
-        _tell(
-            f"error: {what} ({place}): {remedy} and start again; files and checkpoints that were "
+        _print_error(
+            f"error: {reason} ({place}): {remedy} and start again; files and checkpoints that were "
             "finished before are whole."
         )
         return 2
@@ -142,9 +142,9 @@ def open_streams():
             setattr(sys, name, empty)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # unless somebody has replaced it
-            own = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            is_set = stream.isatty() or "PYTHONIOENCODING" in os.environ
             # UTF-8 is the encoding of all files of Zoo.
-            stream.reconfigure(encoding=None if own else "utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding=None if is_set else "utf-8", errors="backslashreplace")
 
 
 def leave(code: int):
@@ -162,13 +162,13 @@ def leave(code: int):
     sys.exit(code)
 
 
-def called() -> str:
-    """Returns how the user called the program: "zoo", or "python -m zoo"."""
+def prog() -> str:
+    """Returns the program's name as the user called it: "zoo", or "python -m zoo"."""
     path = pathlib.Path(sys.argv[0])
     if path.name not in ("zoo", "zoo.exe"):
         return "python -m zoo"
-    found = shutil.which("zoo")
-    on_path = found is not None and pathlib.Path(found).absolute() == path.absolute()
+    path_name = shutil.which("zoo")
+    on_path = path_name is not None and pathlib.Path(path_name).absolute() == path.absolute()
     return "zoo" if on_path else shlex.quote(sys.argv[0])
 
 
@@ -177,13 +177,13 @@ def command(name: str) -> str:
     script = pathlib.Path(sys.argv[0])
     if script.name in SCRIPTS and f"{name}.py" in SCRIPTS:
         return shlex.join(["python", str(script.with_name(f"{name}.py"))])
-    return f"{called()} {name}"
+    return f"{prog()} {name}"
 
 
-def again() -> str:
-    """Returns this very command line, for a shell."""
+def command_line() -> str:
+    """Returns the whole command line of this process, for a shell."""
     script = pathlib.Path(sys.argv[0])
-    script_call = shlex.join(["python", str(script)]) if script.name in SCRIPTS else called()
+    script_call = shlex.join(["python", str(script)]) if script.name in SCRIPTS else prog()
     return f"{script_call} {shlex.join(sys.argv[1:])}"
 
 
@@ -200,9 +200,9 @@ _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
 
 def keep_memory() -> bool:
     """Tells glibc to keep freed memory, unless the environment has settings; returns whether."""
-    chosen = [name for name in os.environ if name.startswith("MALLOC_") or name == "LD_PRELOAD"]
+    names = [name for name in os.environ if name.startswith("MALLOC_") or name == "LD_PRELOAD"]
     try:
-        if chosen or not os.confstr("CS_GNU_LIBC_VERSION"):
+        if names or not os.confstr("CS_GNU_LIBC_VERSION"):
             return False
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, ValueError):  # no glibc, no such function
@@ -224,7 +224,7 @@ CACHE_SECONDS = 0.2
 # Endings of JAX's own files, the same in all its versions.
 _ENTRY, _TIME, _LOCK = "-cache", "-atime", ".lockfile"
 # Variables by which the user configures JAX's cache: then it is left alone.
-_OWN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
+_CACHE_VARIABLES = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
 _SETTINGS = {
     "jax_compilation_cache_max_size": CACHE_BYTES,
     "jax_persistent_cache_min_compile_time_secs": CACHE_SECONDS,
@@ -233,8 +233,8 @@ _SETTINGS = {
 
 def cache_folder() -> pathlib.Path:
     """Returns this processor's folder in $XDG_CACHE_HOME or ~/.cache, which several may share."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    home = pathlib.Path(given) if os.path.isabs(given) else pathlib.Path.home() / ".cache"
+    setting = os.environ.get("XDG_CACHE_HOME", "")
+    home = pathlib.Path(setting) if os.path.isabs(setting) else pathlib.Path.home() / ".cache"
     machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
     return home / "zoo" / f"compiled-{machine}"
 
@@ -245,10 +245,10 @@ def _processor() -> str:
         lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    told = [
+    descriptions = [
         line for line in lines if line.partition("\t")[0] in ("model name", "flags", "Features")
     ]
-    return "\n".join([platform.machine(), platform.processor(), *sorted({*told})])
+    return "\n".join([platform.machine(), platform.processor(), *sorted({*descriptions})])
 
 
 def keep_compiled() -> pathlib.Path | None:
@@ -256,40 +256,41 @@ def keep_compiled() -> pathlib.Path | None:
     as where the user has configured JAX's cache or the folder cannot be written to."""
     import jax  # here, for --help needs none
 
-    if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
+    is_configured = any(name in os.environ for name in _CACHE_VARIABLES)
+    if is_configured or jax.config.values["jax_compilation_cache_dir"]:
         return None
     try:
         with lazy.extra():
             import filelock
-        there = cache_folder()
-        there.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with filelock.FileLock(there / _LOCK, timeout=2):
-            _remove_unfinished(there)
+        folder = cache_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with filelock.FileLock(folder / _LOCK, timeout=2):
+            _remove_unfinished(folder)
     # OSError if the folder is locked, too; RuntimeError without a home folder.
     except (OSError, RuntimeError, MissingExtra):
         return None
     for name, value in _SETTINGS.items():
         if name.upper() not in os.environ:
             jax.config.update(name, value)
-    jax.config.update("jax_compilation_cache_dir", str(there))
+    jax.config.update("jax_compilation_cache_dir", str(folder))
     warnings.filterwarnings(
         "ignore", "Error (reading|writing) persistent compilation cache entry", UserWarning
     )
     warnings.filterwarnings("ignore", "Cache value for key .* exceeds", UserWarning)
-    return there
+    return folder
 
 
-def _remove_unfinished(there: pathlib.Path):
-    """Removes entries left half written by a kill, and empty ones, left by a power failure."""
-    names = {path.name for path in there.iterdir()}
+def _remove_unfinished(folder: pathlib.Path):
+    """Removes entries that a kill left incomplete, or a power failure empty."""
+    names = {path.name for path in folder.iterdir()}
     for name in names:
         key = name.removesuffix(_ENTRY)
         if name == key:
             continue
-        entry = there / name
+        entry = folder / name
         if f"{key}{_TIME}" not in names or not entry.stat().st_size:
             entry.unlink()
-            (there / f"{key}{_TIME}").unlink(missing_ok=True)
+            (folder / f"{key}{_TIME}").unlink(missing_ok=True)
 
 
 # ------------------------- completion with the TAB key, by argcomplete; see docs/runs.md
@@ -315,23 +316,23 @@ def complete(parser: argparse.ArgumentParser):
     """Writes the words that may come next where the shell reads them, and exits."""
     with lazy.extra():
         import argcomplete
-    words: Any = functools.partial(_words, argcomplete.completers.FilesCompleter())
+    words: Any = functools.partial(_matches, argcomplete.completers.FilesCompleter())
     argcomplete.autocomplete(parser, always_complete_options=False, default_completer=words)
 
 
-def _words(files: Callable, prefix: str, action: argparse.Action, **_: object) -> Iterable[str]:
-    """Returns words that an argument may be; argcomplete keeps the words that begin so."""
+def _matches(files: Callable, prefix: str, action: argparse.Action, **_: object) -> Iterable[str]:
+    """Returns possible words for an argument; argcomplete keeps those with the prefix."""
     from zoo.base.trust import user_modules
 
     if action.dest in ("config", "show"):
         return [*user_modules.configs().names(), *files(prefix)]
     if action.dest == "set":
-        return _settings(prefix)
-    return _runs(prefix) if action.metavar == "DIR" else files(prefix)
+        return _setting_completions(prefix)
+    return _folder_completions(prefix) if action.metavar == "DIR" else files(prefix)
 
 
-def _settings(prefix):
-    """Returns settings of components, such as model.head=Softmax, or their beginnings."""
+def _setting_completions(prefix):
+    """Returns settings of components with a prefix, such as model.head=Softmax."""
     field = prefix.partition("=")[0] + "="
     if field not in _COMPONENTS:
         return [*_COMPONENTS]
@@ -341,12 +342,12 @@ def _settings(prefix):
     module = importlib.import_module(package)
     classes = (component_registry.component(f"{package}:{name}") for name in module.__all__)
     kind = getattr(module, base)
-    return [field + one.__name__ for one in classes if one and issubclass(one, kind)]
+    return [field + cls.__name__ for cls in classes if cls and issubclass(cls, kind)]
 
 
-def _runs(prefix):
-    """Returns the folders that begin so: runs, and with a / at the end folders of other things."""
+def _folder_completions(prefix):
+    """Returns the folders with a prefix: runs, and other folders with a / at the end."""
     return [
         path if os.path.exists(f"{path}/experiment.json") else f"{path}/"
-        for path in (found.removesuffix("/") for found in glob.glob(f"{glob.escape(prefix)}*/"))
+        for path in (match.removesuffix("/") for match in glob.glob(f"{glob.escape(prefix)}*/"))
     ]

@@ -45,7 +45,7 @@ _COLUMNS = (
     Option("--costs NAME=FILE ...", "adds costs of Kaldi n-best lists, lines of hypothesis, cost"),
     Option("--sparse", "takes features that a line does not name as 0"),
     Option("--also LISTS ...", "adds the best hypotheses of another system's lists"),
-    Option("--also-best K", "hypotheses of a list of --also; default: 10", options.whole(1)),
+    Option("--also-best K", "hypotheses of a list of --also; default: 10", options.integer(1)),
 )
 _TUNE = (
     Option("lists LISTS", "n-best lists of Moses, Joshua or Kaldi, or lines of JSON"),
@@ -57,14 +57,14 @@ _TUNE = (
     Option("--metric", "wer for lists of a recogniser", choices=METRICS, required=True),
     Option("--tokenize NAME", "with --metric bleu: sacrebleu's tokenizer"),
     Option("--method", "", choices=tune.METHODS, default="mira"),
-    Option("--seed N", "", options.whole(0), default=0),
+    Option("--seed N", "", options.integer(0), default=0),
     Option("--start FILE", "weights to start from; default: the first system's"),
-    Option("--hold-out N", "evaluates on each N-th list, held out from tuning", options.whole(2)),
+    Option("--hold-out N", "evaluates on each N-th list, held out from tuning", options.integer(2)),
     Option(
         "--folds N",
         "cross-validates in N parts, and keeps the tuned weights only if they are better than "
         "the weights at the start",
-        options.whole(2),
+        options.integer(2),
     ),
     Option("--test LISTS", "further lists to evaluate the weights on"),
     Option("--test-references FILE ...", "references of --test"),
@@ -92,6 +92,7 @@ _INTERPOLATE = (
 
 
 def _tune(arguments):
+    """Tunes feature weights on lists with references, prints figures, and writes the weights."""
     options.check_outputs(arguments, weights="the weights")
     metric = bleu_chrf_wer.make_metric(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
@@ -114,7 +115,7 @@ def _tune(arguments):
     tuned_lists = parts["tuned on"]
     if len(tuned_lists.features) >= PROGRESS_SIZE:
         folds = f", and on {arguments.folds} parts of them" if arguments.folds else ""
-        _tell(f"tuning on {len(tuned_lists.ids):,} lists{folds}")
+        _report(f"tuning on {len(tuned_lists.ids):,} lists{folds}")
     settings = metric, arguments.method, arguments.seed, arguments.folds, start
     tuned, lines = tune.tune_if_better(tuned_lists, *settings)
     weights = Weights(dict(zip(lists.names, tuned.tolist(), strict=True)))
@@ -139,19 +140,22 @@ def _tune(arguments):
 
 
 def _columns(arguments):
+    """Builds the features that the options add to the lists."""
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     names = short_names(arguments.arpa)
     ngrams = dict(zip(names, map(SentenceScorer, arguments.arpa), strict=True))
     folder = arguments.lattices and LatticeFolder(arguments.lattices)
-    return Columns(_runs(arguments), *counts, mean, folder, ngrams, tell=_tell)
+    return Columns(_runs(arguments), *counts, mean, folder, ngrams, tell=_report)
 
 
-def _tell(work):
+def _report(work):
+    """Prints a line about work that takes a while."""
     options.print_notes([f"{work} ..."])
 
 
 def _runs(arguments):
+    """Loads the runs of --run by short names."""
     names = short_names(arguments.run)
     runs = (options.run_with_words(path, arguments) for path in arguments.run)
     return dict(zip(names, runs, strict=True))
@@ -196,7 +200,7 @@ def _interpolate(arguments):
     sentences = [sentence_scores.words_by(first, text) for text in lines]
     options.print_notes([first.share(sentences, arguments.text), *first.notes(sentences)])
     if len(sentences) >= PROGRESS_SIZE:
-        _tell(f"scoring {len(sentences):,} sentences under {', '.join(runs)}")
+        _report(f"scoring {len(sentences):,} sentences under {', '.join(runs)}")
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
     tuned = run_interpolation.tune_weights(log_probs)
     weights = Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
@@ -234,6 +238,7 @@ def _arrays(path, references, costs, columns, arguments, metric):
 
 
 def _apply(arguments):
+    """Re-ranks lists by tuned weights, and writes them."""
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
@@ -278,7 +283,7 @@ _LATTICES = (
     Option(
         "--history N",
         "merges paths of the same last N words; default: of all words",
-        options.whole(1),
+        options.integer(1),
     ),
     Option(
         "--beam N",
@@ -293,8 +298,8 @@ _LATTICES = (
         options.number(0, float("inf"), above=True),
         default=float("inf"),
     ),
-    Option("--most N", "most hypotheses of a node; 0: no limit", options.whole(0), default=1000),
-    Option("--nbest N", "writes n-best lists in Moses' format", options.whole(1, 10_000)),
+    Option("--most N", "most hypotheses of a node; 0: no limit", options.integer(0), default=1000),
+    Option("--nbest N", "writes n-best lists in Moses' format", options.integer(1, 10_000)),
     Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
     Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
     Option("--output FILE", "file to write; default: prints"),
@@ -321,14 +326,15 @@ def _rescore_lattices(arguments):
         max_hypotheses=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
-    if (count := len(search.weights)) != len(columns):
+    count = len(search.weights)
+    if count != len(columns):
         models = f"{len(folders)} models" if mean is None else "the mean of the models"
         raise UserError(f"there are {count} weights for {models}: give {len(columns)}.")
     options.check_outputs(arguments, output="the paths")
     if arguments.slf:
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
         output_files.check(folder / "a.slf.gz" if folder.exists() else folder, "the lattices")
-    _tell(f"searching the lattices under {', '.join(names)}")
+    _report(f"searching the lattices under {', '.join(names)}")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
     lines = _lattice_lines(search, runs, columns, arguments, words)
@@ -348,6 +354,7 @@ def _search_weights(arguments, columns):
 
 
 def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
+    """Searches lattices, writes them with --slf, and yields the output lines."""
     unsearched = _read_lattices(arguments, search, words)
     searched = search.search_all(runs, unsearched, expand=bool(arguments.slf or arguments.kaldi))
     for result in options.progress("lattices", searched):
@@ -387,4 +394,5 @@ RESCORE = {
 
 
 def run_rescore(arguments: argparse.Namespace):
+    """Runs an inner command of rescore."""
     RESCORE[arguments.inner].run(arguments)

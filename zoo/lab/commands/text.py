@@ -52,16 +52,17 @@ def run_text(arguments: argparse.Namespace):
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
     recipe = own_text.of_text(texts, arguments.letters, arguments.language, arguments.lines or "")
-    words = [*recipe.arguments(), *(word for one in arguments.set for word in ("--set", one))]
+    words = [*recipe.arguments(), *(word for text in arguments.set for word in ("--set", text))]
     print(*recipe.told, sep="\n")
     if arguments.dry_run:
         print(f"Train it: {program.command('train')} {shlex.join([*words, folder])}")
         return
 
-    def run(name, *given):
-        line = [*given, *["--no-compilation-cache"] * arguments.no_compilation_cache]
+    def run(name, *parts):
+        """Prints and runs a command."""
+        line = [*parts, *["--no-compilation-cache"] * arguments.no_compilation_cache]
         print(f"\n$ {program.command(name)} {shlex.join(line)}", flush=True)
-        command_table.run(name, line, f"{program.called()} {name}")
+        command_table.run(name, line, f"{program.prog()} {name}")
 
     run("train", *words, folder)
     if len(texts) == 2:
@@ -97,14 +98,14 @@ TRY = (
         f"trains each run for M minutes, without compilation and validation; default: {_MINUTES:g}",
         options.number(0, 1e6, above=True),
     ),
-    Option("--steps N", "trains each run for N steps instead", options.whole(1)),
+    Option("--steps N", "trains each run for N steps instead", options.integer(1)),
     Option(
         "--heads NAME,...",
         "the heads, or my_module:MyHead; default: some that fit the text's vocabulary",
         _names,
         default=[],
     ),
-    Option("--seeds N", "runs of each head", options.whole(1, 100), default=3),
+    Option("--seeds N", "runs of each head", options.integer(1, 100), default=3),
     Option(
         "--rates F,...",
         "factors of the learning rate, each tried for a tenth of a run; 1 tries no other; "
@@ -124,24 +125,24 @@ def run_try(arguments: argparse.Namespace):
     from zoo.lab.comparison.trial_plan import Budget
     from zoo.lab.runs import output_files
 
-    experiment, told = trial_recipes.load_recipe(
+    experiment, notes = trial_recipes.load_recipe(
         arguments.text, arguments.letters, arguments.language, arguments.lines or ""
     )
     experiment = configuration.apply_settings(experiment, arguments.set)
-    output_files.show(*told)
+    output_files.show(*notes)
     stem = pathlib.Path(arguments.text[-1]).stem
     folder = pathlib.Path(arguments.output or pathlib.Path("runs", "try", stem))
     minutes = arguments.minutes or (_MINUTES if arguments.steps is None else None)
     budget = Budget(minutes, arguments.steps, arguments.rates)
-    wanted = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
+    plan = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
     try:
-        found = trials.run_trials(wanted)
+        summary = trials.run_trials(plan)
     except (Interrupted, KeyboardInterrupt) as interruption:
         place = folder / f"{trial_summary.NAME}.txt"
-        so_far = f" {place} compares the runs so far." if place.exists() else ""
+        hint = f" {place} compares the runs so far." if place.exists() else ""
         raise Interrupted(
-            f"{str(interruption) or 'interrupted.'}{so_far} To resume: {program.again()}",
+            f"{str(interruption) or 'interrupted.'}{hint} To resume: {program.command_line()}",
             getattr(interruption, "signal", signal.SIGINT),
         ) from None
     names = [str(folder / f"{trial_summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
-    output_files.show("", found.text(), "", ", ".join(names))
+    output_files.show("", summary.text(), "", ", ".join(names))

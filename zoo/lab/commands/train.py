@@ -18,11 +18,11 @@ from zoo.lab.commands.options import Option
 
 
 def _count(text: str) -> int | str:
-    """Reads the argument of --processes."""
+    """Parses the argument of --processes."""
     if text == "auto":
         return text
     try:
-        return options.whole(1)(text)
+        return options.integer(1)(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}, or auto") from error
 
@@ -31,14 +31,14 @@ TRAIN = (
     Option("--config NAME", "a config of --list, a config file, or a record's FILE.jsonl:RUN"),
     Option("folder [DIR]", "folder of the run; training resumes in a folder that has a run"),
     options.SET,
-    Option("--devices N", "devices that each process uses; 0: all", options.whole(0), default=0),
+    Option("--devices N", "devices that each process uses; 0: all", options.integer(0), default=0),
     Option("--coordinator HOST:PORT", "address of process 0, for several processes"),
     Option(
         "--processes N",
         "number of processes; auto: read from SLURM, Open MPI, Kubernetes or a TPU slice",
         _count,
     ),
-    Option("--process I", "number of this process, from 0", options.whole(0)),
+    Option("--process I", "number of this process, from 0", options.integer(0)),
     Option("--list", "lists the configs and exits"),
     Option("--show NAME", "prints the whole recipe of a config and exits"),
 )
@@ -70,7 +70,8 @@ def run_train(arguments: argparse.Namespace):
     experiment = configuration.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
     if distributed.is_multiprocess(*place) and _CHILD not in os.environ:
-        if code := _supervise():
+        code = _supervise()
+        if code:
             program.leave(code)
         return
     with distributed.connect(*place):
@@ -80,17 +81,17 @@ def run_train(arguments: argparse.Namespace):
             version_of_the_code=distributed.code_digest(),
         )
         first = distributed.is_first_process()
-        with _choices_told() if first else contextlib.nullcontext():
+        with _print_choices() if first else contextlib.nullcontext():
             _train(experiment, folder, arguments.devices)
         if first:
             print(f"evaluate it: {program.command('evaluate')} {shlex.quote(folder)}")
 
 
 @contextlib.contextmanager
-def _choices_told():
-    """Prints within its context what Zoo chooses automatically, as how a head computes scores."""
+def _print_choices():
+    """Prints Zoo's automatic choices within its context, such as how a head computes scores."""
     logger, handler = logging.getLogger("zoo"), logging.StreamHandler(sys.stdout)
-    before = logger.level, logger.propagate
+    previous = logger.level, logger.propagate
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logger.addHandler(handler)
@@ -98,8 +99,8 @@ def _choices_told():
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(before[0])
-        logger.propagate = before[1]
+        logger.setLevel(previous[0])
+        logger.propagate = previous[1]
 
 
 def _train(experiment, folder, devices):
@@ -111,23 +112,23 @@ def _train(experiment, folder, devices):
     if distributed.is_first_process():
         workdir = Workdir(folder)
         workdir.check(experiment)
-        print(*_summary_of(experiment, workdir), sep="\n", flush=True)
+        print(*_summary_lines(experiment, workdir), sep="\n", flush=True)
     try:
         train(experiment, folder, devices=devices)
     except Interrupted as interruption:
-        sentence = f"{interruption} To resume: {program.again()}"
+        sentence = f"{interruption} To resume: {program.command_line()}"
         raise Interrupted(sentence, interruption.signal) from None
 
 
-def _summary_of(experiment, workdir):
-    """Returns the recipe in some lines, without the fields that have their defaults."""
+def _summary_lines(experiment, workdir):
+    """Yields the lines of a recipe, without the fields that have their defaults."""
     from zoo import configuration
     from zoo.configuration import fields
 
     parts = ["data", "vocabulary", "model", "training", "evaluation"]
-    others = [name for name in fields.changed_fields(experiment) if name not in parts]
-    width = max(map(len, [*parts, *others]))
-    for name in [*parts, *others]:
+    further_parts = [name for name in fields.changed_fields(experiment) if name not in parts]
+    width = max(map(len, [*parts, *further_parts]))
+    for name in [*parts, *further_parts]:
         yield f"{name:{width}}  {configuration.brief(getattr(experiment, name))}"
     yield f"{'':{width}}  every other field has its default: {workdir.path / 'experiment.json'}"
 
@@ -153,18 +154,18 @@ def _supervise() -> int:
         text=True,
         errors="replace",
         start_new_session=True,  # signals of a terminal come once, from here
-        preexec_fn=_ending_with_parent(),
+        preexec_fn=_end_with_parent(),
     )
     for name in _SIGNALS:
         number = getattr(signal, name)
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: child.send_signal(number))
-    told, noise = False, ""
+    has_error, noise = False, ""
     assert child.stderr is not None
     for line in child.stderr:
-        ours = line.startswith("error: ")
-        told |= ours
-        if not ours and (noise or any(text in line for text in _NOISE)):
+        is_error = line.startswith("error: ")
+        has_error |= is_error
+        if not is_error and (noise or any(text in line for text in _NOISE)):
             noise += line
         else:
             sys.stderr.write(line)
@@ -173,10 +174,10 @@ def _supervise() -> int:
     if code != -signal.SIGABRT:
         return code if code >= 0 else 128 - code
     meeting = "RegisterTask" in noise
-    if not told:
-        reason = noise.partition("absl::Status: ")[2].partition("\n")[0][:200]
-        what, remedy = _NEVER_MET if meeting else _LOST
-        print(f"error: {what} ({reason}): {remedy}", file=sys.stderr)
+    if not has_error:
+        status = noise.partition("absl::Status: ")[2].partition("\n")[0][:200]
+        reason, remedy = _NEVER_MET if meeting else _LOST
+        print(f"error: {reason} ({status}): {remedy}", file=sys.stderr)
     return 2 if meeting else LOST
 
 
@@ -190,8 +191,8 @@ _LOST = (
 )
 
 
-def _ending_with_parent():
-    """Returns a function by which Linux kills the child with its parent; None elsewhere."""
+def _end_with_parent():
+    """Returns a function that makes Linux kill the child with its parent; None elsewhere."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl  # found before the fork, after which little is safe

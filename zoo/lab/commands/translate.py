@@ -20,8 +20,8 @@ _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
 _EXAMPLES = 3
 # Options that only one of BeamSearch and Sampling takes, each named as the field.
-_OF_THE_BEST = ("beam", "length_normalisation")
-_OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
+_BEAM_FIELDS = ("beam", "length_normalisation")
+_SAMPLING_FIELDS = ("temperature", "top_k", "nucleus", "seed")
 
 
 TRANSLATE = (
@@ -37,7 +37,7 @@ TRANSLATE = (
         "--examples N",
         f"with --bleu: sentences that are printed with reference and translation; default "
         f"{_EXAMPLES}",
-        options.whole(0),
+        options.integer(0),
     ),
     Option("--output FILE", "file of translations to write; default: prints them"),
     Option(
@@ -62,21 +62,25 @@ TRANSLATE = (
         "--plot-gradients FILE",
         "plots by gradients how much words of one sentence depend on source words",
     ),
-    Option("--beam N", "beam size; 1 is greedy search; default 12", options.whole(1, 10_000)),
-    Option("--nbest N", "writes the N best hypotheses of each sentence", options.whole(1, 10_000)),
+    Option("--beam N", "beam size; 1 is greedy search; default 12", options.integer(1, 10_000)),
+    Option(
+        "--nbest N", "writes the N best hypotheses of each sentence", options.integer(1, 10_000)
+    ),
     Option("--length-normalisation A", "ranks by log p / length^A", options.number(0, 7)),
     Option("--sample", "samples translations, --nbest of each sentence"),
     Option("--temperature T", "with --sample; default 1", options.number(0, 1e9)),
     *options.TRUNCATION,
-    Option("--seed N", "with --sample: seed; default 0", options.whole(0)),
-    Option("--longest N", "most tokens, with the boundary", options.whole(1, 100_000), default=200),
+    Option("--seed N", "with --sample: seed; default 0", options.integer(0)),
+    Option(
+        "--longest N", "most tokens, with the boundary", options.integer(1, 100_000), default=200
+    ),
     Option(
         "--longest-ratio R",
         "most tokens for a source of n words: R * n + 10",
         options.number(0, 1e6, above=True),
         default=2.0,
     ),
-    Option("--batch N", "sentences of a batch", options.whole(1, 100_000), default=32),
+    Option("--batch N", "sentences of a batch", options.integer(1, 100_000), default=32),
     Option(
         "--language-model DIR", "adds the log-probability of a language model of the same words"
     ),
@@ -106,7 +110,7 @@ def run_translate(arguments: argparse.Namespace):
     sources = _sources(translator, file, arguments.split)
     for option in ("plot_attention", "plot_gradients"):
         if getattr(arguments, option):
-            sources = _only_one(sources, option)
+            sources = _single_sentence(sources, option)
     _write(_translations(restoring, search, sources, arguments), translator, arguments)
 
 
@@ -114,9 +118,9 @@ def _search(arguments):
     """Returns the beam search, or the sampling, that the options describe."""
     from zoo.decoding import BeamSearch, Sampling
 
-    kind, own = (Sampling, _OF_DRAWS) if arguments.sample else (BeamSearch, _OF_THE_BEST)
-    given = {name: getattr(arguments, name) for name in ("nbest", "longest", *own)}
-    return kind(**{name: value for name, value in given.items() if value is not None})
+    kind, names = (Sampling, _SAMPLING_FIELDS) if arguments.sample else (BeamSearch, _BEAM_FIELDS)
+    settings = {name: getattr(arguments, name) for name in ("nbest", "longest", *names)}
+    return kind(**{name: value for name, value in settings.items() if value is not None})
 
 
 def _translator(folders, arguments):
@@ -124,10 +128,10 @@ def _translator(folders, arguments):
     from zoo.lab.evaluation.run import Run
     from zoo.lab.evaluation.translators import Translator
 
-    other, weight = arguments.language_model, arguments.language_weight
+    folder, weight = arguments.language_model, arguments.language_weight
     return Translator(
         tuple(map(Run.load, folders)),
-        language_model=Run.load(other) if other else None,
+        language_model=Run.load(folder) if folder else None,
         weight=_LANGUAGE_WEIGHT if weight is None else weight,
     )
 
@@ -156,31 +160,31 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
     from zoo.lab.evaluation import sentence_scores
 
     missing: collections.Counter[str] = collections.Counter()
-    words = read = cut = total = empty = 0
-    at_once = 1 if arguments.typed else arguments.batch * _BATCHES
-    given = {"batch": arguments.batch, "ratio": arguments.longest_ratio}
+    words = count = cut_off = total = empty = 0
+    batch_size = 1 if arguments.typed else arguments.batch * _BATCHES
+    sizes = {"batch": arguments.batch, "ratio": arguments.longest_ratio}
     with options.progress("sentences", hidden=arguments.typed) as bar:
-        while some := list(itertools.islice(sources, at_once)):
-            words += sum(map(len, some))
-            missing.update(restoring.translator.unknown(some))
-            found = restoring.translate(some, search, done=bar.update, first_number=read, **given)
-            read += len(found)
-            total += sum(map(len, found))
-            cut += sum(not one.hypothesis.complete for best in found for one in best)
-            empty += sum(not translations[0].words for translations in found if translations)
-            yield found
+        while batch := list(itertools.islice(sources, batch_size)):
+            words += sum(map(len, batch))
+            missing.update(restoring.translator.unknown(batch))
+            lists = restoring.translate(batch, search, done=bar.update, first_number=count, **sizes)
+            count += len(lists)
+            total += sum(map(len, lists))
+            cut_off += sum(not x.hypothesis.complete for best in lists for x in best)
+            empty += sum(not best[0].words for best in lists if best)
+            yield lists
     if missing:
-        told = sentence_scores.share(words, missing.total(), "the text")
-        options.print_notes([f"{told}: {quote([*missing])}"])
-    if cut:
+        note = sentence_scores.share(words, missing.total(), "the text")
+        options.print_notes([f"{note}: {quote([*missing])}"])
+    if cut_off:
         options.print_notes(
             [
-                f"{cut:,} of {total:,} translations are cut off at their greatest length: raise "
-                "--longest-ratio, and --longest if it is less, to let them end"
+                f"{cut_off:,} of {total:,} translations are cut off at their greatest length: "
+                "raise --longest-ratio, and --longest if it is less, to let them end"
             ]
         )
     if empty and not arguments.nbest:  # a list shows that of each hypothesis
-        options.print_notes([f"{empty:,} of {read:,} lines have a translation without words"])
+        options.print_notes([f"{empty:,} of {count:,} lines have a translation without words"])
 
 
 def _restoring(translator, arguments):
@@ -219,17 +223,17 @@ def _judge(restoring, search, arguments):
     corpus = translator.pairs(split)
     sources = run.experiment.source_corpus(corpus).sentences
     hypotheses = [
-        " ".join(of_sentence[0].words if of_sentence else [])
-        for some in _translations(restoring, search, iter(sources), arguments)
-        for of_sentence in some
+        " ".join(translations[0].words if translations else [])
+        for batch in _translations(restoring, search, iter(sources), arguments)
+        for translations in batch
     ]
     references = [" ".join(words) for words in corpus.sentences]
     tokenizer = arguments.tokenizer or "none"
     scores = translation_quality.figures(hypotheses, references, tokenizer)
-    how = translation_quality.decoding(
+    decoding = translation_quality.decoding(
         translator, search, restoring.describe(), arguments.longest_ratio
     )
-    figures = translation_quality.passport_of(run, split, corpus, tokenizer, scores, how)
+    figures = translation_quality.passport_of(run, split, corpus, tokenizer, scores, decoding)
     paths = translation_quality.write(run, figures, hypotheses)
     output_files.show(
         translation_quality.describe(split, figures), *(f"  {path}" for path in paths)
@@ -280,8 +284,8 @@ def _standard_input() -> Iterator[str]:
         yield from (text for _, text in files.split_line(line, number))
 
 
-def _only_one(sources, option) -> Iterator[list[str]]:
-    """Returns the one sentence of a text; raises UserError if it has none, or more."""
+def _single_sentence(sources, option) -> Iterator[list[str]]:
+    """Returns the only sentence of a text; raises UserError if it has none, or several."""
     sentences = [words for words in sources if words]
     if len(sentences) != 1:
         option = option.replace("_", "-")
@@ -291,7 +295,7 @@ def _only_one(sources, option) -> Iterator[list[str]]:
     return iter(sentences)
 
 
-def _write(translations, translator, arguments):
+def _write(translation_lists, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one of them."""
     from zoo.lab.evaluation import translators
     from zoo.lab.runs import output_files
@@ -300,25 +304,25 @@ def _write(translations, translator, arguments):
     links: list[str] = []
 
     def lines():
-        for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
-            for one in of_sentence if arguments.alignments else ():
-                found = translators.links(translator, one.hypothesis, one.read)
-                links.append(pairs.pharaoh(found) + "\n")
-            if arguments.alignments and not of_sentence:
+        for number, translations in enumerate(itertools.chain.from_iterable(translation_lists)):
+            for translation in translations if arguments.alignments else ():
+                word_links = translators.links(translator, translation.hypothesis, translation.read)
+                links.append(pairs.pharaoh(word_links) + "\n")
+            if arguments.alignments and not translations:
                 links.append("\n")
-            if of_sentence:
-                _draw(translator, of_sentence[0], arguments)
-            yield _lines(number, of_sentence, translator, arguments)
+            if translations:
+                _draw(translator, translations[0], arguments)
+            yield _lines(number, translations, translator, arguments)
             sys.stdout.flush()  # a line out for each line in
 
     # All of them first: an error of reading is none of writing.
-    found = list(lines()) if arguments.output else lines()
-    options.write(found, arguments.output, "the translations")
+    output = list(lines()) if arguments.output else lines()
+    options.write(output, arguments.output, "the translations")
     if arguments.alignments:
         output_files.write_lines(arguments.alignments, links, "the alignments")
 
 
-def _draw(translator, one, arguments):
+def _draw(translator, translation, arguments):
     """Draws the pictures of a translation that the arguments ask for."""
     from zoo.lab.evaluation import translators
 
@@ -329,21 +333,21 @@ def _draw(translator, one, arguments):
         if file:
             from zoo.lab.comparison import plot_style
 
-            matrix = values(translator, one.hypothesis, one.read)
-            plot_style.draw_attention(one.source, one.words, matrix, file, label)
+            matrix = values(translator, translation.hypothesis, translation.read)
+            plot_style.draw_attention(translation.source, translation.words, matrix, file, label)
 
 
 def _lines(number, translations, translator, arguments) -> str:
-    """Returns the output of a sentence: a translation, or an n-best list."""
+    """Formats the output of a sentence: a translation, or an n-best list."""
     from zoo.lab.evaluation import nbest
 
     if not arguments.nbest:
         return translator.detokenize(translations[0].words if translations else []) + "\n"
     lines: list[Any] = []
-    for one, words, *_ in translations:
+    for h, words, *_ in translations:
         # A hypothesis that did not end has no boundary among its tokens.
-        features = {"LogProb": one.log_prob, "Length": len(one.log_probs), "Ended": one.complete}
-        lines.append(nbest.line(number, words, features, one.score))
+        features = {"LogProb": h.log_prob, "Length": len(h.log_probs), "Ended": h.complete}
+        lines.append(nbest.line(number, words, features, h.score))
     if not translations:
         features = {"LogProb": 0.0, "Length": 0, "Ended": True}
         lines.append(nbest.line(number, [], features, 0.0))
@@ -365,7 +369,7 @@ ALIGN = (
         choices=METHODS,
         default="grow-diag",
     ),
-    Option("--iterations N", "steps of EM", options.whole(1, 1000), default=5),
+    Option("--iterations N", "steps of EM", options.integer(1, 1000), default=5),
     Option("--lower-case", "ignores the case of letters"),
 )
 
@@ -379,7 +383,7 @@ def run_align(arguments: argparse.Namespace):
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
-    lines = [pairs.pharaoh(one) + "\n" for one in links]
+    lines = [pairs.pharaoh(pair_links) + "\n" for pair_links in links]
     options.write(lines, arguments.output, "the alignments")
     if arguments.dictionary:
         dictionary = learn_dictionary(sources, targets, links)
@@ -392,18 +396,18 @@ def _pairs(arguments):
     from zoo.sources import pairs
 
     if arguments.run:
-        return _pairs_of(arguments)
+        return _run_pairs(arguments)
     source, target = arguments.source, arguments.target
     if target is None:
         raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
-    cased = str.lower if arguments.lower_case else str
+    fold = str.lower if arguments.lower_case else str
     rows = pairs.side_by_side(source, target)
-    words = ([[*map(sys.intern, cased(side).split())] for side in sides] for _, *sides in rows)
+    words = ([[*map(sys.intern, fold(side).split())] for side in sides] for _, *sides in rows)
     sources, targets = map(list, zip(*words, strict=True))
     return sources, targets
 
 
-def _pairs_of(arguments):
+def _run_pairs(arguments):
     """Reads the training pairs of a run, unknown words as they are written."""
     from zoo.lab.runs.workdir import Workdir
 
@@ -429,8 +433,8 @@ def _align(sources, targets, iterations, method):
 
     sizes = [sum(map(len, side)) for side in (sources, targets)]
     forward = Model1.train(sources, targets, iterations, report("target given source", sizes[1]))
-    there = forward.align(sources, targets)
+    forward_links = forward.align(sources, targets)
     del forward
     backward = Model1.train(targets, sources, iterations, report("source given target", sizes[0]))
-    back = [[(i, j) for j, i in links] for links in backward.align(targets, sources)]
-    return [symmetrise(a, b, method) for a, b in zip(there, back, strict=True)]
+    backward_links = [[(i, j) for j, i in links] for links in backward.align(targets, sources)]
+    return [symmetrise(a, b, method) for a, b in zip(forward_links, backward_links, strict=True)]

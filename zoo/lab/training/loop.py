@@ -208,7 +208,7 @@ class Trainer:
 
     def steps_done(self) -> int:
         """Returns the number of steps that the state has seen."""
-        return int(self.devices.first(self.state.step))
+        return int(self.devices.to_host(self.state.step))
 
     def step_function(self) -> Callable:
         """Returns the step for the devices, (state, tables, batch, key) -> (state, metrics)."""
@@ -351,7 +351,7 @@ class Pass:
             return
         step, share, results = self.unreported
         self.unreported = None
-        results, progress = self.trainer.devices.first(results), self.progress
+        results, progress = self.trainer.devices.to_host(results), self.progress
         if not math.isfinite(float(results.loss)):
             self.give_up("the training loss is not finite at", step)
         progress.loss += float(results.loss)
@@ -411,7 +411,7 @@ class Pass:
         trainer, patience = self.trainer, self.trainer.recipe.average_after
         if patience and average.stopped_improving(previous_values, value, patience):
             state = trainer.state.optimizer_state
-            if not trainer.devices.first(optax.tree_utils.tree_get(state, "averaging")):
+            if not trainer.devices.to_host(optax.tree_utils.tree_get(state, "averaging")):
                 trainer.state = trainer.state._replace(optimizer_state=average.begin(state))
                 self.bar.log(
                     "validation has stopped improving: averaging the parameters from here on."
