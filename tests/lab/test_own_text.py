@@ -34,7 +34,7 @@ def same_by_hand(recipe):
 
 def test_words(tmp_path):
     path = written(tmp_path, (ENGLISH * 3 + "\n") * 100)  # 300 sentences of 13 words
-    recipe = own_text.of_text([path])
+    recipe = own_text.choose([path])
     # A tenth of 3,900 words is 390, or 30 sentences.
     assert ranges(recipe) == ["[:240]".lstrip("["), "240:270]", "270:]"]
     experiment = recipe.experiment()
@@ -48,13 +48,13 @@ def test_words(tmp_path):
 def test_the_held_out_part_of_a_longer_text(tmp_path):
     path = written(tmp_path, (ENGLISH + "\n") * 10_000)  # 130,000 words
     held = 130_000 // 20 // 13  # a twentieth
-    assert ranges(own_text.of_text([path]))[1] == f"{10_000 - 2 * held}:{10_000 - held}]"
+    assert ranges(own_text.choose([path]))[1] == f"{10_000 - 2 * held}:{10_000 - held}]"
 
 
 def test_wrapped_lines(tmp_path):
     words = (ENGLISH * 5).split()
     lines = [" ".join(words[at : at + 7]) for at in range(0, len(words), 7)]
-    recipe = own_text.of_text([written(tmp_path, "\n\n".join(["\n".join(lines)] * 60))])
+    recipe = own_text.choose([written(tmp_path, "\n\n".join(["\n".join(lines)] * 60))])
     assert recipe.experiment().data.lines == "wrapped"
     sentences = recipe.experiment().data.read("train").sentences
     assert {" ".join(one) for one in sentences} == {
@@ -65,31 +65,31 @@ def test_wrapped_lines(tmp_path):
 def test_verse_is_joined_where_lines_are_said_to_be_pieces(tmp_path):
     verse = "The cat of Mr. Smith,\nThat was late, sat;\nIn the garden it was;\nAnd it slept.\n\n"
     path = written(tmp_path, verse * 200)
-    recipe = own_text.of_text([path])
+    recipe = own_text.choose([path])
     assert recipe.experiment().data.lines == "paragraphs"  # 2 of 4 lines end a sentence
-    assert "(--lines wrapped joins the lines up to blank ones first" in " ".join(recipe.told)
+    assert "(--lines wrapped joins the lines up to blank ones first" in " ".join(recipe.notes)
     assert len(recipe.experiment().data.read("train").sentences[0]) == 6
-    joined = own_text.of_text([path], lines="wrapped")
+    joined = own_text.choose([path], lines="wrapped")
     assert joined.experiment().data.lines == "wrapped" and same_by_hand(joined)
-    assert joined.told[0].startswith(f"{path}: 200 sentences")
+    assert joined.notes[0].startswith(f"{path}: 200 sentences")
     counts = [len(joined.experiment().data.read(one).sentences) for one in ("train", "test")]
     assert counts[0] + 2 * counts[1] == 200
     with pytest.raises(UserError, match=r"^--lines finds the sentences of one text of words"):
-        own_text.of_text([path], letters=True, lines="wrapped")
+        own_text.choose([path], letters=True, lines="wrapped")
 
 
 def test_one_very_long_line(tmp_path):
-    recipe = own_text.of_text([written(tmp_path, ENGLISH * 300)])
+    recipe = own_text.choose([written(tmp_path, ENGLISH * 300)])
     assert ranges(recipe)[0] == "240]".rjust(5, ":")
     bare = "the cat sat in a garden and it was late " * 600
     path = written(tmp_path, bare, "bare.txt")
-    assert ranges(own_text.of_text([path]))[0] == ":24]"  # 30 pieces of 200 words
-    assert ranges(own_text.of_text([path], letters=True))[0] == ":19]"  # 24 of 1,000 characters
+    assert ranges(own_text.choose([path]))[0] == ":24]"  # 30 pieces of 200 words
+    assert ranges(own_text.choose([path], letters=True))[0] == ":19]"  # 24 of 1,000 characters
 
 
 def test_tokenised_text_is_left_alone(tmp_path):
     path = written(tmp_path, "the cat , which sat , did n't sleep .\n" * 300)
-    recipe = own_text.of_text([path])
+    recipe = own_text.choose([path])
     assert (recipe.settings["data.language"], recipe.settings["data.lines"]) == ("", "sentences")
     assert recipe.experiment().data.read("train").sentences[0][6:8] == ["did", "n't"]
     assert same_by_hand(recipe)
@@ -104,18 +104,18 @@ def test_tokenised_text_without_punctuation_is_left_alone(tmp_path, sign):
         word for word in TREEBANK_LINE.split() if word in (sign, "at", "oct.") or word.isalpha()
     ]
     path = written(tmp_path, (" ".join(kept) + "\n") * 300)
-    recipe = own_text.of_text([path])
+    recipe = own_text.choose([path])
     assert recipe.experiment().data.read("train").sentences[0] == kept
-    assert "--language none" in " ".join(recipe.told)
-    pairs = own_text.of_text([path, path])
+    assert "--language none" in " ".join(recipe.notes)
+    pairs = own_text.choose([path, path])
     assert pairs.experiment().data.read("train").sentences[0] == kept
-    assert " ".join(pairs.told).count("--language none") == 2
+    assert " ".join(pairs.notes).count("--language none") == 2
 
 
 def test_unknown_words_of_untokenised_text_stay_whole(tmp_path):
     line = "Well, <unk> said it's <unk>, and that was all."
     path = written(tmp_path, (line + "\n") * 300)
-    recipe = own_text.of_text([path])
+    recipe = own_text.choose([path])
     assert recipe.settings.get("data.language", "en") == "en"
     (first, *_) = recipe.experiment().data.read("train").sentences
     assert " ".join(first) == "Well , <unk> said it 's <unk> , and that was all ."
@@ -123,11 +123,11 @@ def test_unknown_words_of_untokenised_text_stay_whole(tmp_path):
 
 def test_languages_are_recognised_and_can_be_set(tmp_path):
     path = written(tmp_path, (FRENCH + "\n") * 300)
-    assert own_text.of_text([path]).experiment().data.language == "fr"
-    assert own_text.of_text([path], languages=["de"]).experiment().data.language == "de"
-    assert own_text.of_text([path], languages=["none"]).experiment().data.language == ""
+    assert own_text.choose([path]).experiment().data.language == "fr"
+    assert own_text.choose([path], languages=["de"]).experiment().data.language == "de"
+    assert own_text.choose([path], languages=["none"]).experiment().data.language == ""
     with pytest.raises(UserError, match=r"^data\.language is 'xx'"):
-        own_text.of_text([path], languages=["xx"])
+        own_text.choose([path], languages=["xx"])
 
 
 def test_options_that_do_not_fit_the_files_are_refused(tmp_path):
@@ -139,12 +139,12 @@ def test_options_that_do_not_fit_the_files_are_refused(tmp_path):
         ([path, path], {"languages": ["fr"] * 3}, "two files have two languages"),
     ):
         with pytest.raises(UserError, match=message):
-            own_text.of_text(paths, **options)
+            own_text.choose(paths, **options)
 
 
 def test_letters(tmp_path):
     path = written(tmp_path, "To be,\n or not\n" * 1000)  # 15,000 characters
-    recipe = own_text.of_text([path], letters=True)
+    recipe = own_text.choose([path], letters=True)
     assert ranges(recipe) == [":1600]", "1600:1800]", "1800:]"]
     assert same_by_hand(recipe)
     assert recipe.experiment().vocabulary.boundary == "none"
@@ -155,7 +155,7 @@ def test_pairs(tmp_path):
         written(tmp_path, (ENGLISH + "\n") * 300, "my, own.en"),
         written(tmp_path, (FRENCH + "\n") * 300, 'my "own".fr'),
     ]
-    recipe = own_text.of_text(paths)
+    recipe = own_text.choose(paths)
     data = recipe.experiment().data
     assert data.languages == ("en", "fr")
     assert [len(data.read(split).sentences) for split in data.splits()] == [240, 30, 30]
@@ -168,7 +168,7 @@ def test_a_folder(tmp_path):
     folder.mkdir()
     for name in ("b.txt", "a.txt"):
         written(folder, (f"{name[0]} {ENGLISH}\n") * 150, name)
-    recipe = own_text.of_text([str(folder)])
+    recipe = own_text.choose([str(folder)])
     assert ranges(recipe)[0] == ":240]"
     assert recipe.experiment().data.read("test").sentences[0][0] == "b"
     assert same_by_hand(recipe)
@@ -186,16 +186,16 @@ REFUSED = {
 def test_texts_that_are_refused(tmp_path, text):
     path = written(tmp_path, text)
     with pytest.raises(UserError) as caught:
-        own_text.of_text([path])
+        own_text.choose([path])
     assert str(caught.value).startswith(f"{path} {REFUSED[text]}")
 
 
 def test_files_that_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"a\.conllu is a treebank"):
-        own_text.of_text([written(tmp_path, "1\ta", "a.conllu")])
+        own_text.choose([written(tmp_path, "1\ta", "a.conllu")])
     with pytest.raises(UserError, match=r"two columns.* cut -f1 .*pairs\.tsv > sources\.txt"):
-        own_text.of_text([written(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
+        own_text.choose([written(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
     quoted = '"text"\t"number"\n"a b"\t"1"\n'  # a table of one text, as pandas writes it
     assert not own_text._has_pairs(written(tmp_path, quoted, "text.tsv"))
     with pytest.raises(UserError, match=r"has a range, and parts are chosen here"):
-        own_text.of_text(["a.txt[:100]"])
+        own_text.choose(["a.txt[:100]"])

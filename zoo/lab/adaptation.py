@@ -92,9 +92,9 @@ class Trained(ContextualBackground):
 
     def prepare(self, lexicon, texts):
         """Maps the words of the lexicon to words of the run, and hashes the run's parameters."""
-        _, theirs, params, _ = self._run
+        _, run_lexicon, params, _ = self._run
         try:
-            shared = shares(theirs, lexicon)
+            words = shares(run_lexicon, lexicon)
         except NoUnknownWord as error:
             word = error.args[0]
             raise UserError(
@@ -102,25 +102,25 @@ class Trained(ContextualBackground):
                 "model a vocabulary of that model's words, or train that model with "
                 "vocabulary.unknown=counted."
             ) from error
-        return {"place": shared.word_ids, "log_share": shared.log_share, "digest": _digest(params)}
+        return {"place": words.word_ids, "log_share": words.log_share, "digest": _digest(params)}
 
     def tables(self, lexicon):
-        """Returns model, parameters and tables of the run."""
-        model, theirs, params, their_tables = self._run
-        kept = lexicon.background_tables
-        if not np.array_equal(kept["digest"], _digest(params)):
+        """Returns model, parameters and tables of the run, and the map of its words."""
+        model, run_lexicon, params, run_tables = self._run
+        background = lexicon.background_tables
+        if not np.array_equal(background["digest"], _digest(params)):
             raise UserError(
                 f"the model of {self.workdir} has changed since it became a background: put back "
                 "its checkpoint, or begin a new run."
             )
-        same = np.array_equal(kept["place"], np.arange(len(theirs)))
+        same_words = np.array_equal(background["place"], np.arange(len(run_lexicon)))
         return {
             "model": Static(model),
             "params": params,
-            "tables": their_tables,
+            "tables": run_tables,
             # None if the words are the same in the same order: then no gather is needed.
-            "place": None if same else jnp.asarray(kept["place"]),
-            "log_share": jnp.asarray(kept["log_share"]),
+            "place": None if same_words else jnp.asarray(background["place"]),
+            "log_share": jnp.asarray(background["log_share"]),
         }
 
     def initial_carry(self, batch):
@@ -135,7 +135,7 @@ class Trained(ContextualBackground):
     def apply(self, tables, words, carry, *, reset=None):
         """Runs the trained model over words [B, T]."""
         hidden, context, carry = tables["model"].model.states(
-            tables["params"], tables["tables"], _theirs(tables, words), carry, reset=reset
+            tables["params"], tables["tables"], _run_words(tables, words), carry, reset=reset
         )
         return (hidden, context), carry
 
@@ -143,7 +143,7 @@ class Trained(ContextualBackground):
         """Computes log b(words | c), nats, [...]."""
         head, *arguments = _head(tables)
         hidden, context = contexts
-        log_prob = head.log_prob(*arguments, hidden, _theirs(tables, words), context=context)
+        log_prob = head.log_prob(*arguments, hidden, _run_words(tables, words), context=context)
         return log_prob + tables["log_share"][words]
 
     def log_probs(self, tables, contexts):
@@ -162,12 +162,12 @@ def _head(tables):
     return model.head, model.head_params(tables["params"]), tables["tables"]["head"]
 
 
-def _theirs(tables, words):
+def _run_words(tables, words):
     """Maps word ids of the lexicon to word ids of the run."""
     return words if tables["place"] is None else tables["place"][words]
 
 
-def _of_source(name) -> typing.Any:
+def _source_attribute(name) -> typing.Any:
     return property(lambda self: getattr(self.source, name))
 
 
@@ -185,10 +185,10 @@ class WithWordsOf(Source):
 
     # What the source tells of itself, and its methods.
     is_character_level, unknowns, generated, form = map(
-        _of_source, ("is_character_level", "unknowns", "generated", "form")
+        _source_attribute, ("is_character_level", "unknowns", "generated", "form")
     )
-    splits, read, parts = map(_of_source, ("splits", "read", "parts"))
-    with_test, within, texts = map(_of_source, ("with_test", "within", "texts"))
+    splits, read, parts = map(_source_attribute, ("splits", "read", "parts"))
+    with_test, within, texts = map(_source_attribute, ("with_test", "within", "texts"))
 
     def as_written(self):
         return dataclasses.replace(self, source=self.source.as_written())

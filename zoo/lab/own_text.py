@@ -1,7 +1,7 @@
 """Recipes for one's own text or pairs: its language, held-out parts, sizes for its length.
 
-`of_text` looks at a text and returns a recipe of configs/own/ with the fields that differ, so that
-`train.py` can repeat the run.
+`choose` looks at a text and returns a recipe of configs/own/ with the fields that differ, so
+that `train.py` can repeat the run.
 """
 
 import bisect
@@ -23,7 +23,7 @@ from zoo.heads import AdaptiveSoftmax
 from zoo.sources import files, table_rows
 
 
-def _lm(size, dropout, batch, epochs):
+def _language_model_sizes(size, dropout, batch, epochs):
     return {
         "model.embedding.size": size,
         "model.core.size": size,
@@ -34,10 +34,9 @@ def _lm(size, dropout, batch, epochs):
     }
 
 
-def _pairs(size, batch, epochs):
-    sized = ("embedding", "core", "encoder.core")
+def _translator_sizes(size, batch, epochs):
     return {
-        **{f"model.{part}.size": size for part in sized},
+        **{f"model.{part}.size": size for part in ("embedding", "core", "encoder.core")},
         "training.batch": batch,
         "training.epochs": epochs,
     }
@@ -46,18 +45,18 @@ def _pairs(size, batch, epochs):
 # Held out for validation, and again for the test: a twentieth of the text, of a short text up to a
 # tenth, and at most so many tokens.
 _SHARE, _LARGEST_SHARE = 20, 10
-_HELD_OUT = {"words": (5_000, 100_000), "letters": (25_000, 500_000), "pairs": (500, 2_000)}
+_HELD_OUT_TOKENS = {"words": (5_000, 100_000), "letters": (25_000, 500_000), "pairs": (500, 2_000)}
 # The least tokens, or pairs, of a text that a model can learn anything from, and be judged on.
-_LEAST = {"words": 2_000, "letters": 5_000, "pairs": 200}
-_LEAST_SENTENCES = 20
+_MIN_TOKENS = {"words": 2_000, "letters": 5_000, "pairs": 200}
+_MIN_SENTENCES = 20
 # {kind: ((training tokens below, or pairs; settings), ...)}: the first row that fits is taken.
 _SIZES: dict[str, tuple[tuple[float, dict[str, Any]], ...]] = {
     "words": (
-        (30_000, _lm(size=192, dropout=0.5, batch=4, epochs=25)),
-        (100_000, _lm(size=192, dropout=0.5, batch=4, epochs=12)),
-        (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=12)),
-        (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=6)),
-        (math.inf, _lm(size=256, dropout=0.2, batch=32, epochs=4)),
+        (30_000, _language_model_sizes(size=192, dropout=0.5, batch=4, epochs=25)),
+        (100_000, _language_model_sizes(size=192, dropout=0.5, batch=4, epochs=12)),
+        (400_000, _language_model_sizes(size=192, dropout=0.5, batch=16, epochs=12)),
+        (2_000_000, _language_model_sizes(size=256, dropout=0.4, batch=20, epochs=6)),
+        (math.inf, _language_model_sizes(size=256, dropout=0.2, batch=32, epochs=4)),
     ),
     "letters": (
         (300_000, {"model.core.size": 128, "training.batch": 8, "training.epochs": 20}),
@@ -65,9 +64,9 @@ _SIZES: dict[str, tuple[tuple[float, dict[str, Any]], ...]] = {
         (math.inf, {"model.core.size": 512, "training.batch": 32, "training.epochs": 2}),
     ),
     "pairs": (
-        (3_000, _pairs(size=128, batch=16, epochs=20)),
-        (50_000, _pairs(size=192, batch=32, epochs=8)),
-        (math.inf, _pairs(size=256, batch=32, epochs=4)),
+        (3_000, _translator_sizes(size=128, batch=16, epochs=20)),
+        (50_000, _translator_sizes(size=192, batch=32, epochs=8)),
+        (math.inf, _translator_sizes(size=256, batch=32, epochs=4)),
     ),
 }
 # Frequent words by which a language is recognised among those whose rules Moses has.
@@ -89,8 +88,8 @@ _FREQUENT = {
     "ca": "el els que i amb les per una",
 }
 # From so many words on, and with so many different ones, a softmax over all takes most of the time.
-_LONG_TEXT, _MANY_WORDS = 2_000_000, 20_000
-_MANY_UNKNOWN = 0.2
+_LONG_TEXT, _LARGE_VOCABULARY = 2_000_000, 20_000
+_HIGH_UNKNOWN_SHARE = 0.2
 _SAMPLE = 200_000  # words by which a text is looked at
 _LONG_LINE = 5_000  # characters, more than a sentence has
 _SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
@@ -102,92 +101,97 @@ class OwnRecipe:
 
     config: str  # the name of a config of configs/own/
     settings: dict[str, Any]  # {field: value} that differ from it, in the order of --set
-    told: tuple[str, ...]  # sentences that describe the text and the choices made for it
+    notes: tuple[str, ...]  # sentences that describe the text and the choices made for it
 
     @classmethod
-    def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
-        """Makes a recipe, and leaves out the settings that the config has already."""
+    def build(cls, config: str, settings: dict[str, Any], notes: Sequence[str]) -> "OwnRecipe":
+        """Builds a recipe, and leaves out the settings that the config has already."""
         base = user_modules.configs().load(config)
         settings = {
             key: value for key, value in settings.items() if changed(base, {key: value}) != base
         }
-        return cls(config, settings, tuple(told))
+        return cls(config, settings, tuple(notes))
 
     def experiment(self) -> Experiment:
         return changed(user_modules.configs().load(self.config), self.settings)
 
     def arguments(self) -> list[str]:
         """Returns the arguments of `train.py` for the same experiment, without the folder."""
-        settings = [f"{field}={_written(value)}" for field, value in self.settings.items()]
-        return ["--config", self.config, *(word for one in settings for word in ("--set", one))]
+        settings = [f"{field}={_format_value(value)}" for field, value in self.settings.items()]
+        return ["--config", self.config, *(word for text in settings for word in ("--set", text))]
 
 
-def of_text(
+def choose(
     paths: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> OwnRecipe:
-    """Makes a recipe for one's own text, or for pairs of sentences in two files; `lines` is what a
-    line of the text is, as `RawText.lines` names it, "" to recognise it."""
+    """Chooses a recipe for a text, or for pairs of sentences in two files.
+
+    `lines` is what a line of the text is, as `RawText.lines` names it, or "" to recognise it.
+    """
     if letters and (len(paths) == 2 or languages):
-        other = "--language finds words" if languages else "two files are pairs of sentences"
-        raise UserError(f"--letters reads single letters, and {other}: leave one of them out.")
+        reason = "--language finds words" if languages else "two files are pairs of sentences"
+        raise UserError(f"--letters reads single letters, and {reason}: leave one of them out.")
     if lines and (letters or len(paths) == 2):
         raise UserError("--lines finds the sentences of one text of words: leave it out.")
     languages = ["" if code == "none" else code for code in languages]
     if len(paths) == 2:
-        return _of_pairs(paths[0], paths[1], languages)
+        return _pair_recipe(paths[0], paths[1], languages)
     (path,) = paths
     if len(languages) > 1:
         raise UserError(f"{len(languages)} languages are given for one text: give one.")
-    return _of_letters(path) if letters else _of_words(path, lines, *languages[:1])
+    return _letter_recipe(path) if letters else _word_recipe(path, lines, *languages[:1])
 
 
-def _of_words(path, kind, language=None):
+def _word_recipe(path, kind, language=None):
+    """Chooses a recipe for a text of words."""
     _check_path(path)
     as_lines = RawText(train=path, validation=path, language="", lines="sentences")
     lines = [*as_lines.raw_lines(path)]
     words = [*itertools.islice((word for line in lines for word in line.split()), _SAMPLE)]
     _check_blanks(path, words)
-    language = _language(words) if language is None else language
-    kind = kind or _kind_of(lines, tokenised=not language)
+    language = _recognise_language(words) if language is None else language
+    kind = kind or _recognise_lines(lines, tokenised=not language)
     source = dataclasses.replace(as_lines, language=language, lines=kind)
-    written = source.raw_sentences(path)
-    counts = [len(sentence.split()) for sentence in written]
-    first, second = _cut(counts, "words", path)
+    sentences = source.raw_sentences(path)
+    counts = [len(sentence.split()) for sentence in sentences]
+    first, second = _split_points(counts, "words", path)
     training = sum(counts[:first])
-    words_of_training = collections.Counter(_bare_words(written[:first]))
-    known = {word for word, count in words_of_training.items() if count > 1}
+    words_of_training = collections.Counter(_bare_words(sentences[:first]))
+    frequent_words = {word for word, count in words_of_training.items() if count > 1}
     settings = {
-        **parts([path], first, second),
+        **part_settings([path], first, second),
         "data.language": language,
         "data.lines": kind,
         **_sizes("words", training),
     }
-    if training >= _LONG_TEXT and len(known) > _MANY_WORDS:
+    if training >= _LONG_TEXT and len(frequent_words) > _LARGE_VOCABULARY:
         settings["model.head"] = AdaptiveSoftmax()
-    told = (
+    notes = (
         f"{path}: {len(counts):,} sentences, {sum(counts):,} words between blanks.",
-        _HOW_LINES[kind],
-        _how_language(language),
-        held_out(first, second, len(counts), "sentences"),
-        *_unknown(written[second:], known),
+        _LINE_NOTES[kind],
+        _describe_language(language),
+        parts_note(first, second, len(counts), "sentences"),
+        *_unknown_note(sentences[second:], frequent_words),
     )
-    return OwnRecipe.of("own_text", settings, told)
+    return OwnRecipe.build("own_text", settings, notes)
 
 
-def _of_letters(path):
+def _letter_recipe(path):
+    """Chooses a recipe for a text of letters."""
     _check_path(path)
     source = Characters(train=path, validation=path)
     counts = [*map(len, source.raw_sentences(path))]
-    first, second = _cut(counts, "letters", path)
-    settings = parts([path], first, second) | _sizes("letters", sum(counts[:first]))
-    told = (
+    first, second = _split_points(counts, "letters", path)
+    settings = part_settings([path], first, second) | _sizes("letters", sum(counts[:first]))
+    notes = (
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
-        held_out(first, second, len(counts), "lines"),
+        parts_note(first, second, len(counts), "lines"),
     )
-    return OwnRecipe.of("own_letters", settings, told)
+    return OwnRecipe.build("own_letters", settings, notes)
 
 
-def _of_pairs(source, target, languages=()):
+def _pair_recipe(source, target, languages=()):
+    """Chooses a recipe for pairs of sentences in two files."""
     for path in (source, target):
         _check_path(path)
     corpus = Pairs(train=(source, target), validation=(source, target)).read("train")
@@ -195,26 +199,26 @@ def _of_pairs(source, target, languages=()):
     if len(languages) not in (0, 2):
         raise UserError("two files have two languages: give --language twice, sources first.")
     languages = tuple(languages) or tuple(
-        _language([*itertools.islice(itertools.chain.from_iterable(side), _SAMPLE)])
+        _recognise_language([*itertools.islice(itertools.chain.from_iterable(side), _SAMPLE)])
         for side in sides
     )
     count = len(corpus.sentences)
-    first, second = _cut([1] * count, "pairs", f"{source}, {target}")
+    first, second = _split_points([1] * count, "pairs", f"{source}, {target}")
     settings = {
-        **parts([source, target], first, second),
+        **part_settings([source, target], first, second),
         "data.languages": languages,
         **_sizes("pairs", first),
     }
-    told = (
+    notes = (
         f"{source}, {target}: {count:,} pairs, {sum(map(len, sides[0])):,} and "
         f"{sum(map(len, sides[1])):,} words between blanks.",
-        *(f"{path}: {_how_language(languages[n])}" for n, path in enumerate((source, target))),
-        held_out(first, second, count, "pairs"),
+        *(f"{path}: {_describe_language(languages[n])}" for n, path in enumerate((source, target))),
+        parts_note(first, second, count, "pairs"),
     )
-    return OwnRecipe.of("own_pairs", settings, told)
+    return OwnRecipe.build("own_pairs", settings, notes)
 
 
-_HOW_LINES = {
+_LINE_NOTES = {
     "sentences": "Each line is a sentence (--lines sets another way).",
     "paragraphs": "Each line is a paragraph, which is split into sentences (--lines wrapped joins "
     "the lines up to blank ones first, as verse or broken lines may need).",
@@ -223,7 +227,7 @@ _HOW_LINES = {
 }
 
 
-def _how_language(language):
+def _describe_language(language):
     if not language:
         return (
             "The text is tokenised: words are between its blanks, as by --language none (the Moses "
@@ -232,7 +236,7 @@ def _how_language(language):
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 
-def parts(paths: Sequence[str], first: int, second: int) -> dict[str, Any]:
+def part_settings(paths: Sequence[str], first: int, second: int) -> dict[str, Any]:
     """Returns the settings of the three parts of a text, or of both sides of pairs."""
     ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
     texts = [tuple(f"{path}{part}" for path in paths) for part in ranges]
@@ -240,7 +244,7 @@ def parts(paths: Sequence[str], first: int, second: int) -> dict[str, Any]:
     return {"data.train": train, "data.validation": validation, "data.tests": (test,)}
 
 
-def held_out(first: int, second: int, count: int, noun: str) -> str:
+def parts_note(first: int, second: int, count: int, noun: str) -> str:
     return (
         f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
         f"on the last {count - second:,}."
@@ -249,15 +253,15 @@ def held_out(first: int, second: int, count: int, noun: str) -> str:
 
 def _bare_words(sentences):
     """Yields the words between blanks, without punctuation marks around them."""
-    bare = (word.strip(text_notes.MARKS) for one in sentences for word in one.split())
-    return filter(None, bare)
+    words = (word.strip(text_notes.MARKS) for sentence in sentences for word in sentence.split())
+    return filter(None, words)
 
 
-def _unknown(sentences, known):
+def _unknown_note(sentences, frequent_words):
     """Yields a sentence on unknown words, if they are many."""
     words = [*_bare_words(sentences)]
-    share = sum(word not in known for word in words) / max(1, len(words))
-    if share > _MANY_UNKNOWN:
+    share = sum(word not in frequent_words for word in words) / max(1, len(words))
+    if share > _HIGH_UNKNOWN_SHARE:
         yield (
             f"Note: some {share:.0%} of the test's words, without punctuation marks, do not occur "
             "twice in this training text, and count as <unk>, which is easy to predict; --letters "
@@ -266,28 +270,30 @@ def _unknown(sentences, known):
 
 
 def _sizes(kind, training):
+    """Returns the settings of sizes for the number of training tokens or pairs."""
     return next(settings for below, settings in _SIZES[kind] if training < below)
 
 
-def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
-    """Returns the numbers of the first sentence of validation and of the first of the test."""
+def _split_points(counts: Sequence[int], kind: str, location: str) -> tuple[int, int]:
+    """Returns the indices of the first sentence of validation and of the first of the test."""
     total, noun = sum(counts), {"letters": "characters"}.get(kind, kind)
-    if total < _LEAST[kind] or len(counts) < _LEAST_SENTENCES:
-        parts = "" if kind == "pairs" else f" in {len(counts):,} sentences"
+    if total < _MIN_TOKENS[kind] or len(counts) < _MIN_SENTENCES:
+        part_settings = "" if kind == "pairs" else f" in {len(counts):,} sentences"
         raise UserError(
-            f"{where} has {total:,} {noun}{parts}, too few to train on and to judge by: give at "
-            f"least {_LEAST[kind]:,} {noun}, better a hundred times as many."
+            f"{location} has {total:,} {noun}{part_settings}, too few to train on and to judge by: "
+            f"give at least {_MIN_TOKENS[kind]:,} {noun}, better a hundred times as many."
         )
-    least, most = _HELD_OUT[kind]
-    held = min(max(total // _SHARE, min(least, total // _LARGEST_SHARE)), most)
+    minimum, maximum = _HELD_OUT_TOKENS[kind]
+    held_out = min(max(total // _SHARE, min(minimum, total // _LARGEST_SHARE)), maximum)
     ends = [*itertools.accumulate(counts)]
-    first, second = (bisect.bisect_right(ends, total - part * held) for part in (2, 1))
+    first, second = (bisect.bisect_right(ends, total - part * held_out) for part in (2, 1))
     # At least a sentence each, however long sentences are.
     second = min(second, len(counts) - 1)
     return max(1, min(first, second - 1)), second
 
 
 def _check_path(path):
+    """Raises UserError for a treebank, a range, or a table of pairs."""
     if files.kind(pathlib.Path(path)) in (".conllu", ".conll"):
         raise UserError(
             f"{path} is a treebank, whose words are known: train on it with --config ud_treebank "
@@ -306,13 +312,13 @@ def _check_path(path):
 
 def _has_pairs(path):
     """Whether path is a table without a column "text", each of whose first lines has one tab."""
-    there = [file for file in files.candidates(path) if file.is_file()]
-    if not there:  # missing, or a pattern of files
+    paths = [file for file in files.candidates(path) if file.is_file()]
+    if not paths:  # missing, or a pattern of files
         return False
-    with there[0].open(encoding="utf-8", errors="replace") as file:
+    with paths[0].open(encoding="utf-8", errors="replace") as file:
         lines = [line.rstrip("\n") for line in itertools.islice(file, 20) if line.strip()]
-    two = bool(lines) and all(line.count("\t") == 1 for line in lines)
-    return two and "text" not in table_rows.header(lines[0])
+    has_two = bool(lines) and all(line.count("\t") == 1 for line in lines)
+    return has_two and "text" not in table_rows.header(lines[0])
 
 
 def _check_blanks(path, words):
@@ -326,23 +332,23 @@ def _check_blanks(path, words):
         )
 
 
-def _kind_of(lines: Sequence[str], tokenised: bool) -> str:
-    """Returns what a line of a text is, as `RawText.lines` names it."""
+def _recognise_lines(lines: Sequence[str], tokenised: bool) -> str:
+    """Recognises what a line of a text is, as `RawText.lines` names it."""
     # Lines are wrapped if there are blank lines, and most lines within a paragraph end in the
     # middle of a sentence. Tokenised text has a sentence a line, unless a line is very long.
-    whole = [line.strip() for line in lines]
-    pairs = [(line, after) for line, after in itertools.pairwise(whole) if line and after]
+    texts = [line.strip() for line in lines]
+    pairs = [(line, after) for line, after in itertools.pairwise(texts) if line and after]
     open_ends = sum(not _SENTENCE_END.search(line) for line, _ in pairs)
-    gaps = sum(not line for line in whole[:-1])
-    wrapped = gaps > len(whole) / 200 and open_ends > len(pairs) / 2
-    if wrapped and len(pairs) > gaps / 2:
+    gaps = sum(not line for line in texts[:-1])
+    is_wrapped = gaps > len(texts) / 200 and open_ends > len(pairs) / 2
+    if is_wrapped and len(pairs) > gaps / 2:
         return "wrapped"
-    short = all(len(line) < _LONG_LINE for line in whole)
-    return "sentences" if tokenised and short else "paragraphs"
+    has_short_lines = all(len(line) < _LONG_LINE for line in texts)
+    return "sentences" if tokenised and has_short_lines else "paragraphs"
 
 
-def _language(words: Sequence[str]) -> str:
-    """Returns the language of a text by its frequent words, "" for tokenised text."""
+def _recognise_language(words: Sequence[str]) -> str:
+    """Recognises the language of a text by its frequent words; "" for tokenised text."""
     counts = collections.Counter(words)
     if text_notes.looks_tokenised(counts):
         return ""
@@ -355,15 +361,15 @@ def _language(words: Sequence[str]) -> str:
     return best if shares[best] > len(words) / 50 else "en"
 
 
-def _written(value: Any) -> str:
-    """Returns a value as --set reads it."""
+def _format_value(value: Any) -> str:
+    """Formats a value as --set reads it."""
     if isinstance(value, tuple):
-        return f"({','.join(map(_quoted, value))}{',' * (len(value) == 1)})"
+        return f"({','.join(map(_quote, value))}{',' * (len(value) == 1)})"
     return type(value).__name__ if dataclasses.is_dataclass(value) else str(value)
 
 
-def _quoted(item: Any) -> str:
+def _quote(item: Any) -> str:
     if isinstance(item, tuple):
-        return _written(item)
+        return _format_value(item)
     mark = "'" if '"' in item else '"'
     return f"{mark}{item}{mark}"

@@ -77,8 +77,9 @@ class Facts(Source):
     separator: str = "|||"
 
     def __post_init__(self):
-        names = ("validation", "test", "train_questions", "other_questions")
-        check_least(self, "papers.Facts", **dict.fromkeys(names, 1))
+        check_least(
+            self, "papers.Facts", validation=1, test=1, train_questions=1, other_questions=1
+        )
 
     @property
     def form(self):
@@ -93,15 +94,15 @@ class Facts(Source):
         counts = dict.fromkeys(("train_questions", "other_questions"), QUESTION_BYTES)
         memory.check_fields(self, "data", **counts)
         relations, facts = table_rows.read_table(self.path)
-        facts = {subject: known for subject, known in facts.items() if len(known) >= 2}
-        held = self.validation + self.test
-        if len(facts) <= held:
+        facts = {subject: values for subject, values in facts.items() if len(values) >= 2}
+        held_out = self.validation + self.test
+        if len(facts) <= held_out:
             raise UserError(
-                f"{self.path} has {len(facts)} subjects with two facts, and {held} are kept for "
-                "validation and test: none is left to train on."
+                f"{self.path} has {len(facts)} subjects with two facts, and {held_out} are kept "
+                "for validation and test: none is left to train on."
             )
         subjects = [*facts]
-        first, last = len(subjects) - held, len(subjects) - self.test
+        first, last = len(subjects) - held_out, len(subjects) - self.test
         parts = {"validation": slice(first, last), "test": slice(last, None)}
         subjects = subjects[parts.get(split, slice(first))]
         generator = np.random.default_rng((self.seed, STREAMS[split]))
@@ -127,8 +128,8 @@ class Facts(Source):
         """Returns all subjects and values of the table with their classes, whatever the split."""
         _, facts = table_rows.read_table(self.path)
         entries: dict = {}
-        for subject, known in facts.items():
-            for name, word in (("subject", subject), *known.items()):
+        for subject, values in facts.items():
+            for name, word in (("subject", subject), *values.items()):
                 entries[word] = tuple(sorted({*entries.get(word, ()), f"Class:{name}"}))
         return entries
 
@@ -179,38 +180,38 @@ class Overnight(Prefixed):
 def _expressions(text, path):
     """Parses the expressions of a text as nested lists of strings."""
     stack: list = [[]]
-    begins = []
+    starts = []
     for match in _TOKEN.finditer(text):
         quoted, parenthesis, symbol = match.groups()
         if match[0] == '"' or (parenthesis == ")" and len(stack) == 1):
             line = text.count("\n", 0, match.start()) + 1
-            wrong = "there is a ) too many" if parenthesis else "a quotation mark is never closed"
-            raise UserError(f"{path}, line {line}: {wrong}.")
+            problem = "there is a ) too many" if parenthesis else "a quotation mark is never closed"
+            raise UserError(f"{path}, line {line}: {problem}.")
         if parenthesis == "(":
             stack.append([])
-            begins.append(match.start())
+            starts.append(match.start())
         elif parenthesis == ")":
             expression = stack.pop()
-            begins.pop()
+            starts.pop()
             stack[-1].append(expression)
         else:
             stack[-1].append(symbol if quoted is None else quoted)
-    if begins:
-        line = text.count("\n", 0, begins[0]) + 1
+    if starts:
+        line = text.count("\n", 0, starts[0]) + 1
         raise UserError(f"{path}, line {line}: a ( is never closed.")
     return stack[0]
 
 
 def _flat(expression):
     """Flattens a nested expression into its words, including parentheses."""
-    words, waiting = [], [expression]
-    while waiting:
-        part = waiting.pop()
+    words, pending = [], [expression]
+    while pending:
+        part = pending.pop()
         if isinstance(part, str):
             words.append(part)
         else:
             words.append("(")
-            waiting += [")", *reversed(part)]
+            pending += [")", *reversed(part)]
     return words
 
 
@@ -272,18 +273,18 @@ class Realisations(Prefixed):
                     "and data.sentence."
                 )
         for number, (_, row) in enumerate(rows, 1):
-            where = f"{path}, row {number}"
+            location = f"{path}, row {number}"
             meaning, sentence = (
                 " ".join(_SPACED.sub("", row.get(column) or "").split())
                 for column in (self.meaning, self.sentence)
             )
             if not meaning or not sentence:
-                raise UserError(f"{where}: write a meaning and a sentence.")
+                raise UserError(f"{location}: write a meaning and a sentence.")
             if self.last_first:
                 if not _SLOTS.fullmatch(meaning):
                     raise UserError(
-                        f"{where}: {meaning!r} is not of the form a[b], c[d], so that its slots "
+                        f"{location}: {meaning!r} is not of the form a[b], c[d], so that its slots "
                         "cannot be reversed: correct it, or set data.last_first=false."
                     )
                 meaning = ", ".join(reversed(_SLOT.findall(meaning)))
-            yield where, meaning, sentence
+            yield location, meaning, sentence

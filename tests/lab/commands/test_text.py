@@ -37,7 +37,7 @@ def test_a_dry_run_prints_the_command_of_the_same_run(text, capsys, tmp_path):
     command_table.main(["text", str(text), folder, "--dry-run", "--set", "training.epochs=1"])
     *_, line = capsys.readouterr().out.splitlines()
     words = shlex.split(line.partition("zoo train ")[2])
-    recipe = own_text.of_text([str(text)])
+    recipe = own_text.choose([str(text)])
     assert words == [*recipe.arguments(), "--set", "training.epochs=1", folder]
     assert not pathlib.Path(folder).exists()
 

@@ -99,13 +99,13 @@ def test_rows_go_to_the_devices_and_back():
     assert state.carry.shape == (4, 2, 3) and state.params["a"].shape == (2, 3)
     jax.tree.map(np.testing.assert_array_equal, small.on_host(state, devices), state_of(carry))
     tables = {"a": np.arange(3.0)}
-    np.testing.assert_array_equal(devices.first(devices.place(tables))["a"], tables["a"])
+    np.testing.assert_array_equal(devices.to_host(devices.place(tables))["a"], tables["a"])
 
 
 def test_a_state_is_seen_by_checkpoints_without_a_copy():
     devices = PmapDevices(2, batch=4)
     state = small.on_devices(state_of(np.zeros((4, 3), np.float32)), devices)
-    whole = devices.whole(state)
+    whole = devices.state_to_mesh(state)
     for kept, own in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
         assert [shard.data.unsafe_buffer_pointer() for shard in kept.addressable_shards] == [
             shard.data.unsafe_buffer_pointer() for shard in own.addressable_shards
@@ -121,7 +121,7 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     empty = devices.empty(lambda: jax.numpy.ones((8, 3)))
     first = empty()
     with small.compilations() as compiled:
-        assert devices.first(results) == {"loss": 2.5, "tokens": 7}
+        assert devices.to_host(results) == {"loss": 2.5, "tokens": 7}
         again, batch = empty(), devices.split(carry)
     assert not compiled
     assert again.sharding.is_equivalent_to(batch.sharding, batch.ndim)

@@ -34,7 +34,7 @@ def test_a_line_comes_before_each_compilation(tmp_path, monkeypatch):
         return step(*given)
 
     monkeypatch.setattr(trainer, "step_function", lambda: told_step)
-    monkeypatch.setattr(loop, "shapes_of", lambda batch: next(shapes))
+    monkeypatch.setattr(loop, "batch_shapes", lambda batch: next(shapes))
     trainer.train()
     first, second, third = (at for at, line in enumerate(said) if line.startswith("compiling"))
     assert said[first].startswith("compiling the first step")

@@ -133,8 +133,8 @@ def _plot(arguments):
     elif arguments.by == "distance":
         bar_plots.plot_agreement(runs, file, _one_split(arguments), label)
     else:
-        against = arguments.against or "step"
-        learning_curves.plot_curves(runs, file, against, arguments.training, label)
+        axis = arguments.against or "step"
+        learning_curves.plot_curves(runs, file, axis, arguments.training, label)
 
 
 def _print(arguments):

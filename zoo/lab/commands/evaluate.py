@@ -246,8 +246,7 @@ def run_words(arguments: argparse.Namespace):
             )
         columns = (*columns, "features")
         rows = [(*row, _features(lexicon.features_of(word))) for word, row in enumerate(rows)]
-    lines = map(text_tables.tsv_line, (columns, *rows))
-    options.write(lines, arguments.output, "the table")
+    options.write(map(text_tables.tsv_line, (columns, *rows)), arguments.output, "the table")
 
 
 def _features(values) -> str:

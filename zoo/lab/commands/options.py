@@ -339,8 +339,7 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
         return run
     spread, letters = _spread(arguments)
     head = run.experiment.language_model.head
-    has_word_rows = type(head).for_lexicon is Head.for_lexicon
-    spreads = spread and has_word_rows
+    spreads = spread and type(head).for_lexicon is Head.for_lexicon  # not by features
     return run.with_lexicon(arguments.add_words, spreads, add=True, letters=letters * spreads)
 
 
@@ -484,10 +483,10 @@ def check_rules(arguments: argparse.Namespace):
     def is_given(option):
         """Whether the line has an option, or this value of it."""
         name, _, value = option.partition(" ")
-        value = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
+        argument = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
         if value.islower():
-            return value == value
-        return value is not None and value is not False and value != []
+            return argument == value
+        return argument is not None and argument is not False and argument != []
 
     for option, needs, choices, reason in getattr(arguments, "rules", ()):
         present = [choice for choice in choices if is_given(choice)]

@@ -232,8 +232,7 @@ def _read(path, costs, arguments):
 
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
-    _, unscored = _read(path, costs, arguments)
-    lists = [*columns.add(unscored)]
+    lists = [*columns.add(_read(path, costs, arguments)[1])]
     return tune.build_arrays(lists, tune.collect_references(lists, references, path), metric)
 
 
@@ -244,8 +243,7 @@ def _apply(arguments):
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     columns = _columns(arguments)
     weights.check_added(columns.names, arguments.weights)
-    added = columns.add(lists)
-    reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
+    reordered = reranking.reorder(columns.add(lists), weights, arguments.lists, arguments.sparse)
     lines = reranking.format_lists(reordered, form, arguments.best)
     options.write(lines, arguments.output, "the lists")
     options.print_notes(columns.notes)
@@ -337,8 +335,9 @@ def _rescore_lattices(arguments):
     _report(f"searching the lattices under {', '.join(names)}")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
-    lines = _lattice_lines(search, runs, columns, arguments, words)
-    options.write(lines, arguments.output, "the paths")
+    options.write(
+        _lattice_lines(search, runs, columns, arguments, words), arguments.output, "the paths"
+    )
     for name, run in zip(names, runs, strict=True):
         options.print_notes(lattice_rescoring.unknown_notes(words, run, name))
 

@@ -51,9 +51,9 @@ def run_text(arguments: argparse.Namespace):
 
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
-    recipe = own_text.of_text(texts, arguments.letters, arguments.language, arguments.lines or "")
+    recipe = own_text.choose(texts, arguments.letters, arguments.language, arguments.lines or "")
     words = [*recipe.arguments(), *(word for text in arguments.set for word in ("--set", text))]
-    print(*recipe.told, sep="\n")
+    print(*recipe.notes, sep="\n")
     if arguments.dry_run:
         print(f"Train it: {program.command('train')} {shlex.join([*words, folder])}")
         return

@@ -383,8 +383,7 @@ def run_align(arguments: argparse.Namespace):
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
-    lines = [pairs.pharaoh(pair_links) + "\n" for pair_links in links]
-    options.write(lines, arguments.output, "the alignments")
+    options.write([pairs.pharaoh(x) + "\n" for x in links], arguments.output, "the alignments")
     if arguments.dictionary:
         dictionary = learn_dictionary(sources, targets, links)
         entries = [f"{source}\t{target}\n" for source, target in dictionary.items()]

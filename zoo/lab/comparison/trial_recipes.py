@@ -302,8 +302,8 @@ def load_recipe(
             return _treebank_recipe(path), ()
         if config:
             return user_modules.configs().load(path), ()
-    own = own_text.of_text(given, letters, languages, lines)
-    return own.experiment(), own.told
+    own = own_text.choose(given, letters, languages, lines)
+    return own.experiment(), own.notes
 
 
 def _path_exists(path):
@@ -322,6 +322,9 @@ def _split_treebank(path):
         raise UserError(f"{path} has {count} sentences: give at least {_FEWEST}.")
     second = count - max(1, count // _HELD_OUT)
     first = second - max(1, count // _HELD_OUT)
-    parts = own_text.parts([path], first, second)
-    told = f"{path}: {count:,} sentences.", own_text.held_out(first, second, count, "sentences")
+    parts = own_text.part_settings([path], first, second)
+    told = (
+        f"{path}: {count:,} sentences.",
+        own_text.parts_note(first, second, count, "sentences"),
+    )
     return changed(_treebank_recipe(str(pathlib.Path(path).parent)), parts), told

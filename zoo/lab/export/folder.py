@@ -31,8 +31,8 @@ from zoo.models import LanguageModel, SequenceToSequence
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
 _PROGRAMS: dict[type, Any] = {
-    LanguageModel: stablehlo.of_language_model,
-    SequenceToSequence: stablehlo.of_sequence_to_sequence,
+    LanguageModel: stablehlo.export_language_model,
+    SequenceToSequence: stablehlo.export_sequence_to_sequence,
 }
 TABLES = "tables.safetensors"
 _PARAMS = "params/"
@@ -61,25 +61,27 @@ def write(
 
 
 def _write(run, folder, name, licence, platforms):
+    """Writes all files of the exported run into a folder."""
     model = run.experiment.model
-    made = _PROGRAMS[type(model)](model, run.params, run.tables, platforms)
+    exported = _PROGRAMS[type(model)](model, run.params, run.tables, platforms)
     params = {
         key.removeprefix(_PARAMS): array
-        for key, array in made.arrays.items()
+        for key, array in exported.arrays.items()
         if key.startswith(_PARAMS)
     }
-    tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
+    tables = {key: array for key, array in exported.arrays.items() if not key.startswith(_PARAMS)}
     # Not by save_file: only the user can read its file, and its errors hide that a disk is full.
     save = safetensors().save
     (folder / PARAMS).write_bytes(save(params))
     (folder / TABLES).write_bytes(save(tables))
     (folder / "programs").mkdir()
-    files = {key: f"programs/{key}.jax" for key in made.programs}
+    files = {key: f"programs/{key}.jax" for key in exported.programs}
     for key, file in files.items():
-        (folder / file).write_bytes(made.programs[key])
+        (folder / file).write_bytes(exported.programs[key])
     workdir = Workdir(run.path)
     for file in COPIED:
-        if (path := workdir.file(file)).exists():
+        path = workdir.file(file)
+        if path.exists():
             shutil.copyfile(path, folder / file)
     passports = _keep_passports(run.path, folder)
     size = sum(int(np.prod(array.shape)) for array in params.values())
@@ -111,25 +113,28 @@ def standalone_file() -> pathlib.Path:
 
 
 def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
-    """Copies the passports without machine and command line, and the translations that they are of;
-    returns the passports by the run's files."""
-    found = {}
+    """Copies the passports, without machine and command line, and their translations.
+
+    Returns the passports by the files of the run.
+    """
+    passports = {}
     for file in sorted((run / "results").glob("*.json")):
         if not file.is_file():
             continue
         passport = read_passport(file)
         for name in ("command", "machine"):
             passport.pop(name, None)
-        found[file] = passport
+        passports[file] = passport
         (folder / "results").mkdir(exist_ok=True)
         _write_json(folder / "results" / file.name, passport)
         translations = file.with_suffix(".txt")
         if translations.is_file():
             shutil.copyfile(translations, folder / "results" / translations.name)
-    return found
+    return passports
 
 
 def _write_json(path, value):
+    """Writes a file of JSON."""
     text = strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8")
 
@@ -142,19 +147,19 @@ pipeline_tag: {pipeline}
 tags: [{tag}, recurrent, jax]
 ---
 """
-_OF_TEXT = {"pipeline": "text-generation", "tag": "language-model"}
-_OF_PAIRS = {"pipeline": "translation", "tag": "encoder-decoder"}
-_USE_OF_TEXT = (
+_TEXT_TAGS = {"pipeline": "text-generation", "tag": "language-model"}
+_PAIR_TAGS = {"pipeline": "translation", "tag": "encoder-decoder"}
+_TEXT_USE = (
     "    python -m zoo generate DIR          # with Zoo",
     "    python -m zoo score DIR sentences.txt",
     '    python load.py "SENTENCE"           # pip install jax flatbuffers safetensors',
 )
-_OF_WORDS = (
+_WORD_USE = (
     "",
     "`load.py` takes words as they were in training, between blanks: in its case, tokenised, and "
     "with fused forms split if they were. `zoo score` reads a text so.",
 )
-_USE_OF_PAIRS = (
+_PAIR_USE = (
     "    python -m zoo translate DIR sentences.txt      # with Zoo",
     '    python load.py "SOURCE" "TRANSLATION"          # pip install jax flatbuffers safetensors',
 )
@@ -163,7 +168,7 @@ _USE_OF_PAIRS = (
 def card(
     run: Run, name: str, licence: str | None, passports: dict[pathlib.Path, dict], size: int
 ) -> str:
-    """Writes the card, as Markdown."""
+    """Formats the model card as Markdown."""
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
     pairs = isinstance(model, SequenceToSequence)
@@ -172,7 +177,7 @@ def card(
     units = "characters" if lexicon.is_character_level else "words"
     return "\n".join(
         [
-            _HEADER.format(**(_OF_PAIRS if pairs else _OF_TEXT)),
+            _HEADER.format(**(_PAIR_TAGS if pairs else _TEXT_TAGS)),
             f"# {name}",
             "",
             f"A {type(model).__name__} of {size:,} parameters ({parts}) over "
@@ -193,8 +198,8 @@ def card(
             "",
             "## Use",
             "",
-            *(_USE_OF_PAIRS if pairs else _USE_OF_TEXT),
-            *(() if pairs or lexicon.is_character_level else _OF_WORDS),
+            *(_PAIR_USE if pairs else _TEXT_USE),
+            *(() if pairs or lexicon.is_character_level else _WORD_USE),
             "",
             "## Recipe",
             "",
@@ -205,7 +210,7 @@ def card(
 
 
 def known_licence(run: Run) -> str:
-    """Returns the licence of a run's data as far as Zoo knows it: for texts that it generates."""
+    """Returns the licence of a run's data, which is known only for texts that Zoo generates."""
     if run.experiment.data.within().generated:
         return "none is needed: Zoo generates the text"
     return "not known to the exporter; ask whoever made the text"
@@ -213,10 +218,10 @@ def known_licence(run: Run) -> str:
 
 def _data(run: Run) -> list[str]:
     """Returns a line for each text that the model has seen."""
-    seen = run.seen_texts
-    if seen is None:
+    record = run.seen_texts
+    if record is None:
         return ["- What the model was trained on is not recorded."]
-    roles = {"trained on": seen.trained_on, "selected on": seen.selected_on}
+    roles = {"trained on": record.trained_on, "selected on": record.selected_on}
     return [
         f"- {role.capitalize()} `{text['text']}` ({text['by']}): {text['sentences']:,} sentences, "
         f"{text['tokens']:,} tokens, sha256 {text['digest'][:16]}"
@@ -226,37 +231,39 @@ def _data(run: Run) -> list[str]:
         *(
             f"- `{text['text']}` ({text['by']}) gave {', '.join(text['gave'])}, sha256 "
             f"{text['digest'][:16]}"
-            for text in seen.knowledge or ()
+            for text in record.knowledge or ()
         ),
-        *(f"- Not known: the texts that {part} had seen" for part in seen.not_known),
+        *(f"- Not known: the texts that {part} had seen" for part in record.not_known),
     ]
 
 
 def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
     """Returns a table of the perplexities, and lines on the tokens that they count."""
-    chosen = {file: one for file, one in passports.items() if one.get("kind") == "perplexity"}
-    if not chosen:
+    figures = {file: x for file, x in passports.items() if x.get("kind") == "perplexity"}
+    if not figures:
         return ["The run was not judged before it was exported."]
     lines = [
         "| text | state | tokens | nats a token | bits | perplexity |",
         "|---|---|---|---|---|---|",
     ]
     counts: dict[str, Any] = {}
-    seen = []
-    for file, one in chosen.items():
+    warnings = []
+    for file, passport in figures.items():
         try:
-            lines.append(_row(one))
-            if why := leakage.reason(one):
-                seen.append(f"! Not a figure of unseen text: {one['split']}; {why}.")
-            counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
+            lines.append(_row(passport))
+            reason = leakage.reason(passport)
+            if reason:
+                warnings.append(f"! Not a figure of unseen text: {passport['split']}; {reason}.")
+            counts[f"{passport['counts']}; normalised over {passport['normalised_over']}"] = None
         except (LookupError, TypeError, ValueError) as error:
             raise UserError(
                 f"{file} is not a result of this zoo ({error!r}): remove it, and evaluate again."
             ) from error
-    return [*lines, "", *(f"Counted: {text}." for text in counts), *seen]
+    return [*lines, "", *(f"Counted: {text}." for text in counts), *warnings]
 
 
 def _row(passport: dict) -> str:
+    """Formats a row of the table of perplexities."""
     figures = passport["figures"]
     mark = " !" if leakage.reason(passport) else ""
     # Infinite ones are kept as text.

@@ -44,45 +44,47 @@ class Programs(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def of_language_model(
+def export_language_model(
     model: LanguageModel, params: Any, tables: Any, platforms: tuple[str, ...] = PLATFORMS
 ) -> Programs:
     """Exports the scoring function of a model, and its step if its head has all words' log p."""
     groups, arrays = _arrays(model, params, tables)
     row = jax.tree.leaves(model.initial_carry(1))
-    of_carry = functools.partial(jax.tree.unflatten, jax.tree.structure(model.initial_carry(1)))
+    unflatten = functools.partial(jax.tree.unflatten, jax.tree.structure(model.initial_carry(1)))
 
     def score(arrays, words, targets, reset, carry):
         params, tables, prepared = groups(arrays)
         (log_prob, log_z), carry = model.log_prob_and_log_z(
-            params, tables, words, targets, of_carry(carry), reset=reset, prepared=prepared
+            params, tables, words, targets, unflatten(carry), reset=reset, prepared=prepared
         )
         return log_prob, log_z, tuple(jax.tree.leaves(carry))
 
     def step(arrays, words, carry):
         params, tables, prepared = groups(arrays)
-        log_probs, carry = steps.next_word(model, params, tables, prepared, words, of_carry(carry))
+        log_probs, carry = steps.next_word(model, params, tables, prepared, words, unflatten(carry))
         return log_probs, tuple(jax.tree.leaves(carry))
 
     rows, length = export.symbolic_shape("rows, length")
     text, reset = (jax.ShapeDtypeStruct((rows, length), kind) for kind in (jnp.int32, bool))
-    held = _like(arrays)
-    carried = tuple(jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype) for leaf in row)
-    functions: dict[Callable, tuple] = {score: (held, text, text, reset, carried)}
+    shapes = _array_shapes(arrays)
+    carry_shapes = tuple(jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype) for leaf in row)
+    functions: dict[Callable, tuple] = {score: (shapes, text, text, reset, carry_shapes)}
     if not _has_no_list_of_words(model.head):
-        functions[step] = (held, jax.ShapeDtypeStruct((rows,), jnp.int32), carried)
-    programs = _serialised(functions, platforms)
+        functions[step] = (shapes, jax.ShapeDtypeStruct((rows,), jnp.int32), carry_shapes)
+    programs = _serialise(functions, platforms)
     return Programs(programs, arrays | {f"carry/{i}": np.asarray(x) for i, x in enumerate(row)})
 
 
-def of_sequence_to_sequence(
+def export_sequence_to_sequence(
     model: SequenceToSequence, params: Any, tables: Any, platforms: tuple[str, ...] = PLATFORMS
 ) -> Programs:
-    """Exports an encoder-decoder's scoring function and, if its head has all words' log p, its
-    encoder and the decoder's step."""
+    """Exports an encoder-decoder's scoring function, its encoder and the decoder's step.
+
+    Encoder and step are left out unless the head has all words' log p.
+    """
     groups, arrays = _arrays(model, params, tables)
     rows, source, length = export.symbolic_shape("rows, source, length")
-    held, numbers = _like(arrays), jax.ShapeDtypeStruct((rows,), jnp.int32)
+    shapes, numbers = _array_shapes(arrays), jax.ShapeDtypeStruct((rows,), jnp.int32)
     sources, targets = (jax.ShapeDtypeStruct((rows, n), jnp.int32) for n in (source, length))
     encoded = jax.eval_shape(model.encode, params, tables, sources, numbers)
     constant = encoded._replace(carry=())
@@ -107,22 +109,22 @@ def of_sequence_to_sequence(
         log_probs, carry = steps.next_word(model, params, tables, prepared, words, carry, encoded)
         return log_probs, tuple(jax.tree.leaves(carry))
 
-    functions: dict[Callable, tuple] = {score: (held, sources, numbers, targets, targets)}
+    functions: dict[Callable, tuple] = {score: (shapes, sources, numbers, targets, targets)}
     if not _has_no_list_of_words(model.head):
-        functions |= {encode: (held, sources, numbers), step: (held, numbers, *leaves)}
-    return Programs(_serialised(functions, platforms), arrays)
+        functions |= {encode: (shapes, sources, numbers), step: (shapes, numbers, *leaves)}
+    return Programs(_serialise(functions, platforms), arrays)
 
 
 def _arrays(model, params, tables):
     """Returns (the function from arrays to (params, tables, prepared), the arrays by name)."""
     groups = {"params": params, "tables": tables, "prepared": model.prepared(params, tables)}
-    structure, made = jax.tree.structure(groups), named_arrays(jax.tree.map(jnp.asarray, groups))
+    structure, leaves = jax.tree.structure(groups), named_arrays(jax.tree.map(jnp.asarray, groups))
 
-    def of(arrays):
-        groups = jax.tree.unflatten(structure, [arrays[name] for name in made])
+    def split(arrays):
+        groups = jax.tree.unflatten(structure, [arrays[name] for name in leaves])
         return groups["params"], groups["tables"], groups["prepared"]
 
-    return of, made
+    return split, leaves
 
 
 def _has_no_list_of_words(head) -> bool:
@@ -130,12 +132,12 @@ def _has_no_list_of_words(head) -> bool:
     return head.spells and not head.renormalised
 
 
-def _serialised(functions, platforms) -> dict[str, bytearray]:
-    """Exports functions for arguments of these shapes and serialises the programs, by name."""
+def _serialise(functions, platforms) -> dict[str, bytearray]:
+    """Exports functions for arguments of the given shapes; returns {name: serialised program}."""
     with jax.default_matmul_precision(PRECISION), _without_folders():
         return {
-            one.__name__: export.export(jax.jit(one), platforms=platforms)(*given).serialize()
-            for one, given in functions.items()
+            f.__name__: export.export(jax.jit(f), platforms=platforms)(*shapes).serialize()
+            for f, shapes in functions.items()
         }
 
 
@@ -143,13 +145,14 @@ def _serialised(functions, platforms) -> dict[str, bytearray]:
 def _without_folders() -> Iterator[None]:
     """Keeps this machine's folders out of programs, which then name sources by file alone."""
     option = "jax_hlo_source_file_canonicalization_regex"
-    before = getattr(jax.config, option)
+    previous = getattr(jax.config, option)
     jax.config.update(option, ".*/")
     try:
         yield
     finally:
-        jax.config.update(option, before)
+        jax.config.update(option, previous)
 
 
-def _like(arrays):
+def _array_shapes(arrays):
+    """Returns the shapes and dtypes of arrays by name."""
     return {name: jax.ShapeDtypeStruct(array.shape, array.dtype) for name, array in arrays.items()}

@@ -65,7 +65,7 @@ class Words:
                 json.loads(lexicon[name].tobytes().decode()) for name in ("words", "marks")
             )
         self._ids = {word: number for number, word in enumerate(self.words)}
-        self._of_characters = any(not word.strip() for word in self.words)
+        self._is_character_level = any(not word.strip() for word in self.words)
 
     def ids(self, sentence: Sentence) -> list[int]:
         """Returns the ids of words.
@@ -85,6 +85,7 @@ class Words:
         return [word for word in self._words_of(sentence) if word not in self._ids]
 
     def _words_of(self, sentence):
+        """Returns the words of a string or of a sequence."""
         return self.split(sentence) if isinstance(sentence, str) else sentence
 
     def split(self, text: str) -> list[str]:
@@ -93,7 +94,7 @@ class Words:
         Args:
           text: words as they were in training, such as punctuation apart.
         """
-        return list(text) if self._of_characters else text.split()
+        return list(text) if self._is_character_level else text.split()
 
 
 class Exported(Words):
@@ -111,17 +112,17 @@ class Exported(Words):
         if self.record.get("open_classes"):
             self.unknown = None  # other strings may be words of these classes, which Zoo reads
         params = safetensors.numpy.load(self._read("params.safetensors"))
-        others = safetensors.numpy.load(self._read("tables.safetensors"))
-        carry = [others.pop(f"carry/{number}") for number in range(self.record["carry"])]
-        arrays = {f"params/{name}": array for name, array in params.items()} | others
+        tables = safetensors.numpy.load(self._read("tables.safetensors"))
+        carry = [tables.pop(f"carry/{number}") for number in range(self.record["carry"])]
+        arrays = {f"params/{name}": array for name, array in params.items()} | tables
         self._arrays, self._carry = jax.device_put((arrays, tuple(carry)))
         self._programs = {
             name: jax.jit(export.deserialize(bytearray(self._read(file))).call)
             for name, file in self.record["programs"].items()
         }
 
-    def _checked(self, ids) -> np.ndarray:
-        """Returns ids of words as an array; raises ValueError where one is outside the lexicon."""
+    def _check_ids(self, ids) -> np.ndarray:
+        """Returns word ids as an array; raises ValueError if an id is outside the lexicon."""
         ids = np.asarray(ids, np.int32)
         if ids.size and not 0 <= ids.min() <= ids.max() < len(self.words):
             raise ValueError(
@@ -167,7 +168,7 @@ class Model(Exported):
           words: int32 [rows].
           carry: before these words.
         """
-        return self._programs["step"](self._arrays, self._checked(words), carry)
+        return self._programs["step"](self._arrays, self._check_ids(words), carry)
 
     def score(self, words, targets, reset, carry):
         """Computes (log p(targets), log Z, carry), nats, exact.
@@ -178,7 +179,7 @@ class Model(Exported):
           reset: bool [rows, length], where the carry is emptied before the position.
           carry: before these words.
         """
-        words, targets = self._checked(words), self._checked(targets)
+        words, targets = self._check_ids(words), self._check_ids(targets)
         return self._programs["score"](self._arrays, words, targets, np.asarray(reset), carry)
 
     def log_prob(self, sentences: Sentences) -> np.ndarray:
@@ -193,10 +194,10 @@ class Model(Exported):
           ValueError: the sentences are one string; see also `ids`.
         """
         _check_several(sentences)
-        words, targets, there = _positions([self._row(words) for words in sentences])
+        words, targets, is_target = _positions([self._row(words) for words in sentences])
         reset, carry = np.zeros(words.shape, bool), self.initial_carry(len(words))
         log_prob, _, _ = self.score(words, targets, reset, carry)
-        return _sums(log_prob, there)[: len(sentences)]
+        return _sums(log_prob, is_target)[: len(sentences)]
 
     def warm_up(self, rows: int, length: int):
         """Compiles `log_prob` for all calls within limits.
@@ -257,7 +258,7 @@ class Translator(Exported):
           carry: before these words.
           constant: of `encode`.
         """
-        return self._programs["step"](self._arrays, self._checked(words), carry, constant)
+        return self._programs["step"](self._arrays, self._check_ids(words), carry, constant)
 
     def log_prob(self, sources: Sentences, translations: Sentences) -> np.ndarray:
         """Computes log p of each translation and the boundaries after it, given its source, nats.
@@ -274,11 +275,11 @@ class Translator(Exported):
             raise ValueError(
                 f"{len(sources)} sources and {len(translations)} translations: give one of each."
             )
-        words, targets, there = _positions([self._row(words) for words in translations])
+        words, targets, is_target = _positions([self._row(words) for words in translations])
         padding: list[list[str]] = [[]] * (len(words) - len(sources))
-        given = (*self.read_sources([*sources, *padding]), words, targets)
-        log_prob, _ = self._programs["score"](self._arrays, *given)
-        return _sums(log_prob, there)[: len(sources)]
+        inputs = (*self.read_sources([*sources, *padding]), words, targets)
+        log_prob, _ = self._programs["score"](self._arrays, *inputs)
+        return _sums(log_prob, is_target)[: len(sources)]
 
     def warm_up(self, rows: int, length: int):
         """Compiles `log_prob` for all calls within limits.
@@ -302,37 +303,38 @@ class Translator(Exported):
 
 
 def _check_several(sentences):
+    """Raises ValueError for a string in place of a list of sentences."""
     if isinstance(sentences, str):
         raise ValueError("the sentences are one string: give a list of sentences.")
 
 
-def _sums(log_prob, there) -> np.ndarray:
-    """Adds up log p at the positions of each row that there are, float64 [R]."""
-    return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)
+def _sums(log_prob, is_target) -> np.ndarray:
+    """Sums log p over the target positions of each row, float64 [R]."""
+    return np.where(is_target, np.asarray(log_prob, np.float64), 0).sum(axis=1)
 
 
 def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns (the word before each position, the word at it, whether there is one), each [R, L].
+    """Returns (the word before each position, the word at it, whether it is a target), each [R, L].
 
     R and L are powers of two, and padding is 0.
     """
     shape = _power_of_two(len(rows)), _power_of_two(max(map(len, rows), default=1) - 1)
-    words, targets, there = (np.zeros(shape, kind) for kind in (np.int32, np.int32, bool))
+    words, targets, is_target = (np.zeros(shape, kind) for kind in (np.int32, np.int32, bool))
     for number, row in enumerate(rows):
         length = max(0, len(row) - 1)
         words[number, :length], targets[number, :length] = row[:-1], row[1:]
-        there[number, :length] = True
-    return words, targets, there
+        is_target[number, :length] = True
+    return words, targets, is_target
 
 
-def _power_of_two(least: int) -> int:
-    """Returns the smallest power of two that is at least `least`, and at least 1."""
-    return 1 << max(0, least - 1).bit_length()
+def _power_of_two(minimum: int) -> int:
+    """Returns the smallest power of two that is at least `minimum`, and at least 1."""
+    return 1 << max(0, minimum - 1).bit_length()
 
 
-def _powers_of_two(most: int) -> list[int]:
-    """Returns the powers of two from 1 to the smallest that is at least `most`."""
-    return [1 << power for power in range(_power_of_two(most).bit_length())]
+def _powers_of_two(maximum: int) -> list[int]:
+    """Returns the powers of two from 1 to the smallest that is at least `maximum`."""
+    return [1 << power for power in range(_power_of_two(maximum).bit_length())]
 
 
 def _content(file: pathlib.Path) -> bytes:
@@ -343,6 +345,7 @@ def _content(file: pathlib.Path) -> bytes:
 
 
 def _sha256(content: bytes) -> str:
+    """Computes the SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 

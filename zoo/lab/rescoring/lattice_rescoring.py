@@ -464,13 +464,13 @@ class _Front:
 
     def _expanded_lattice(self) -> Lattice:
         """Builds the lattice of all recorded extensions, with a node for each node and history."""
-        end_node = self.lattice.nodes - 1
+        lattice, settings = self.lattice, self.settings
         links: dict[tuple, tuple] = {}
         for words, link, number, weighted in self.records or []:
             history = self._history(words)
             ends: tuple
             if link is None:
-                ends = (end_node, history), "end"
+                ends = (lattice.nodes - 1, history), "end"
                 values: tuple = (None, 0.0, weighted, 0)
             else:
                 end_history = history if number < 0 else self._history((*history, number))
@@ -480,11 +480,9 @@ class _Front:
             if math.isfinite(values[1]) and math.isfinite(values[2]):
                 # Hypotheses of one history go along a link once.
                 links[*ends, id(link)] = (*ends, *values)
-        penalty = self.lattice.word_penalty + self.settings.word_penalty
-        scales = self.settings.acoustic_weight * self.lattice.acoustic_scale, 1.0, penalty
-        return build_lattice(
-            self.lattice.id, [*links.values()], (0, ()), "end", "the search", scales
-        )
+        penalty = lattice.word_penalty + settings.word_penalty
+        scales = settings.acoustic_weight * lattice.acoustic_scale, 1.0, penalty
+        return build_lattice(lattice.id, [*links.values()], (0, ()), "end", "the search", scales)
 
 
 def _encode_words(run, lattice):

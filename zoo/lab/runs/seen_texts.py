@@ -230,7 +230,7 @@ def describe_knowledge(experiment: Experiment, corpora: Mapping[str, Corpus]) ->
     """Describes each text from which a run learns words, features or a background."""
     gains_by_text: dict[tuple[str, str], list[str]] = {}
     for source in word_sources(experiment):
-        names = {split for names in source.splits for split in (names or corpora)}
+        names = {split for splits in source.splits for split in (splits or corpora)}
         texts = [("split", split) for split in corpora if split in names]
         texts += [("treebank", path) for path in source.treebanks]
         texts += [("file", path) for path in source.files]
@@ -283,13 +283,8 @@ def collect_seen_texts(
 ) -> SeenTexts:
     """Collects the texts that a run sees, itself or through the runs and priors it builds on."""
     train, validation = (_hash_corpus(corpora[split]) for split in ("train", "validation"))
-    record = SeenTexts(
-        train,
-        validation,
-        data=data,
-        made_with=made_with or {},
-        knowledge=describe_knowledge(experiment, corpora),
-    )
+    knowledge = describe_knowledge(experiment, corpora)
+    record = SeenTexts(train, validation, data=data, made_with=made_with or {}, knowledge=knowledge)
     user_priors = [prior for prior in experiment.vocabulary.features if not _is_part_of_zoo(prior)]
     record = record.with_unknown(f"the features {_user_part(prior)}" for prior in user_priors)
     if experiment.init_from:

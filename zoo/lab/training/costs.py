@@ -87,7 +87,8 @@ def measure(trainer, seconds: float) -> StepCost:
     sample = [batches[index] for index in range(min(len(batches), _SAMPLE_SIZE))]
     for batch in sample:
         parts = devices.split(batch)
-        if (shapes := batch_shapes(parts)) not in programs:
+        shapes = batch_shapes(parts)
+        if shapes not in programs:
             programs[shapes] = step_function.lower(state, tables, parts, key).compile()
     sizes = [_program_memory(program) for program in programs.values()]
     peak = max((count for count in sizes if count is not None), default=None)

@@ -95,8 +95,7 @@ class Devices:
         shapes = jax.eval_shape(initial_state, key, values)
         layouts = self.layouts(shapes)
         params = {
-            name: jax.tree.map(place_array, part, layouts.params[name])
-            for name, part in values.items()
+            name: jax.tree.map(put, part, layouts.params[name]) for name, part in values.items()
         }
         return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, params))
 
@@ -135,11 +134,11 @@ class Devices:
 
     def place(self, tree):
         """Puts host arrays on every device."""
-        return jax.tree.map(lambda x: place_array(x, self.replicated), tree)
+        return jax.tree.map(lambda x: put(x, self.replicated), tree)
 
     def place_tables(self, tree):
         """Puts tables on the devices in the layout of a step."""
-        return jax.tree.map(lambda x: place_array(x, self.table_layout(np.shape(x))), tree)
+        return jax.tree.map(lambda x: put(x, self.table_layout(np.shape(x))), tree)
 
     def table_layout(self, shape) -> Any:
         """Returns the sharding of a table of this shape."""
@@ -182,7 +181,7 @@ def _processes_note() -> str:
     return f" of {count} processes" if count > 1 else ""
 
 
-def place_array(array, layout) -> jax.Array:
+def put(array, layout) -> jax.Array:
     """Puts a host array on devices: each device receives only its shard."""
     array = np.asarray(array)
     return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
@@ -255,7 +254,7 @@ class PmapDevices(Devices):
         return lambda: jax.tree.map(self._by_devices, make_carry())
 
     def place(self, tree):
-        return jax.tree.map(lambda x: place_array(x, self._local_replicated), tree)
+        return jax.tree.map(lambda x: put(x, self._local_replicated), tree)
 
     def table_layout(self, shape) -> Any:
         return self._local_replicated

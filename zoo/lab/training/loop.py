@@ -91,9 +91,8 @@ class Trainer:
         self._shapes = jax.eval_shape(lambda: task.init(jax.random.key(0)))
         average.check_frozen(self._shapes, recipe.frozen)
         average.check_rates(self._shapes, recipe.frozen, recipe.rates)
-        paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(
-            recipe, self._shapes, paths, task.epoch_steps, task.total_steps
+            recipe, self._shapes, task.row_tables(self._shapes), task.epoch_steps, task.total_steps
         )
         parallel = parallel or Parallel()
         self.devices = choose_devices(
@@ -146,16 +145,12 @@ class Trainer:
                 ownership = stack.enter_context(Ownership(self.workdir, self.log))
             checkpoints = Checkpoints(self.workdir / "checkpoints")
             stack.callback(checkpoints.close)
-            stack.callback(self._forget_state)
+            stack.callback(setattr, self, "state", None)  # frees its memory
             progress = self._begin(checkpoints)
             if not progress.finished:
                 with self._reports() as (metrics, bar), handle_signals(self._remember_signal):
                     Pass(self, progress, checkpoints, ownership, metrics, bar).run()
             return progress
-
-    def _forget_state(self):
-        """Drops the reference to the state, whose memory is then free."""
-        self.state = None
 
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
@@ -179,8 +174,7 @@ class Trainer:
             self.state = self.draw_state(values)
             return Progress(data=self.task.data)
         step, state, record = restored
-        location = checkpoints.progress_file("last", step)
-        progress = Progress.from_json(record, location)
+        progress = Progress.from_json(record, checkpoints.progress_file("last", step))
         if progress.data and progress.data != self.task.data:
             raise UserError(
                 f"the training or validation text has changed since {self.workdir} was begun: "
@@ -279,7 +273,8 @@ class Pass:
             self.run_epoch(trainer.task.epoch(progress.epoch))
         # A signal during the last validation: what would come after the training must not begin.
         trainer.agreed_stop()
-        if stop := trainer.agreed_stop():
+        stop = trainer.agreed_stop()
+        if stop:
             raise Interrupted(
                 f"{stop.name} at the end, after step {self.step}: all is saved.", stop
             )
@@ -377,8 +372,7 @@ class Pass:
         """Validates, saves the best checkpoint, and decides about early stopping."""
         trainer, progress, bar = self.trainer, self.progress, self.bar
         devices, state = trainer.devices, trainer.state
-        params = average.params_to_evaluate(state.params, state.optimizer_state)
-        params = devices.to_mesh(params)
+        params = devices.to_mesh(average.params_to_evaluate(state.params, state.optimizer_state))
         if not self.has_validated:
             self.has_validated = True
             bar.log("compiling the validation.")
@@ -392,7 +386,6 @@ class Pass:
             progress.stale += 1
         patience = trainer.recipe.patience
         progress.finished = bool(patience) and progress.stale >= patience
-        previous_values = list(progress.validations)
         progress.validations.append(validation.value)
         self.metrics.validation(self.step, progress, validation.figures)
         tokens = max(progress.tokens, 1)
@@ -404,7 +397,7 @@ class Pass:
         )
         for line in validation.lines:
             bar.log(line)
-        self.begin_average(previous_values, validation.value)
+        self.begin_average(progress.validations[:-1], validation.value)
 
     def begin_average(self, previous_values: list[float], value: float):
         """Begins the mean of the parameters if validation stops improving and a recipe asks so."""
@@ -458,8 +451,7 @@ def handle_signals(handler: Callable[[int, object], None]) -> Iterator[None]:
         if signal.SIGINT in previous_handlers:  # else it stays ignored
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    main_thread = threading.current_thread() is threading.main_thread()
-    names = _SIGNALS if main_thread else ()
+    names = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     previous_handlers = {
         number: previous_handler

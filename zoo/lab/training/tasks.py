@@ -359,8 +359,7 @@ def make_validation(scores: perplexity.Scores, text: EncodedText, lexicon: Lexic
 def words_loss(model, params, tables, inputs, weights, carry, key):
     """Computes the loss of a language model on `Words`; see `Task.loss`."""
     words, targets, reset = inputs
-    arguments = params, tables, words, targets, weights, carry
-    return model.weighted_loss(*arguments, reset=reset, key=key)
+    return model.weighted_loss(params, tables, words, targets, weights, carry, reset=reset, key=key)
 
 
 # ---- translation: target sentences given sources, validated by their exact log-perplexity
@@ -435,9 +434,8 @@ class Translation(TextTask):
             else ""
         )
         shape_list = ", ".join(f"{source} x {target}" for source, target in shapes)
-        sizes = (
-            f"{len(shapes)} shape{'s' if len(shapes) > 1 else ''} (source x target: {shape_list})"
-        )
+        noun = "shapes" if len(shapes) > 1 else "shape"
+        sizes = f"{len(shapes)} {noun} (source x target: {shape_list})"
         return (
             f"{dropped}{len(self.source_lexicon):,} source words, {len(self.lexicon):,} target "
             f"words, {len(pairs.pairs):,} pairs, {pairs.tokens:,} target tokens, "

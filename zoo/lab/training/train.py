@@ -77,7 +77,8 @@ def _write_files(experiment, workdir, task, log):
     if seen_texts.read_record(workdir) is None:  # not read again when the run resumes
         made_with = {"revision": provenance.revision(), "versions": provenance.versions()}
         made_with |= {"sources": seen_texts.module_digests(experiment)}
-        if (record := task.seen_texts(made_with)) is not None:
+        record = task.seen_texts(made_with)
+        if record is not None:
             seen_texts.write_record(workdir, record)
             overlap = leakage.overlap(task.corpora["validation"].sentences, record.trained_on)
             if leakage.is_seen(overlap):

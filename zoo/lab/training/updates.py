@@ -162,8 +162,8 @@ def row_rule(recipe: optimizers.Optimizer, epoch_steps: int) -> Any:
         case optimizers.SGD(momentum=0.0, weight_decay=0.0):
             return RowSGD()
         case optimizers.Adagrad():
-            interval = recipe.reset_every * epoch_steps
-            return RowAdagrad(recipe.initial_accumulator, interval, recipe.resets)
+            reset_steps = recipe.reset_every * epoch_steps
+            return RowAdagrad(recipe.initial_accumulator, reset_steps, recipe.resets)
         case optimizers.Adam(weight_decay=0.0):
             return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
     return None
