@@ -72,8 +72,8 @@ class Stop(Exception):
 FOLDERS = {
     "train --config micro_softmax a": (train, "_train"),
     "train a --config micro_softmax --set training.epochs=1": (train, "_train"),
-    "evaluate a": (options, "run_of"),
-    "evaluate --split test a": (options, "run_of"),
+    "evaluate a": (options, "load_run"),
+    "evaluate --split test a": (options, "load_run"),
     "generate a --count 2": (run.Run, "load"),
 }
 

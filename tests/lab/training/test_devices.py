@@ -118,7 +118,7 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     devices = kind(1 if kind is Devices else 4, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
     results = devices.place({"loss": np.float32(2.5), "tokens": np.float32(7)})
-    empty = devices.empty(lambda: jax.numpy.ones((8, 3)))
+    empty = devices.carry_function(lambda: jax.numpy.ones((8, 3)))
     first = empty()
     with small.compilations() as compiled:
         assert devices.to_host(results) == {"loss": 2.5, "tokens": 7}

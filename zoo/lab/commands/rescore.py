@@ -237,7 +237,7 @@ def _arrays(path, references, costs, columns, arguments, metric):
 
 
 def _apply(arguments):
-    """Re-ranks lists by tuned weights, and writes them."""
+    """Applies tuned weights to lists, and writes the re-ranked lists."""
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)

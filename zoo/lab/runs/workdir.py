@@ -149,7 +149,7 @@ class Workdir:
             self.check(experiment)  # another process has just begun a run here
 
     def _read_experiment(self):
-        """Reads the recipe of the folder as JSON; raises UserError if there is no run."""
+        """Reads the recipe of the folder as JSON; raises UserError without a run."""
         if location.is_bucket(self.path):
             with location.reaching(self.path):
                 is_export = (self.path / exported_run.RECORD).exists()
