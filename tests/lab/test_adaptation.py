@@ -58,25 +58,25 @@ def test_before_the_first_step_the_model_is_its_background(trained):
     assert set(lexicon.words) == set(run.lexicon.words)
     params = recipe.model.init(jax.random.key(0), lexicon)
     text = recipe.vocabulary.encode(corpora["validation"], lexicon)
-    found = log_probs(recipe.model, params, lexicon, recipe, text)
-    theirs = run.experiment.vocabulary.encode(corpora["validation"], run.lexicon)
-    expected = log_probs(run.experiment.model, run.params, run.lexicon, recipe, theirs)
+    start_log_probs = log_probs(recipe.model, params, lexicon, recipe, text)
+    run_text = run.experiment.vocabulary.encode(corpora["validation"], run.lexicon)
+    expected = log_probs(run.experiment.model, run.params, run.lexicon, recipe, run_text)
     assert np.ptp(expected) > 1
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(start_log_probs, expected, rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.slow
 def test_the_adaptor_learns_and_the_background_stays(trained, tmp_path):
     recipe = adapted(trained, batch=4)
-    alone, several = (small.trainer(recipe, tmp_path / str(n), n) for n in (1, 2))
+    single_trainer, double_trainer = (small.trainer(recipe, tmp_path / str(n), n) for n in (1, 2))
     tables = recipe.model.head.background.tables(recipe.build()[0])
     before = jax.tree.map(np.array, tables["params"])
-    for trainer in (alone, several):
+    for trainer in (single_trainer, double_trainer):
         trainer.train()
-    _, one, _ = small.last_state(alone)
-    _, other, _ = small.last_state(several)
-    assert np.abs(one.params["head"]["weights"]).max() > 1e-3
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+    _, single_state, _ = small.last_state(single_trainer)
+    _, double_state, _ = small.last_state(double_trainer)
+    assert np.abs(single_state.params["head"]["weights"]).max() > 1e-3
+    for a, b in zip(jax.tree.leaves(single_state), jax.tree.leaves(double_state), strict=True):
         np.testing.assert_allclose(a, b, atol=3e-6)
     jax.tree.map(np.testing.assert_array_equal, before, tables["params"])
 
@@ -90,12 +90,12 @@ def test_new_words_share_the_probability_of_the_unknown_one(trained):
     tables = background.tables(lexicon)
     words = np.array([[lexicon.ids["</s>"], lexicon.ids["new1"], lexicon.ids["word3"]]])
     contexts, _ = background.apply(tables, words, background.initial_carry(1))
-    found = np.exp(background.log_probs(tables, contexts))
-    np.testing.assert_allclose(found.sum(-1), np.ones((1, 3)), rtol=1e-5)
-    places = [lexicon.ids[word] for word in ("<unk>", "new0", "new1")]
-    np.testing.assert_allclose(found[..., places], found[..., places[:1]].repeat(3, -1))
+    probs = np.exp(background.log_probs(tables, contexts))
+    np.testing.assert_allclose(probs.sum(-1), np.ones((1, 3)), rtol=1e-5)
+    ids = [lexicon.ids[word] for word in ("<unk>", "new0", "new1")]
+    np.testing.assert_allclose(probs[..., ids], probs[..., ids[:1]].repeat(3, -1))
     log_prob = background.log_prob(tables, contexts, words)
-    expected = np.take_along_axis(found, words[..., None], -1)[..., 0]
+    expected = np.take_along_axis(probs, words[..., None], -1)[..., 0]
     np.testing.assert_allclose(np.exp(log_prob), expected, rtol=1e-5)
 
 
@@ -109,9 +109,11 @@ class NewWords(small.RandomWords):
 
 def test_a_background_that_has_changed_is_refused(trained):
     lexicon, _ = adapted(trained).build()
-    kept = {**lexicon.background_tables, "digest": np.zeros(32, np.uint8)}
+    background_tables = {**lexicon.background_tables, "digest": np.zeros(32, np.uint8)}
     with pytest.raises(UserError, match="has changed since it became a background"):
-        Trained(str(trained)).tables(dataclasses.replace(lexicon, background_tables=kept))
+        Trained(str(trained)).tables(
+            dataclasses.replace(lexicon, background_tables=background_tables)
+        )
 
 
 def test_a_run_with_classes_of_strings_is_no_background(tmp_path):
@@ -135,8 +137,8 @@ def test_a_wrapper_tells_what_its_source_tells():
 
 def test_the_same_words_are_not_gathered(trained):
     recipe = adapted(trained)
-    same = Vocabulary(features=(TopWords(20, ("train",)),))
-    recipe = dataclasses.replace(recipe, data=small.RandomWords(20), vocabulary=same)
+    vocabulary = Vocabulary(features=(TopWords(20, ("train",)),))
+    recipe = dataclasses.replace(recipe, data=small.RandomWords(20), vocabulary=vocabulary)
     lexicon, _ = recipe.build()
     background = recipe.model.head.background
     tables = background.tables(lexicon)
@@ -145,13 +147,13 @@ def test_the_same_words_are_not_gathered(trained):
     words = np.array([[0, 3, 5], [7, 2, 4]])
     signature = lexicon.signatures[0]
     assert signature.tolist() == list(range(len(lexicon)))
-    found = []
-    for given in (tables, gathered):
-        contexts, _ = background.apply(given, words, background.initial_carry(2))
-        masses = background.log_masses(given, contexts, signature, len(lexicon))
-        found.append((background.log_prob(given, contexts, words), masses))
+    results = []
+    for word_tables in (tables, gathered):
+        contexts, _ = background.apply(word_tables, words, background.initial_carry(2))
+        masses = background.log_masses(word_tables, contexts, signature, len(lexicon))
+        results.append((background.log_prob(word_tables, contexts, words), masses))
         np.testing.assert_allclose(np.exp(masses).sum(-1), np.ones((2, 3)), rtol=1e-5)
-    jax.tree.map(np.testing.assert_array_equal, *found)
+    jax.tree.map(np.testing.assert_array_equal, *results)
 
 
 @pytest.mark.slow
@@ -179,8 +181,8 @@ def test_a_built_model_reads_no_disk(trained, tmp_path):
     words = np.array([[0, 3, 5], [7, 2, 4]])
     contexts, _ = background.apply(tables, words, background.initial_carry(2))
     log_prob = background.log_prob(tables, contexts, words)
-    every = background.log_probs(tables, contexts)
-    expected = np.take_along_axis(np.asarray(every), words[..., None], -1)[..., 0]
+    log_probs = background.log_probs(tables, contexts)
+    expected = np.take_along_axis(np.asarray(log_probs), words[..., None], -1)[..., 0]
     np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
     with pytest.raises(ValueError, match="has not been read yet; build the experiment"):
         Trained(str(folder)).initial_carry(2)

@@ -11,7 +11,7 @@ ENGLISH = "The cat of Mr. Smith sat in the garden, and it was late. "
 FRENCH = "L'homme est dans la maison, et les chats des voisins dorment. "
 
 
-def written(folder, text, name="my text.txt"):
+def write_text(folder, text, name="my text.txt"):
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return str(path)
@@ -21,8 +21,8 @@ def ranges(recipe):
     """The bounds of the three parts."""
     paths = [recipe.settings[f"data.{name}"] for name in ("train", "validation", "tests")]
     return [
-        one[-1].partition("[")[2] if isinstance(one, tuple) else one.partition("[")[2]
-        for one in paths
+        path[-1].partition("[")[2] if isinstance(path, tuple) else path.partition("[")[2]
+        for path in paths
     ]
 
 
@@ -33,7 +33,7 @@ def same_by_hand(recipe):
 
 
 def test_words(tmp_path):
-    path = written(tmp_path, (ENGLISH * 3 + "\n") * 100)  # 300 sentences of 13 words
+    path = write_text(tmp_path, (ENGLISH * 3 + "\n") * 100)  # 300 sentences of 13 words
     recipe = own_text.choose([path])
     # A tenth of 3,900 words is 390, or 30 sentences.
     assert ranges(recipe) == ["[:240]".lstrip("["), "240:270]", "270:]"]
@@ -46,25 +46,25 @@ def test_words(tmp_path):
 
 
 def test_the_held_out_part_of_a_longer_text(tmp_path):
-    path = written(tmp_path, (ENGLISH + "\n") * 10_000)  # 130,000 words
-    held = 130_000 // 20 // 13  # a twentieth
-    assert ranges(own_text.choose([path]))[1] == f"{10_000 - 2 * held}:{10_000 - held}]"
+    path = write_text(tmp_path, (ENGLISH + "\n") * 10_000)  # 130,000 words
+    held_out = 130_000 // 20 // 13  # a twentieth
+    assert ranges(own_text.choose([path]))[1] == f"{10_000 - 2 * held_out}:{10_000 - held_out}]"
 
 
 def test_wrapped_lines(tmp_path):
     words = (ENGLISH * 5).split()
     lines = [" ".join(words[at : at + 7]) for at in range(0, len(words), 7)]
-    recipe = own_text.choose([written(tmp_path, "\n\n".join(["\n".join(lines)] * 60))])
+    recipe = own_text.choose([write_text(tmp_path, "\n\n".join(["\n".join(lines)] * 60))])
     assert recipe.experiment().data.lines == "wrapped"
     sentences = recipe.experiment().data.read("train").sentences
-    assert {" ".join(one) for one in sentences} == {
+    assert {" ".join(sentence) for sentence in sentences} == {
         "The cat of Mr. Smith sat in the garden , and it was late ."
     }
 
 
 def test_verse_is_joined_where_lines_are_said_to_be_pieces(tmp_path):
     verse = "The cat of Mr. Smith,\nThat was late, sat;\nIn the garden it was;\nAnd it slept.\n\n"
-    path = written(tmp_path, verse * 200)
+    path = write_text(tmp_path, verse * 200)
     recipe = own_text.choose([path])
     assert recipe.experiment().data.lines == "paragraphs"  # 2 of 4 lines end a sentence
     assert "(--lines wrapped joins the lines up to blank ones first" in " ".join(recipe.notes)
@@ -72,23 +72,23 @@ def test_verse_is_joined_where_lines_are_said_to_be_pieces(tmp_path):
     joined = own_text.choose([path], lines="wrapped")
     assert joined.experiment().data.lines == "wrapped" and same_by_hand(joined)
     assert joined.notes[0].startswith(f"{path}: 200 sentences")
-    counts = [len(joined.experiment().data.read(one).sentences) for one in ("train", "test")]
+    counts = [len(joined.experiment().data.read(split).sentences) for split in ("train", "test")]
     assert counts[0] + 2 * counts[1] == 200
     with pytest.raises(UserError, match=r"^--lines finds the sentences of one text of words"):
         own_text.choose([path], letters=True, lines="wrapped")
 
 
 def test_one_very_long_line(tmp_path):
-    recipe = own_text.choose([written(tmp_path, ENGLISH * 300)])
+    recipe = own_text.choose([write_text(tmp_path, ENGLISH * 300)])
     assert ranges(recipe)[0] == "240]".rjust(5, ":")
     bare = "the cat sat in a garden and it was late " * 600
-    path = written(tmp_path, bare, "bare.txt")
+    path = write_text(tmp_path, bare, "bare.txt")
     assert ranges(own_text.choose([path]))[0] == ":24]"  # 30 pieces of 200 words
     assert ranges(own_text.choose([path], letters=True))[0] == ":19]"  # 24 of 1,000 characters
 
 
 def test_tokenised_text_is_left_alone(tmp_path):
-    path = written(tmp_path, "the cat , which sat , did n't sleep .\n" * 300)
+    path = write_text(tmp_path, "the cat , which sat , did n't sleep .\n" * 300)
     recipe = own_text.choose([path])
     assert (recipe.settings["data.language"], recipe.settings["data.lines"]) == ("", "sentences")
     assert recipe.experiment().data.read("train").sentences[0][6:8] == ["did", "n't"]
@@ -100,21 +100,21 @@ TREEBANK_LINE = " consumers do n't want abc 's <unk> on oct. N at the corp. "
 
 @pytest.mark.parametrize("sign", ["<unk>", "n't"])
 def test_tokenised_text_without_punctuation_is_left_alone(tmp_path, sign):
-    kept = [
+    words = [
         word for word in TREEBANK_LINE.split() if word in (sign, "at", "oct.") or word.isalpha()
     ]
-    path = written(tmp_path, (" ".join(kept) + "\n") * 300)
+    path = write_text(tmp_path, (" ".join(words) + "\n") * 300)
     recipe = own_text.choose([path])
-    assert recipe.experiment().data.read("train").sentences[0] == kept
+    assert recipe.experiment().data.read("train").sentences[0] == words
     assert "--language none" in " ".join(recipe.notes)
     pairs = own_text.choose([path, path])
-    assert pairs.experiment().data.read("train").sentences[0] == kept
+    assert pairs.experiment().data.read("train").sentences[0] == words
     assert " ".join(pairs.notes).count("--language none") == 2
 
 
 def test_unknown_words_of_untokenised_text_stay_whole(tmp_path):
     line = "Well, <unk> said it's <unk>, and that was all."
-    path = written(tmp_path, (line + "\n") * 300)
+    path = write_text(tmp_path, (line + "\n") * 300)
     recipe = own_text.choose([path])
     assert recipe.settings.get("data.language", "en") == "en"
     (first, *_) = recipe.experiment().data.read("train").sentences
@@ -122,7 +122,7 @@ def test_unknown_words_of_untokenised_text_stay_whole(tmp_path):
 
 
 def test_languages_are_recognised_and_can_be_set(tmp_path):
-    path = written(tmp_path, (FRENCH + "\n") * 300)
+    path = write_text(tmp_path, (FRENCH + "\n") * 300)
     assert own_text.choose([path]).experiment().data.language == "fr"
     assert own_text.choose([path], languages=["de"]).experiment().data.language == "de"
     assert own_text.choose([path], languages=["none"]).experiment().data.language == ""
@@ -131,7 +131,7 @@ def test_languages_are_recognised_and_can_be_set(tmp_path):
 
 
 def test_options_that_do_not_fit_the_files_are_refused(tmp_path):
-    path = written(tmp_path, (FRENCH + "\n") * 300)
+    path = write_text(tmp_path, (FRENCH + "\n") * 300)
     for paths, options, message in (
         ([path, path], {"letters": True}, "two files are pairs of sentences"),
         ([path], {"letters": True, "languages": ["fr"]}, "--language finds words"),
@@ -143,7 +143,7 @@ def test_options_that_do_not_fit_the_files_are_refused(tmp_path):
 
 
 def test_letters(tmp_path):
-    path = written(tmp_path, "To be,\n or not\n" * 1000)  # 15,000 characters
+    path = write_text(tmp_path, "To be,\n or not\n" * 1000)  # 15,000 characters
     recipe = own_text.choose([path], letters=True)
     assert ranges(recipe) == [":1600]", "1600:1800]", "1800:]"]
     assert same_by_hand(recipe)
@@ -152,8 +152,8 @@ def test_letters(tmp_path):
 
 def test_pairs(tmp_path):
     paths = [
-        written(tmp_path, (ENGLISH + "\n") * 300, "my, own.en"),
-        written(tmp_path, (FRENCH + "\n") * 300, 'my "own".fr'),
+        write_text(tmp_path, (ENGLISH + "\n") * 300, "my, own.en"),
+        write_text(tmp_path, (FRENCH + "\n") * 300, 'my "own".fr'),
     ]
     recipe = own_text.choose(paths)
     data = recipe.experiment().data
@@ -167,7 +167,7 @@ def test_a_folder(tmp_path):
     folder = tmp_path / "my texts"
     folder.mkdir()
     for name in ("b.txt", "a.txt"):
-        written(folder, (f"{name[0]} {ENGLISH}\n") * 150, name)
+        write_text(folder, (f"{name[0]} {ENGLISH}\n") * 150, name)
     recipe = own_text.choose([str(folder)])
     assert ranges(recipe)[0] == ":240]"
     assert recipe.experiment().data.read("test").sentences[0][0] == "b"
@@ -184,7 +184,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
 def test_texts_that_are_refused(tmp_path, text):
-    path = written(tmp_path, text)
+    path = write_text(tmp_path, text)
     with pytest.raises(UserError) as caught:
         own_text.choose([path])
     assert str(caught.value).startswith(f"{path} {REFUSED[text]}")
@@ -192,10 +192,10 @@ def test_texts_that_are_refused(tmp_path, text):
 
 def test_files_that_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"a\.conllu is a treebank"):
-        own_text.choose([written(tmp_path, "1\ta", "a.conllu")])
+        own_text.choose([write_text(tmp_path, "1\ta", "a.conllu")])
     with pytest.raises(UserError, match=r"two columns.* cut -f1 .*pairs\.tsv > sources\.txt"):
-        own_text.choose([written(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
+        own_text.choose([write_text(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
     quoted = '"text"\t"number"\n"a b"\t"1"\n'  # a table of one text, as pandas writes it
-    assert not own_text._has_pairs(written(tmp_path, quoted, "text.tsv"))
+    assert not own_text._has_pairs(write_text(tmp_path, quoted, "text.tsv"))
     with pytest.raises(UserError, match=r"has a range, and parts are chosen here"):
         own_text.choose(["a.txt[:100]"])

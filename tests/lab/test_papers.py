@@ -24,8 +24,8 @@ def subjects(corpus):
 
 
 def test_each_split_has_subjects_of_its_own(facts):
-    found = {split: subjects(facts.read(split)) for split in facts.splits()}
-    assert found == {
+    subjects_by_split = {split: subjects(facts.read(split)) for split in facts.splits()}
+    assert subjects_by_split == {
         "train": {*"ABCD"},
         "validation": {*"EF"},
         "known": {*"ABCD"},
@@ -42,10 +42,10 @@ def test_answers_have_the_values_that_were_asked_for(facts):
         question, answer = sentence[:prefix], sentence[prefix:]
         assert question[-1] == facts.separator
         (subject,) = {*question} & {*LANDS}
-        asked = [word for word in question if word in ("capital", "money")]
-        said = [word for word in answer if "-" in word]
-        assert said in ([], [f"{relation}-{subject}" for relation in asked])
-        values += len(said)
+        relations = [word for word in question if word in ("capital", "money")]
+        answer_values = [word for word in answer if "-" in word]
+        assert answer_values in ([], [f"{relation}-{subject}" for relation in relations])
+        values += len(answer_values)
     assert values > 20
 
 
@@ -82,14 +82,14 @@ EXAMPLES = """(example
 def test_a_formula_is_a_sequence_of_symbols_and_parentheses(tmp_path):
     path = str(tmp_path / "some.examples")
     pathlib.Path(path).write_text(EXAMPLES)
-    found = Overnight(f"{path}[:1]", f"{path}[1:]", (path,), package="pack.age.")
+    source = Overnight(f"{path}[:1]", f"{path}[1:]", (path,), package="pack.age.")
     question = ["what", "(if", "any)", "is", "at", "noon", "|||"]
     formula = "( call listValue ( call filter en.meeting ( string = ) ( time 12 0 ) ) )"
-    assert found.read("train").sentences == [[*question, *formula.split()]]
-    assert found.read("train").prefixes == [7]
-    assert found.read("validation").sentences == [["who", "|||", "en.person"]]
-    assert len(found.read("test").sentences) == 2
-    assert found.splits() == ("train", "validation", "test")
+    assert source.read("train").sentences == [[*question, *formula.split()]]
+    assert source.read("train").prefixes == [7]
+    assert source.read("validation").sentences == [["who", "|||", "en.person"]]
+    assert len(source.read("test").sentences) == 2
+    assert source.splits() == ("train", "validation", "test")
 
 
 # ---- meanings and sentences as characters
@@ -102,15 +102,15 @@ def realisations(folder, text, **options):
 
 
 def test_a_row_is_a_sentence_of_characters_with_a_prefix(tmp_path):
-    found = realisations(tmp_path, 'mr,ref\r\n"name[Ä], x[y]",It is Ä.\r\nname[B],"B, it is"\r\n')
-    corpus = found.read("train")
+    source = realisations(tmp_path, 'mr,ref\r\n"name[Ä], x[y]",It is Ä.\r\nname[B],"B, it is"\r\n')
+    corpus = source.read("train")
     assert ["".join(sentence) for sentence in corpus.sentences] == [
         "name[Ä], x[y]|It is Ä.",
         "name[B]|B, it is",
     ]
     assert corpus.prefixes == [14, 8]
-    assert found.read("validation").prefixes == [8]
-    assert found.splits() == ("train", "validation", "test")
+    assert source.read("validation").prefixes == [8]
+    assert source.splits() == ("train", "validation", "test")
 
 
 def test_spaces_of_tokenisers_are_taken_out(tmp_path):

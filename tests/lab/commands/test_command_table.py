@@ -31,9 +31,9 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
     command = command_table.COMMANDS[name]
     with pytest.raises(SystemExit):
         command_table.main([name, "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert f"{command.about[0].upper()}{command.about[1:]}." in told
-    assert told.endswith(f"{name} {command.example}")
+    help_text = " ".join(capsys.readouterr().out.split())
+    assert f"{command.about[0].upper()}{command.about[1:]}." in help_text
+    assert help_text.endswith(f"{name} {command.example}")
     assert parser_of(name).parse_args(command.example.split())
 
 
@@ -48,15 +48,15 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
 def test_an_unknown_option_is_told_under_the_usage_of_its_command(line, usage, capsys):
     with pytest.raises(SystemExit) as ended:
         command_table.main(line.split())
-    told = capsys.readouterr().err
-    assert ended.value.code == 2 and told.startswith(f"usage: {program.prog()} {usage} [-h] ")
-    assert f"{usage}: error: unrecognized arguments: --" in told
+    errors = capsys.readouterr().err
+    assert ended.value.code == 2 and errors.startswith(f"usage: {program.prog()} {usage} [-h] ")
+    assert f"{usage}: error: unrecognized arguments: --" in errors
 
 
 def test_without_a_command_the_commands_are_listed(capsys):
     command_table.main([])
-    told = capsys.readouterr().out
-    assert all(f"  {name} " in told for name in command_table.COMMANDS)
+    printed = capsys.readouterr().out
+    assert all(f"  {name} " in printed for name in command_table.COMMANDS)
 
 
 def test_the_version_is_printed(capsys):
@@ -80,9 +80,9 @@ def test_commands_are_listed_without_jax(line):
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "\n")
     if len(line) == 1:
-        first, more = done.stdout.split("more commands:")
+        first, further = done.stdout.split("more commands:")
         listed = [
             [row.split()[0] for row in part.splitlines() if row.startswith("  ")]
-            for part in (first, more)
+            for part in (first, further)
         ]
         assert [*listed[0], *listed[1]] == [*command_table.COMMANDS] and len(listed[0]) == 8

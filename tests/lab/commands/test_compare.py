@@ -77,22 +77,22 @@ CASES = {
 @pytest.mark.parametrize("line", CASES)
 def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
     module, name, expected = CASES[line]
-    given = []
-    monkeypatch.setattr(module, name, lambda *arguments, load=None: given.append(arguments))
+    calls = []
+    monkeypatch.setattr(module, name, lambda *arguments, load=None: calls.append(arguments))
     monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
     commands.main()
-    assert given == [expected]
+    assert calls == [expected]
 
 
 def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
-    given = []
+    call_arguments = []
     monkeypatch.setattr(
-        text_report, "judge_and_compare", lambda *arguments: given.extend(arguments)
+        text_report, "judge_and_compare", lambda *arguments: call_arguments.extend(arguments)
     )
     monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
     line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
     commands.main(line.split())
-    runs, file, load, state, mixed = given
+    runs, file, load, state, mixed = call_arguments
     assert (runs, file, load("a"), state, mixed) == (["a", "b"], "t.txt", "w.txt", "carried", True)
 
 

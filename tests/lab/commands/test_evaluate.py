@@ -18,9 +18,9 @@ def test_all_splits_but_train_are_judged(call, workdir):
     code, output, _ = call(evaluate, workdir)
     assert code == 0
     assert "test: log-perplexity" in output and "20 tokens" in output and "unseen" in output
-    found = sorted(path.name for path in (workdir / "results").iterdir())
+    files = sorted(path.name for path in (workdir / "results").iterdir())
     splits = ("test", "validation")
-    assert found == [f"{split}.carried.{end}" for split in splits for end in ("json", "scores.npz")]
+    assert files == [f"{split}.carried.{end}" for split in splits for end in ("json", "scores.npz")]
 
 
 def test_another_text_and_state(call, workdir, tmp_path):
@@ -39,10 +39,13 @@ def test_a_weight_for_words_without_training_text(call, workdir, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("zèbre\nchèvre\n", encoding="utf-8")
     options = ("--add-words", words, "--spread-unknown", "--split", "test")
-    for weight, shown in (("tune", "l = 0 set on validation"), ("0.125", "l = 0.125 as given")):
+    for weight, weight_note in (
+        ("tune", "l = 0 set on validation"),
+        ("0.125", "l = 0.125 as given"),
+    ):
         code, output, _ = call(evaluate, workdir, *options, "--unseen-weight", weight)
         assert code == 0
-        assert "with (1 - l) p + l/2 over the words unseen in training, " + shown in output
+        assert "with (1 - l) p + l/2 over the words unseen in training, " + weight_note in output
     (result,) = (workdir / "results").glob("test.carried.lexicon-*.json")
     mixture = json.loads(result.read_text())["figures"]["mixture"]
     assert (mixture["weight"], mixture["words"], mixture["tuned_on"]) == (0.125, 2, None)
@@ -100,11 +103,11 @@ def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tm
 def test_a_text_of_unknown_words_alone_is_told(call, workdir, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cat\nsat\n")
-    told = "all 3 words of {} are unknown to the run, and nothing is measured but <unk>: give"
+    warning = "all 3 words of {} are unknown to the run, and nothing is measured but <unk>: give"
     code, output, _ = call(evaluate, workdir, "--data", text)
-    assert code == 0 and f"\n  ! {told.format('the text')}" in output
+    assert code == 0 and f"\n  ! {warning.format('the text')}" in output
     code, _, errors = call(commands, "score", workdir, text)
-    assert code == 0 and f"\n{told.format(text)}" in errors
+    assert code == 0 and f"\n{warning.format(text)}" in errors
     text.write_text("the cat\nsat le\n")
     for script, *words in ((evaluate, workdir, "--data", text), (commands, "score", workdir, text)):
         assert "all 3" not in str(call(script, *words))
@@ -112,21 +115,23 @@ def test_a_text_of_unknown_words_alone_is_told(call, workdir, tmp_path):
 
 def test_words_with_blanks_are_told_in_either_form(call, workdir, tmp_path):
     """Of treebanks: "10 000", or a word of two syllables in Vietnamese."""
-    told = "'le chat': words with blanks in the training text, and several words here: give the "
+    note = "'le chat': words with blanks in the training text, and several words here: give the "
     lexicon = Workdir(workdir).lexicon()
     text, treebank = tmp_path / "text.txt", tmp_path / "text.conllu"
     text.write_text("le chat dort\n")
     rows = ["\t".join([str(n), word, *"________"]) for n, word in enumerate(["le chat", "dort"], 1)]
     treebank.write_text("\n".join([*rows, "", ""]))
-    apart = "'le chat': words with blanks, which the training text has as several words: give plain"
-    both = (evaluate, workdir, "--data"), (commands, "score", workdir)
-    for command in both:
-        assert call(*command, treebank)[2].count(apart) == 1
+    treebank_note = (
+        "'le chat': words with blanks, which the training text has as several words: give plain"
+    )
+    command_lines = (evaluate, workdir, "--data"), (commands, "score", workdir)
+    for command in command_lines:
+        assert call(*command, treebank)[2].count(treebank_note) == 1
         assert "words with blanks" not in call(*command, text)[2]
     words = tuple("le chat" if word == "les" else word for word in lexicon.words)
     dataclasses.replace(lexicon, words=words).save(workdir / "lexicon.npz")
-    for command in both:
-        assert call(*command, text)[2].count(told) == 1
+    for command in command_lines:
+        assert call(*command, text)[2].count(note) == 1
         assert "words with blanks" not in call(*command, treebank)[2]
 
 
@@ -148,14 +153,14 @@ def test_the_words_of_a_text_or_split_are_scored(call, workdir, tmp_path):
     assert call(commands, "score", workdir, text, "--words", "--output", table)[:2] == (0, "")
     assert table.read_text() == printed
     text.write_text("le zèbre dort\n")
-    code, _, told = call(commands, "score", workdir, text, "--words")
-    assert code == 0 and f"1 of the 3 words of {text} are unknown to the run (33.33%)\n" in told
-    code, whole, _ = call(commands, "score", workdir, "--words", "--split", "test")
-    assert code == 0 and len(whole.splitlines()) == 24  # twenty words, three boundaries
-    rows = [line.split("\t") for line in whole.splitlines()]
+    code, _, errors = call(commands, "score", workdir, text, "--words")
+    assert code == 0 and f"1 of the 3 words of {text} are unknown to the run (33.33%)\n" in errors
+    code, split_table, _ = call(commands, "score", workdir, "--words", "--split", "test")
+    assert code == 0 and len(split_table.splitlines()) == 24  # twenty words, three boundaries
+    rows = [line.split("\t") for line in split_table.splitlines()]
     nats = [float(row[rows[0].index('"surprisal_nats"')]) for row in rows[1:21]]
     options = ("--words", "--split", "test", "--state", "sentences")
-    assert call(commands, "score", workdir, *options)[1] != whole  # the state was carried
+    assert call(commands, "score", workdir, *options)[1] != split_table  # the state was carried
     assert nats and not (workdir / "results").exists()
 
 
@@ -200,15 +205,15 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
     code, plain, _ = call(evaluate, workdir, "--split", "test")
     assert code == 0 and "learns" not in plain
     code, cached, errors = call(evaluate, workdir, "--split", "test", "--cache", "4")
-    found = re.search(r"cache: flatness (\S+), weight (\S+), set on validation", errors)
-    assert code == 0 and found
-    flatness, weight = found.groups()
-    told = f"a cache (4 words, flatness {flatness}, weight {weight})"
-    assert f"learns from this text by {told}" in cached
-    code, given, errors = call(
+    match = re.search(r"cache: flatness (\S+), weight (\S+), set on validation", errors)
+    assert code == 0 and match
+    flatness, weight = match.groups()
+    cache_note = f"a cache (4 words, flatness {flatness}, weight {weight})"
+    assert f"learns from this text by {cache_note}" in cached
+    code, repeated, errors = call(
         evaluate, workdir, "--split", "test", "--cache", f"4,{flatness},{weight}"
     )
-    assert given == cached and "set on validation" not in errors
+    assert repeated == cached and "set on validation" not in errors
     options = ("--split", "test", "--dynamic", "rms", "--cache", "4,0.5,0.2")
     code, dynamic, errors = call(evaluate, workdir, *options)
     way = "dynamic evaluation (rms, rate 5e-05, decay 0.002, segments of 5)"
@@ -221,7 +226,7 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
     _, compared, _ = call(commands, "compare", workdir)
     assert "test, carried, learning from the text by a cache: nats" in compared
     assert "learning from the text by dynamic evaluation and a cache: nats" in compared
-    assert f"learns from the text that it is judged on, by {told}" in compared
+    assert f"learns from the text that it is judged on, by {cache_note}" in compared
     # The column of heads is of the plain figure.
     assert "WithCache" not in compared.partition("fields in which")[0].partition("ranked by")[0]
     # A run that has only the one and a run that has only the other do not stand beside each other.

@@ -50,7 +50,7 @@ def text(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("line", "size", "named"),
+    ("line", "size", "file"),
     [
         # ids.npy takes 16,128 bytes, all other files less.
         (("encode", "text.txt", "--output", "out/encoded"), 16_000, "out/encoded"),
@@ -58,10 +58,10 @@ def text(tmp_path, monkeypatch):
         (("words", MICRO, "--output", "out/words.tsv"), 10_000, "out/words.tsv"),
     ],
 )
-def test_a_file_that_may_not_grow_is_named(text, capsys, line, size, named):
+def test_a_file_that_may_not_grow_is_named(text, capsys, line, size, file):
     with files_up_to(size):
         assert call(*line) == 2
-    assert capsys.readouterr().err.splitlines(True)[-1] == LIMITED.format(named)
+    assert capsys.readouterr().err.splitlines(True)[-1] == LIMITED.format(file)
     assert not [*pathlib.Path("out").iterdir()]
     assert call(*line) == 0  # no file takes more than it has to
 
@@ -98,10 +98,10 @@ def test_of_two_into_one_folder_the_second_is_told(text, capsys, monkeypatch, co
 
     monkeypatch.setattr(module, "_write", other_first)
     assert call(*line) == 2
-    told = (
+    message = (
         "error: out/one has just been made by another process: look at it, or give another folder"
     )
-    assert capsys.readouterr().err == f"{told}.\n"
+    assert capsys.readouterr().err == f"{message}.\n"
     assert [path.name for path in pathlib.Path("out").iterdir()] == ["one"]
 
 
@@ -130,8 +130,8 @@ def test_results_that_could_not_be_kept_are_refused_before_any_work(
     monkeypatch.setattr("os.access", access)
     monkeypatch.setattr(Run, "load", lambda path: pytest.fail("work was begun"))
     assert call(*READ_ONLY[command]) == 2
-    told = f"error: {locked} is not a folder that can be written to: judge a copy of the run.\n"
-    assert capsys.readouterr().err == told
+    message = f"error: {locked} is not a folder that can be written to: judge a copy of the run.\n"
+    assert capsys.readouterr().err == message
 
 
 @pytest.mark.parametrize("command", READ_ONLY)

@@ -22,29 +22,29 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
         parser = choices[inner[0]]
     actions = {name: a for a in parser._actions for name in a.option_strings or [a.metavar]}
 
-    def line(rule, *given):
+    def line(rule, *present):
         """A line with these options, such as "--metric bleu", "--run DIR" or "FILE"."""
         values = {action.dest: action.default for action in parser._actions}
-        for option, _, value in (text.partition(" ") for text in given):
+        for option, _, value in (text.partition(" ") for text in present):
             action = actions[option]
             assert not action.default and (not value.islower() or value in action.choices)
             values[action.dest] = value if value.islower() else "x"
         return argparse.Namespace(rules=(rule,), **values)
 
     for rule in options.read_rules(command):
-        option, needs, others, _ = rule
-        for right, given in ((not needs, [option]), *((needs, [option, o]) for o in others)):
+        option, needs, choices, _ = rule
+        for right, present in ((not needs, [option]), *((needs, [option, o]) for o in choices)):
             if right:
-                options.check_rules(line(rule, *given))
+                options.check_rules(line(rule, *present))
             else:
                 with pytest.raises(UserError, match=f"^{option} ") as refused:
-                    options.check_rules(line(rule, *given))
-                assert all(other in str(refused.value) for other in given)
+                    options.check_rules(line(rule, *present))
+                assert all(option_text in str(refused.value) for option_text in present)
         options.check_rules(line(rule))
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "message"),
     [
         (
             "try t.txt --minutes 1 --steps 1",
@@ -60,8 +60,8 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
         ),
     ],
 )
-def test_options_that_need_or_exclude_others_are_told(line, why):
-    with pytest.raises(UserError, match=f"^{re.escape(why)}$"):
+def test_options_that_need_or_exclude_others_are_told(line, message):
+    with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
         commands.main(line.split())
 
 
@@ -99,12 +99,12 @@ def test_every_number_of_the_command_line_has_its_bounds():
                 for inner in action.choices.values():
                     yield from parsers(inner)
 
-    every = [*map(parser_of, command_table.COMMANDS)]
+    all_parsers = [*map(parser_of, command_table.COMMANDS)]
     for module in launch.WAYS.values():
-        every.append(argparse.ArgumentParser())
+        all_parsers.append(argparse.ArgumentParser())
         for option in module.OPTIONS:
-            option.add_to(every[-1])
-    for parser in every:
+            option.add_to(all_parsers[-1])
+    for parser in all_parsers:
         for inner in parsers(parser):
             assert not [a.dest for a in inner._actions if a.type in (int, float)]
 
@@ -123,17 +123,17 @@ def actions(parser):
     """The options of a parser and of its subcommands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for other in action.choices.values():
-                yield from actions(other)
+            for inner in action.choices.values():
+                yield from actions(inner)
         yield from ((name, action) for name in action.option_strings)
 
 
 def test_an_option_takes_an_argument_in_every_command_or_in_none():
     """zoo train --show NAME printed a recipe, and zoo text --show printed a command."""
-    flags, others = set(), set()
+    flags, valued = set(), set()
     for name in command_table.COMMANDS:
         for option, action in actions(parser_of(name)):
-            (flags if action.nargs == 0 else others).add(option)
+            (flags if action.nargs == 0 else valued).add(option)
     # Lists are read by `score` and written by `translate`; `compare` always tunes the weight; of
     # lattices, --words is a file, as in Kaldi.
-    assert flags & others == {"--nbest", "--unseen-weight", "--words"}
+    assert flags & valued == {"--nbest", "--unseen-weight", "--words"}

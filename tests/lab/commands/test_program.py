@@ -24,7 +24,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "errors"),
     [
         (UserError("x is wrong: do y."), 2, "error: x is wrong: do y.\n"),
         (Interrupted("SIGTERM after step 3.", signal.SIGTERM), 143, "SIGTERM after step 3.\n"),
@@ -44,9 +44,9 @@ def raising(error):
         ),
     ],
 )
-def test_an_end_that_is_no_bug_is_a_sentence(capsys, error, code, said):
+def test_an_end_that_is_no_bug_is_a_sentence(capsys, error, code, errors):
     assert program.run(raising(error)) == code
-    assert capsys.readouterr() == ("begun\n", said)
+    assert capsys.readouterr() == ("begun\n", errors)
 
 
 def test_a_program_that_ends_well_says_nothing_of_it(capsys):
@@ -259,8 +259,8 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     ],
 )
 def test_letters_that_an_encoding_does_not_have_end_no_program(environment, printed):
-    others = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "LC_"))}
-    finished = process(LETTERS, env=others | environment, encoding="utf-8")
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "LC_"))}
+    finished = process(LETTERS, env=variables | environment, encoding="utf-8")
     assert (finished.returncode, finished.stdout) == (0, printed)
     assert finished.stderr in ("größer\n", "gr\\xf6\\xdfer\n")
 

@@ -69,11 +69,11 @@ needs_glibc = pytest.mark.skipif(
 def run(script=ARRAY, **environment):
     """(whether memory is kept, the number that the script prints)."""
     clean = {name: v for name, v in os.environ.items() if not name.startswith("MALLOC_")}
-    found = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", script], env=clean | environment, check=True, capture_output=True
     )
-    kept, number = found.stdout.split()
-    return kept == b"True", float(number)
+    keeps_memory, number = finished.stdout.split()
+    return keeps_memory == b"True", float(number)
 
 
 @needs_glibc
@@ -86,16 +86,18 @@ def test_the_memory_of_other_threads_stays():
 def test_a_training_step_has_no_page_faults():
     """The median of 8 steps after 8: each of XLA's threads faults when it first has an array."""
     assert run(TRAINING) == (True, pytest.approx(0, abs=50))
-    kept, faults = run(TRAINING, MALLOC_ARENA_TEST="8")  # glibc's own way: keep_memory does nothing
-    assert not kept and faults > 3000
+    keeps_memory, faults = run(
+        TRAINING, MALLOC_ARENA_TEST="8"
+    )  # glibc's own way: keep_memory does nothing
+    assert not keeps_memory and faults > 3000
 
 
 @needs_glibc
 def test_the_memory_of_an_array_stays_for_the_next():
-    kept, more = run()
-    assert kept
-    assert more > 60
+    keeps_memory, growth = run()
+    assert keeps_memory
+    assert growth > 60
     # As the environment says, if it says something.
-    kept, more = run(MALLOC_MMAP_THRESHOLD_="1000000")
-    assert not kept
-    assert more < 10
+    keeps_memory, growth = run(MALLOC_MMAP_THRESHOLD_="1000000")
+    assert not keeps_memory
+    assert growth < 10

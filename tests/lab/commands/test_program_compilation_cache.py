@@ -15,7 +15,9 @@ from tests.lab.training.test_train_interruption import SETTINGS
 from zoo.lab.commands import program
 
 ROOT = pathlib.Path(__file__).parents[3]
-OWN = [name for name in os.environ if name.startswith(("JAX_COMPILATION", "JAX_PERSISTENT"))]
+USER_VARIABLES = [
+    name for name in os.environ if name.startswith(("JAX_COMPILATION", "JAX_PERSISTENT"))
+]
 
 # Compiles some programs after `use`; prints where JAX kept them before and after, their results,
 # and how many it found.
@@ -38,11 +40,11 @@ print(json.dumps([before, str(folder), results, len(hits)]))
 """
 
 
-def environment(home, **more):
+def environment(home, **settings):
     """That of a program whose cache is under a folder, for programs of any size."""
-    kept = {name: value for name, value in os.environ.items() if name not in OWN}
+    variables = {name: value for name, value in os.environ.items() if name not in USER_VARIABLES}
     threshold = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    return kept | {"XDG_CACHE_HOME": str(home), "PYTHONPATH": str(ROOT)} | threshold | more
+    return variables | {"XDG_CACHE_HOME": str(home), "PYTHONPATH": str(ROOT)} | threshold | settings
 
 
 def start(home, go):
@@ -76,21 +78,21 @@ def entries(home):
 def test_programs_are_found_again_unless_they_are_damaged(tmp_path):
     """As a kill or a loss of power leaves them, and with other bytes."""
     expected, hits = end(start(tmp_path, os.devnull), tmp_path)
-    there = entries(tmp_path)
+    files = entries(tmp_path)
     assert hits == 0
-    assert len(there) >= 6
-    whole = [path.read_bytes() for path in there]
-    half, empty, other, unfinished = there[:4]
-    half.write_bytes(whole[0][: len(whole[0]) // 2])
+    assert len(files) >= 6
+    content = [path.read_bytes() for path in files]
+    half, empty, damaged, unfinished = files[:4]
+    half.write_bytes(content[0][: len(content[0]) // 2])
     empty.write_bytes(b"")
-    other.write_bytes(b"x" * 99)
-    unfinished.write_bytes(whole[3][:-1])
+    damaged.write_bytes(b"x" * 99)
+    unfinished.write_bytes(content[3][:-1])
     unfinished.with_name(unfinished.name.replace("-cache", "-atime")).unlink()
-    again, hits = end(start(tmp_path, os.devnull), tmp_path)
-    assert again == expected
-    assert hits == len(there) - 4
+    repeated, hits = end(start(tmp_path, os.devnull), tmp_path)
+    assert repeated == expected
+    assert hits == len(files) - 4
     # Those that are known for what they are without being read have been replaced.
-    for path, before in ((empty, whole[1]), (unfinished, whole[3])):
+    for path, before in ((empty, content[1]), (unfinished, content[3])):
         assert path.stat().st_size > len(before) / 2
 
 
@@ -99,17 +101,17 @@ def test_two_runs_at_once_share_the_folder(tmp_path):
     go = tmp_path / "go"
     running = [start(tmp_path, go) for _ in range(2)]
     go.touch()
-    (first, found), (second, found_too) = (end(process, tmp_path) for process in running)
+    (first, first_hits), (second, second_hits) = (end(process, tmp_path) for process in running)
     assert first == second
-    there = entries(tmp_path)
-    assert found + found_too <= len(there)
-    assert all(path.with_name(path.name.replace("-cache", "-atime")).exists() for path in there)
+    files = entries(tmp_path)
+    assert first_hits + second_hits <= len(files)
+    assert all(path.with_name(path.name.replace("-cache", "-atime")).exists() for path in files)
 
 
 @pytest.fixture
-def changed(monkeypatch, tmp_path):
+def cache_home(monkeypatch, tmp_path):
     """JAX without a cache and a home of its own; what `use` changes of JAX is put back."""
-    for name in OWN:
+    for name in USER_VARIABLES:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -122,22 +124,22 @@ def changed(monkeypatch, tmp_path):
         jax.config.update(name, value)
 
 
-def test_where_programs_are_kept(changed, monkeypatch, tmp_path):
-    there = program.keep_compiled()
-    assert there.parent == changed / ".cache" / "zoo"
-    assert jax.config.jax_compilation_cache_dir == str(there)
+def test_where_programs_are_kept(cache_home, monkeypatch, tmp_path):
+    folder = program.keep_compiled()
+    assert folder.parent == cache_home / ".cache" / "zoo"
+    assert jax.config.jax_compilation_cache_dir == str(folder)
     assert jax.config.jax_compilation_cache_max_size == 2**30
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
-    assert program.cache_folder() == tmp_path / "other" / "zoo" / there.name
+    assert program.cache_folder() == tmp_path / "other" / "zoo" / folder.name
     monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")  # is to be ignored, as its standard says
-    assert program.cache_folder() == there
+    assert program.cache_folder() == folder
     # Of a processor with other instructions, elsewhere.
     monkeypatch.setattr(program, "_processor", lambda: "another")
-    assert program.cache_folder().parent == there.parent
-    assert program.cache_folder() != there
+    assert program.cache_folder().parent == folder.parent
+    assert program.cache_folder() != folder
 
 
-def test_a_cache_that_the_user_has_chosen_is_left_alone(changed, monkeypatch, tmp_path):
+def test_a_cache_that_the_user_has_chosen_is_left_alone(cache_home, monkeypatch, tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "mine"))
     assert program.keep_compiled() is None
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "mine")
@@ -149,10 +151,10 @@ def test_a_cache_that_the_user_has_chosen_is_left_alone(changed, monkeypatch, tm
 
 
 @pytest.mark.parametrize("home", ["a file", "missing", "locked", "no filelock"])
-def test_without_a_folder_to_write_to_nothing_is_kept(changed, monkeypatch, tmp_path, home):
+def test_without_a_folder_to_write_to_nothing_is_kept(cache_home, monkeypatch, tmp_path, home):
     if home == "a file":
-        changed.rmdir()
-        changed.touch()
+        cache_home.rmdir()
+        cache_home.touch()
     elif home == "missing":
         monkeypatch.setattr(pathlib.Path, "home", lambda: pathlib.Path(os.devnull) / "nobody")
     elif home == "no filelock":

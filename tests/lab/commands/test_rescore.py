@@ -72,9 +72,9 @@ def test_tuned_weights_choose_what_is_right(call, tmp_path, method, metric, untu
     assert row.startswith("tuned on") and row.count(best) >= 2
     if untuned:
         assert f"{untuned:.2f} [" in row
-    found = json.loads((tmp_path / "w.json").read_text())
-    assert weights == [f"{name}= {weight!r}" for name, weight in found["weights"].items()]
-    assert found["made"]["figures"]["tuned on"]["lists"] == 3
+    weights_file = json.loads((tmp_path / "w.json").read_text())
+    assert weights == [f"{name}= {weight!r}" for name, weight in weights_file["weights"].items()]
+    assert weights_file["made"]["figures"]["tuned on"]["lists"] == 3
     before = (tmp_path / "w.json").read_bytes()
     assert call(*line, "--weights", "w.json")[1] == printed
     assert (tmp_path / "w.json").read_bytes() == before
@@ -92,7 +92,7 @@ def test_lists_are_written_in_their_new_order(call, tmp_path):
         "0 |||  ||| good= -1 bad= 1 ||| -1",
     ]
     _, lists = nbest.read_lists("new.nbest")
-    assert [one.id for one in lists] == ["0", "1", "2"]
+    assert [nbest_list.id for nbest_list in lists] == ["0", "1", "2"]
     (tmp_path / "l.json").write_text('{"id": "x", "input": ["u", "v"], "good": [1, 2]}\n')
     (tmp_path / "w.json").write_text('{"weights": {"good": 1}}')
     _, printed, _ = call("apply", "l.json", "w.json")
@@ -109,8 +109,8 @@ def test_lists_are_written_in_their_new_order(call, tmp_path):
 
 
 def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
-    more = ("--test", "dev.nbest", "--test-references", "dev.ref", "--hold-out", 3)
-    code, printed, _ = call("tune", "dev.nbest", "dev.ref", *more, "--metric", "wer")
+    options = ("--test", "dev.nbest", "--test-references", "dev.ref", "--hold-out", 3)
+    code, printed, _ = call("tune", "dev.nbest", "dev.ref", *options, "--metric", "wer")
     assert code == 0
     rows = [line.split("  ") for line in printed.splitlines()[:4]]
     assert [row[0] for row in rows] == ["WER %", "tuned on", "held out", "test"]
@@ -155,10 +155,10 @@ def test_wrong_lines_are_sentences(call, tmp_path, line, message):
 
 def test_the_best_of_other_lists_are_added(tmp_path):
     first = lists_of("0 ||| a ||| x= 1 ||| 5\n0 ||| b ||| x= 3 ||| 4\n", tmp_path)
-    other = lists_of(
+    second_lists = lists_of(
         "0 ||| c ||| y= 1 ||| 1\n0 ||| a ||| y= 7 ||| 9\n0 ||| d ||| y= 2 ||| 3\n", tmp_path
     )
-    (merged,) = merge_lists(first, [other], best=2)
+    (merged,) = merge_lists(first, [second_lists], best=2)
     # Of the other list the two best, of which one is there already; what they lack is the lowest.
     assert [(h.text, h.features, h.score) for h in merged.hypotheses] == [
         ("a", {"x": 1, "y": 2}, 5),
@@ -178,9 +178,9 @@ def test_sparse_features_may_be_missing(call, tmp_path):
     (tmp_path / "tr").write_text("a\n")
     line = ("tune", "l", "r", "--metric", "wer", "--sparse", "--weights", "w")
     assert call(*line, "--test", "t", "--test-references", "tr")[0] == 0
-    found = json.loads((tmp_path / "w").read_text())
-    assert [*found["weights"]] == ["x", "y"] and found["added"] == []
-    assert found["made"]["figures"]["test"]["lists"] == 1
+    weights_file = json.loads((tmp_path / "w").read_text())
+    assert [*weights_file["weights"]] == ["x", "y"] and weights_file["added"] == []
+    assert weights_file["made"]["figures"]["test"]["lists"] == 1
     (tmp_path / "bare").write_text("0 ||| a b\n0 ||| a\n")  # no features at all
     bare = call(
         "tune",
@@ -239,13 +239,15 @@ def test_costs_of_kaldi_begin_with_weight_1_each(call, tmp_path):
     """Each cost alone is wrong in a list; their sum is right in both, and the order in none."""
     costs = {"am": (3, 1, 1, 2), "lm": (1, 2, 3, 1)}
     names = ("u-1", "u-2", "v-1", "v-2")
-    for name, of in costs.items():
-        lines = (f"{hypothesis} {cost}\n" for hypothesis, cost in zip(names, of, strict=True))
+    for name, file_costs in costs.items():
+        lines = (
+            f"{hypothesis} {cost}\n" for hypothesis, cost in zip(names, file_costs, strict=True)
+        )
         (tmp_path / name).write_text("".join(lines))
     (tmp_path / "l").write_text("u-1 a\nu-2 a b\nv-1 c d\nv-2 c\n")
     (tmp_path / "r").write_text("u a b\nv c\n")
-    given = ("tune", "l", "r", "--metric", "wer", "--word-count", "--costs", "am=am")
-    code, printed, errors = call(*given, "--costs", "lm=lm", "--folds", 2)
+    tune_line = ("tune", "l", "r", "--metric", "wer", "--word-count", "--costs", "am=am")
+    code, printed, errors = call(*tune_line, "--costs", "lm=lm", "--folds", 2)
     assert code == 0 and "at the start 0.00" in printed
     assert "the first hypothesis does not have the highest score: untuned 66.67" in errors
     assert "all are 0" not in errors
@@ -266,8 +268,8 @@ def test_what_takes_a_while_is_told(call, tmp_path, monkeypatch):
     monkeypatch.setattr(model_features, "PROGRESS_SIZE", 7)
     monkeypatch.setattr(rescore, "PROGRESS_SIZE", 7)
     (tmp_path / "news.arpa").write_text(ARPA)
-    given = ("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "news.arpa")
-    lines = call(*given, "--folds", 3)[2].splitlines()
+    tune_line = ("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "news.arpa")
+    lines = call(*tune_line, "--folds", 3)[2].splitlines()
     assert lines[0] == "scoring 7 hypotheses under news.arpa ..."
     assert lines[1] == "tuning on 3 lists, and on 3 parts of them ..."
 
@@ -275,8 +277,10 @@ def test_what_takes_a_while_is_told(call, tmp_path, monkeypatch):
 def test_a_binary_of_kenlm_is_named(call, tmp_path):
     (tmp_path / "x.bin").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0\0")
     code, _, errors = call("tune", "dev.nbest", "dev.ref", "--metric", "wer", "--arpa", "x.bin")
-    told = "error: x.bin is KenLM's binary: give the ARPA file from which build_binary made it.\n"
-    assert (code, errors) == (2, told)
+    message = (
+        "error: x.bin is KenLM's binary: give the ARPA file from which build_binary made it.\n"
+    )
+    assert (code, errors) == (2, message)
 
 
 def test_weights_of_nothing_are_said(call, tmp_path):
@@ -301,9 +305,9 @@ def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
     (tmp_path / "l").write_text("".join(rows))
     (tmp_path / "r").write_text("a b c\na b c\na b c d\na b c d\n")
     line = ("tune", "l", "r", "--metric", "wer", "--method", method)
-    kept = call(*line, "--folds", 4)[1].splitlines()
-    assert kept[2].startswith("cross-validated: "), kept
-    assert kept[2].endswith("the weights at the start are kept")
+    printed_lines = call(*line, "--folds", 4)[1].splitlines()
+    assert printed_lines[2].startswith("cross-validated: "), printed_lines
+    assert printed_lines[2].endswith("the weights at the start are kept")
     assert "cross-validated" not in call(*line)[1]
     (tmp_path / "good").write_text(LISTS * 1)
     code, printed, _ = call("tune", "good", "dev.ref", "--metric", "wer", "--folds", 3)
@@ -311,7 +315,7 @@ def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
 
 
 @pytest.mark.parametrize(
-    ("line", "kept"),
+    ("line", "protected"),
     [
         ("apply dev.nbest w.json --output w.json", "w.json"),
         ("apply dev.nbest w.json --output ./dev.nbest", "dev.nbest"),
@@ -322,14 +326,14 @@ def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
         ("lattices a dev.ref --output dev.ref", "dev.ref"),
     ],
 )
-def test_what_is_read_is_not_written_over(call, tmp_path, line, kept):
+def test_what_is_read_is_not_written_over(call, tmp_path, line, protected):
     (tmp_path / "w.json").write_text('{"weights": {"good": 1.0, "bad": 0.0}}')
     (tmp_path / "link").symlink_to("w.json")
-    before = (tmp_path / kept).read_text()
+    before = (tmp_path / protected).read_text()
     code, printed, errors = call(*line.split())
     assert (code, printed) == (2, "")
     assert errors.startswith(f"error: {line.split()[-1]} is read, and the ")
-    assert (tmp_path / kept).read_text() == before
+    assert (tmp_path / protected).read_text() == before
 
 
 def test_errors_are_aligned_word_by_word(call, tmp_path):
@@ -400,7 +404,7 @@ def test_an_arpa_model_is_a_feature(call, tmp_path):
         in call(*line[:3], "--unknown-count")[2]
     )
     (tmp_path / "words").write_text(ARPA)
-    named = call(*line[:3], "--word-count", "--arpa", "words")
-    assert named[0] == 2 and "the model 'words' has the name of another feature" in named[2]
+    answer = call(*line[:3], "--word-count", "--arpa", "words")
+    assert answer[0] == 2 and "the model 'words' has the name of another feature" in answer[2]
     (tmp_path / "news.arpa").write_text(ARPA.replace("</s>", "fin"))
     assert "news.arpa has no </s>, which ends sentences" in call(*line)[2]

@@ -28,7 +28,7 @@ FRENCH = (
 @pytest.fixture
 def text(tmp_path):
     path = tmp_path / "my text.txt"
-    path.write_text("".join(f"{one}\n" for one in SENTENCES) * 100, encoding="utf-8")
+    path.write_text("".join(f"{sentence}\n" for sentence in SENTENCES) * 100, encoding="utf-8")
     return path
 
 
@@ -71,24 +71,31 @@ def test_a_text_from_end_to_end(text, tmp_path, letters):
     assert ("bits per character" in out) == letters
     (result,) = (folder / "results").glob("test.*.json")
     passport = json.loads(result.read_text())
-    counted = "characters" if letters else "words (by the Moses tokenizer for en)"
-    assert passport["counts"].startswith(f"{counted};")
+    unit = "characters" if letters else "words (by the Moses tokenizer for en)"
+    assert passport["counts"].startswith(f"{unit};")
     assert passport["data"]["path"] == text.name
 
     # The printed command makes the same run, and the whole command is repeated without harm.
-    line = next(one for one in out.splitlines() if one.startswith("$ python -m zoo train"))
+    line = next(
+        printed_line
+        for printed_line in out.splitlines()
+        if printed_line.startswith("$ python -m zoo train")
+    )
     words = shlex.split(line)[3:]
     assert words[-1] == "runs/mine"
     code, _, err = zoo(*words[1:-1], "runs/again", folder=tmp_path)
     assert code == 0, err
-    of_both = [(tmp_path / "runs" / name / "metrics.jsonl") for name in ("mine", "again")]
+    metric_files = [(tmp_path / "runs" / name / "metrics.jsonl") for name in ("mine", "again")]
     figures = [
-        [json.loads(one).get("validation_log_perplexity") for one in path.read_text().splitlines()]
-        for path in of_both
+        [
+            json.loads(metrics_line).get("validation_log_perplexity")
+            for metrics_line in path.read_text().splitlines()
+        ]
+        for path in metric_files
     ]
     assert figures[0] == figures[1] and any(figures[0])
-    code, again, err = zoo("text", text.name, "runs/mine", *short, folder=tmp_path)
-    assert code == 0 and "this run is finished" in again, err
+    code, repeated_output, err = zoo("text", text.name, "runs/mine", *short, folder=tmp_path)
+    assert code == 0 and "this run is finished" in repeated_output, err
 
 
 @pytest.mark.slow
@@ -98,23 +105,28 @@ def test_a_run_of_raw_text_reads_other_texts_as_raw(text, tmp_path):
     (tmp_path / "other.txt").write_text("It's the cat, Mr. Smith.\n")
     code, out, err = zoo("score", "run", "other.txt", folder=tmp_path)
     assert code == 0, err
-    header, row = (one.replace('"', "").split("\t") for one in out.splitlines())
+    header, row = (printed_line.replace('"', "").split("\t") for printed_line in out.splitlines())
     assert dict(zip(header, row, strict=True))["words"] == "8"
     code, out, err = zoo("generate", "run", "--prompt", "It's the cat,", folder=tmp_path)
-    assert code == 0 and all(one.startswith("It's the cat,") for one in out.splitlines()), err
+    assert code == 0 and all(
+        printed_line.startswith("It's the cat,") for printed_line in out.splitlines()
+    ), err
     code, out, err = zoo(
         *("score", "run", "other.txt", "--words", "--output", "words.tsv"), folder=tmp_path
     )
     assert code == 0, err
-    rows = [one.split("\t") for one in (tmp_path / "words.tsv").read_text().splitlines()]
-    places = [tuple(map(int, row[3:5])) for row in rows[1:9]]
-    assert places == [(0, 2), (2, 4), (5, 8), (9, 12), (12, 13), (14, 17), (18, 23), (23, 24)]
+    rows = [
+        printed_line.split("\t")
+        for printed_line in (tmp_path / "words.tsv").read_text().splitlines()
+    ]
+    spans = [tuple(map(int, row[3:5])) for row in rows[1:9]]
+    assert spans == [(0, 2), (2, 4), (5, 8), (9, 12), (12, 13), (14, 17), (18, 23), (23, 24)]
 
 
 @pytest.mark.slow
 def test_pairs_from_end_to_end(tmp_path):
     for name, sentences in (("my.en", SENTENCES), ("my.fr", FRENCH)):
-        text = "".join(f"{one}\n" for one in sentences) * 100
+        text = "".join(f"{sentence}\n" for sentence in sentences) * 100
         (tmp_path / name).write_text(text, encoding="utf-8")
     words = ["text", "my.en", "my.fr", "run", "--set", "training.epochs=2"]
     code, out, err = zoo(*words, folder=tmp_path)

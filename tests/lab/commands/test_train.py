@@ -25,8 +25,8 @@ def test_configs_are_listed_by_family_with_size_and_time(capsys):
 def test_fields_are_set_as_ml_collections_writes_them(capsys):
     words = ["train", "--show", "micro_softmax", "--config.training.batch=7", "--set"]
     commands.main([*words, "training.length=9", "--config.model.core.size=12"])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for setting in ("    batch = 7\n", "    length = 9\n", "      size = 12\n"):
-        assert setting in told
+        assert setting in printed
     with pytest.raises(UserError, match=r"^--set training\.batch: write it as field=value"):
         commands.main(["train", "--show", "micro_softmax", "--config.training.batch", "7"])

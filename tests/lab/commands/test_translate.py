@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """{name: a run}; do not write to them."""
-    found = {}
+    runs = {}
     models = {
         "one": MODEL,
         "two": dataclasses.replace(
@@ -43,9 +43,9 @@ def folders(tmp_path_factory):
         "language": LanguageModel(MODEL.embedding, MODEL.core, MODEL.head),
     }
     for name, model in models.items():
-        found[name] = tmp_path_factory.mktemp(name)
-        small.run_in(found[name], experiment(model, epochs=1))
-    return found
+        runs[name] = tmp_path_factory.mktemp(name)
+        small.run_in(runs[name], experiment(model, epochs=1))
+    return runs
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def translator(folders):
 def sources(translator):
     """Some of the training split, all of whose words are known."""
     run = translator.runs[0]
-    every = run.experiment.source_corpus(run.read("train")).sentences
-    return sorted(every, key=len)[::10][:5]
+    all_sources = run.experiment.source_corpus(run.read("train")).sentences
+    return sorted(all_sources, key=len)[::10][:5]
 
 
 @pytest.fixture
@@ -79,20 +79,20 @@ def best_by_hand(run, source, length):
     ids = [run.source_lexicons[0].ids[word] for word in source]
     if model.order == "source_reversed":
         ids = ids[::-1]
-    said = []
+    ids_chosen = []
     for _ in range(length):
-        words = jnp.asarray([[lexicon.boundary_id, *said]], jnp.int32)
-        every = jnp.arange(len(lexicon))[:, None]
+        words = jnp.asarray([[lexicon.boundary_id, *ids_chosen]], jnp.int32)
+        all_words = jnp.arange(len(lexicon))[:, None]
         encoded = model.encode(run.params, run.tables, jnp.asarray([ids]), jnp.asarray([len(ids)]))
         hidden, _ = model.states(run.params, run.tables, encoded, words)
         hidden = jnp.repeat(hidden[:, -1:], len(lexicon), axis=0)
         log_prob = model.head.log_prob(
-            model.head_params(run.params), run.tables["head"], hidden, every
+            model.head_params(run.params), run.tables["head"], hidden, all_words
         )
-        said.append(int(log_prob[:, 0].argmax()))
-        if said[-1] == lexicon.boundary_id:
+        ids_chosen.append(int(log_prob[:, 0].argmax()))
+        if ids_chosen[-1] == lexicon.boundary_id:
             break
-    words = [lexicon.words[word] for word in said if word != lexicon.boundary_id]
+    words = [lexicon.words[word] for word in ids_chosen if word != lexicon.boundary_id]
     return words[::-1] if model.order == "target_reversed" else words
 
 
@@ -100,8 +100,8 @@ def best_by_hand(run, source, length):
 def test_a_beam_of_one_says_the_most_probable_words(folders, sources, name):
     run = Run.load(folders[name])
     translator = Translator((run,))
-    found = translator.translate(sources, BeamSearch(1, longest=4))
-    for source, (best,) in zip(sources, found, strict=True):
+    translations = translator.translate(sources, BeamSearch(1, longest=4))
+    for source, (best,) in zip(sources, translations, strict=True):
         assert translator.words(best) == best_by_hand(run, source, 4)
 
 
@@ -110,23 +110,23 @@ def test_scores_are_those_that_are_judged(translator):
     run = translator.runs[0]
     corpus = run.read("test")
     sources = run.experiment.source_corpus(corpus).sentences
-    found = translator.translate(sources, BeamSearch(4, 4, longest=30))
+    translations = translator.translate(sources, BeamSearch(4, 4, longest=30))
     pairs = [
-        (source, one)
-        for source, hypotheses in zip(sources, found, strict=True)
-        for one in hypotheses
-        if one.complete
+        (source, hypothesis)
+        for source, hypotheses in zip(sources, translations, strict=True)
+        for hypothesis in hypotheses
+        if hypothesis.complete
     ]
     assert len(pairs) > 5
     text = dataclasses.replace(
         corpus,
-        sentences=[translator.words(one) for _, one in pairs],
+        sentences=[translator.words(hypothesis) for _, hypothesis in pairs],
         source_text=dataclasses.replace(
             corpus.source_text, sentences=[source for source, _ in pairs]
         ),
     )
     _, scores = run.score_corpus(text)
-    expected = np.concatenate([one.log_probs for _, one in pairs])
+    expected = np.concatenate([hypothesis.log_probs for _, hypothesis in pairs])
     np.testing.assert_allclose(expected, scores.log_prob, rtol=1e-4, atol=1e-5)
 
 
@@ -139,7 +139,8 @@ def test_lines_keep_their_order_and_empty_ones_stay_empty(call, folders, transla
     assert len(output) == 8 and output[1] == output[3] == ""
     settings = BeamSearch(3, longest=9)
     expected = [
-        " ".join(translator.words(one)) for (one,) in translator.translate(sources, settings)
+        " ".join(translator.words(hypothesis))
+        for (hypothesis,) in translator.translate(sources, settings)
     ]
     assert [output[0], output[2], *output[4:7]] == expected
     count = len(text.split())
@@ -151,9 +152,9 @@ def test_lines_keep_their_order_and_empty_ones_stay_empty(call, folders, transla
 
 def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch, capsys):
     line = " ".join(sources[0])
-    given = f"\ufeff{line}\n\n{line}\r\n{line}\rx".encode()
+    content = f"\ufeff{line}\n\n{line}\r\n{line}\rx".encode()
     arguments = ["translate", str(folders["one"]), "--beam", "1"]
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     command_table.main(arguments)
     lines = capsys.readouterr().out.split("\n")
     assert len(lines) == 5 and lines[0] == lines[2] != "" and lines[1] == lines[4] == ""
@@ -197,10 +198,10 @@ def listed(call, folders, translator, sources, tmp_path):
     options = ("--nbest", 3, "--beam", 4, "--length-normalisation", 0.7)
     assert call("translate", folders["one"], file, *options, "--output", output) == ("", "")
     settings = BeamSearch(4, 3, length_normalisation=0.7, longest=200)
-    found = translator.translate([sources[0], [], sources[1]], settings)
+    hypotheses = translator.translate([sources[0], [], sources[1]], settings)
     return (
         output.read_text().split("\n"),
-        found,
+        hypotheses,
         scored_sentences.read(str(output), nbest=True),
     )
 
@@ -212,14 +213,16 @@ def test_nbest_lists_are_those_that_score_reads(listed):
 
 
 def test_a_row_of_a_list_has_its_features_and_its_normalised_score(listed, translator):
-    rows, found, _ = listed
-    hypotheses = [one for of_one in found for one in of_one]
-    for row, one in zip([*rows[:3], *rows[4:7]], hypotheses, strict=True):
+    rows, nbest_lists, _ = listed
+    hypotheses = [hypothesis for nbest_list in nbest_lists for hypothesis in nbest_list]
+    for row, hypothesis in zip([*rows[:3], *rows[4:7]], hypotheses, strict=True):
         pattern = r"\d \|\|\| (.*) \|\|\| LogProb= (\S+) Length= (\d+) Ended= (\d) \|\|\| (\S+)"
         words, log_prob, length, ended, score = re.fullmatch(pattern, row).groups()
-        assert words.split() == translator.words(one)
-        assert (int(length), bool(int(ended))) == (len(one.log_probs), one.complete)
-        np.testing.assert_allclose([float(log_prob), float(score)], [one.log_prob, one.score])
+        assert words.split() == translator.words(hypothesis)
+        assert (int(length), bool(int(ended))) == (len(hypothesis.log_probs), hypothesis.complete)
+        np.testing.assert_allclose(
+            [float(log_prob), float(score)], [hypothesis.log_prob, hypothesis.score]
+        )
         np.testing.assert_allclose(float(score), float(log_prob) / int(length) ** 0.7, rtol=1e-5)
 
 
@@ -227,23 +230,25 @@ DRAWS = ("--sample", "--seed", "3", "--temperature", "1.5", "--longest-ratio", "
 
 
 @pytest.fixture
-def drawn(call, folders, sources, tmp_path):
+def sample_command(call, folders, sources, tmp_path):
     """(the texts: an empty line and the sources, draw(*options) -> what is printed of them)."""
     file, texts = tmp_path / "sources", ["", *map(" ".join, sources)]
     file.write_text("".join(f"{line}\n" for line in texts), encoding="utf-8")
-    return texts, lambda *more: call("translate", folders["two"], str(file), *DRAWS, *more)[0]
+    return texts, lambda *options: call("translate", folders["two"], str(file), *DRAWS, *options)[0]
 
 
-def test_draws_depend_on_the_seed_and_not_on_the_batch(drawn):
-    _, draw = drawn
+def test_draws_depend_on_the_seed_and_not_on_the_batch(sample_command):
+    _, draw = sample_command
     assert draw("--batch", "2") == draw() != draw("--seed", "4")
 
 
-def test_a_loaded_run_draws_what_the_command_draws(drawn, folders):
-    texts, draw = drawn
+def test_a_loaded_run_draws_what_the_command_draws(sample_command, folders):
+    texts, draw = sample_command
     sampling = Sampling(temperature=1.5, seed=3)
-    found = zoo.load_translator(folders["two"]).translate(texts, sampling=sampling, longest_ratio=1)
-    assert found == draw().split("\n")[:-1]
+    samples = zoo.load_translator(folders["two"]).translate(
+        texts, sampling=sampling, longest_ratio=1
+    )
+    assert samples == draw().split("\n")[:-1]
 
 
 @pytest.mark.parametrize("options", [{"nbest": 2}, {"beam": 3}], ids=str)
@@ -274,10 +279,10 @@ def test_no_more_is_drawn_than_the_ratio_allows(hot, sources):
 def test_the_draws_of_a_line_do_not_depend_on_how_many_are_read_at_a_time(
     hot, sources, monkeypatch
 ):
-    whole = hot("--nbest", 2)
-    assert len({*whole[0].split()}) > 2 * len(sources)
+    expected = hot("--nbest", 2)
+    assert len({*expected[0].split()}) > 2 * len(sources)
     monkeypatch.setattr("zoo.lab.commands.translate._BATCHES", 1)
-    assert hot("--nbest", 2, "--batch", 2) == whole
+    assert hot("--nbest", 2, "--batch", 2) == expected
 
 
 def test_draws_that_are_cut_off_are_counted(hot, sources):
@@ -305,24 +310,31 @@ def test_ratios_are_bounded(hot):
 def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
     """Of two heads, one run of which reads its source from the end."""
     runs = tuple(Run.load(folders[name]) for name in ("one", "two"))
-    both = Translator(runs)
-    (found,) = both.translate(sources[:1], BeamSearch(1, longest=1))
+    ensemble = Translator(runs)
+    (hypotheses,) = ensemble.translate(sources[:1], BeamSearch(1, longest=1))
     probs = []
     for run in runs:
-        everything = Translator((run,)).translate(
+        all_hypotheses = Translator((run,)).translate(
             sources[:1], BeamSearch(500, len(run.lexicon), longest=1)
         )
-        probs.append({one.words[0] if one.words else -1: one.log_prob for one in everything[0]})
+        probs.append(
+            {
+                hypothesis.words[0] if hypothesis.words else -1: hypothesis.log_prob
+                for hypothesis in all_hypotheses[0]
+            }
+        )
     average = {word: np.logaddexp(p, probs[1][word]) - np.log(2) for word, p in probs[0].items()}
-    assert (found[0].words or [-1]) == [max(average, key=average.get)]
-    np.testing.assert_allclose(found[0].log_prob, max(average.values()), rtol=1e-4)
+    assert (hypotheses[0].words or [-1]) == [max(average, key=average.get)]
+    np.testing.assert_allclose(hypotheses[0].log_prob, max(average.values()), rtol=1e-4)
 
 
 def test_a_run_with_itself_is_the_run(folders, sources):
     run = Run.load(folders["one"])
-    same = Translator((run, run), average="logs").translate(sources, BeamSearch(2, longest=5))
-    alone = Translator((run,)).translate(sources, BeamSearch(2, longest=5))
-    assert [one[0].words for one in same] == [one[0].words for one in alone]
+    doubled = Translator((run, run), average="logs").translate(sources, BeamSearch(2, longest=5))
+    single = Translator((run,)).translate(sources, BeamSearch(2, longest=5))
+    assert [hypotheses[0].words for hypotheses in doubled] == [
+        hypotheses[0].words for hypotheses in single
+    ]
 
 
 def test_a_language_model_adds_its_log_probabilities(call, folders, sources, tmp_path):
@@ -331,51 +343,53 @@ def test_a_language_model_adds_its_log_probabilities(call, folders, sources, tmp
     (tmp_path / "in").write_text("\n".join(map(" ".join, sources)))
     size = len(translator.lexicon)
 
-    def every(*options):
+    def score_all_words(*options):
         text, _ = call(
             *("translate", folders["one"], tmp_path / "in", "--longest", 1, "--beam", size),
             *("--nbest", size, *options),
         )
-        found = [{} for _ in sources]
+        scores = [{} for _ in sources]
         for row in text.splitlines():
             number, words, _, score = row.split("|||")
-            found[int(number)][words.strip()] = float(score)
-        return found
+            scores[int(number)][words.strip()] = float(score)
+        return scores
 
-    fused = every("--language-model", folders["language"], "--language-weight", 0.7)
-    alone = every("--language-model", folders["language"], "--language-weight", 0)
+    fused = score_all_words("--language-model", folders["language"], "--language-weight", 0.7)
+    unfused = score_all_words("--language-model", folders["language"], "--language-weight", 0)
     step = steps.from_language_model(language.experiment.model, language.params, language.tables)
     first = jnp.array([language.lexicon.boundary_id])
     log_probs, _ = step(first, language.experiment.model.initial_carry(1))
-    of_language = dict(zip(language.lexicon.words, np.asarray(log_probs[0]), strict=True))
-    of_language[""] = of_language.pop(language.lexicon.boundary)
-    for one, other in zip(fused, alone, strict=True):
-        assert len(one) == len(other) == size
-        expected = [other[word] + 0.7 * of_language[word] for word in one]
-        np.testing.assert_allclose([*one.values()], expected, atol=1e-4)
-        assert [*one.values()] == sorted(one.values(), reverse=True)
-    for one, other in zip(alone, every(), strict=True):
-        np.testing.assert_allclose([one[word] for word in other], [*other.values()], atol=1e-5)
+    language_log_probs = dict(zip(language.lexicon.words, np.asarray(log_probs[0]), strict=True))
+    language_log_probs[""] = language_log_probs.pop(language.lexicon.boundary)
+    for fused_scores, scores in zip(fused, unfused, strict=True):
+        assert len(fused_scores) == len(scores) == size
+        expected = [scores[word] + 0.7 * language_log_probs[word] for word in fused_scores]
+        np.testing.assert_allclose([*fused_scores.values()], expected, atol=1e-4)
+        assert [*fused_scores.values()] == sorted(fused_scores.values(), reverse=True)
+    for fused_scores, scores in zip(unfused, score_all_words(), strict=True):
+        np.testing.assert_allclose(
+            [fused_scores[word] for word in scores], [*scores.values()], atol=1e-5
+        )
 
 
 def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_path):
     """By the weights of the model, whose encoder reads the source from its end."""
     run = Run.load(folders["attentive"])
-    model, (others,) = run.experiment.model, run.source_lexicons
+    model, (source_lexicon,) = run.experiment.model, run.source_lexicons
     file, text = tmp_path / "links", "\n".join([" ".join(sources[3]), "", " ".join(sources[4])])
     options = ("--alignments", file, "--sample", "--temperature", 3, "--longest", 6, "--nbest", 2)
     output, _ = call("translate", folders["attentive"], *options, text=text)
     rows = [row.split(" ||| ") for row in output.splitlines()]
     lines = file.read_text().splitlines()
     assert len(rows) == len(lines) == 5 and lines[2] == ""
-    for (number, said, *_), line_of_links in zip(rows, lines, strict=True):
-        source, words = (sources[3], [], sources[4])[int(number)], said.split()
-        read = jnp.asarray([[others.ids[word] for word in source][::-1]], jnp.int32)
-        given = [run.lexicon.boundary_id, *(run.lexicon.ids[word] for word in words)][:-1]
+    for (number, text_of_row, *_), line_of_links in zip(rows, lines, strict=True):
+        source, words = (sources[3], [], sources[4])[int(number)], text_of_row.split()
+        source_ids = jnp.asarray([[source_lexicon.ids[word] for word in source][::-1]], jnp.int32)
+        inputs = [run.lexicon.boundary_id, *(run.lexicon.ids[word] for word in words)][:-1]
         expected = []
-        if given:
+        if inputs:
             weights = model.attention_weights(
-                run.params, run.tables, read, jnp.array([len(source)]), jnp.asarray([given])
+                run.params, run.tables, source_ids, jnp.array([len(source)]), jnp.asarray([inputs])
             )[0]
             expected = [f"{int(row[::-1].argmax())}-{t}" for t, row in enumerate(weights)]
         assert line_of_links.split() == expected
@@ -385,8 +399,8 @@ def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_pat
 def test_attention_is_drawn(call, folders, sources, tmp_path):
     picture, text = tmp_path / "attention.png", " ".join(sources[2]) + "\n"
     plain, _ = call("translate", folders["attentive"], text=text)
-    drawn, _ = call("translate", folders["attentive"], "--plot-attention", picture, text=text)
-    assert drawn == plain and picture.read_bytes().startswith(b"\x89PNG")
+    output, _ = call("translate", folders["attentive"], "--plot-attention", picture, text=text)
+    assert output == plain and picture.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(UserError, match="draws one sentence, and this text has 2"):
         call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
 
@@ -395,8 +409,8 @@ def test_gradients_are_drawn_of_a_run_without_attention(call, folders, sources, 
     picture, text = tmp_path / "gradients.png", " ".join(sources[2]) + "\n"
     for name in ("two", "turned"):
         plain, _ = call("translate", folders[name], text=text)
-        drawn, _ = call("translate", folders[name], "--plot-gradients", picture, text=text)
-        assert drawn == plain and picture.read_bytes().startswith(b"\x89PNG")
+        output, _ = call("translate", folders[name], "--plot-gradients", picture, text=text)
+        assert output == plain and picture.read_bytes().startswith(b"\x89PNG")
         picture.unlink()
     with pytest.raises(UserError, match="--plot-gradients draws one sentence"):
         call("translate", folders["one"], "--plot-gradients", picture, text="\n")
@@ -411,8 +425,8 @@ def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
     call(*options, "--unknowns", "attention")
     plain, restored = sorted((run / "results").glob("*.json"), key=lambda path: len(path.name))
     assert "unknowns" not in json.loads(plain.read_text())["decoding"]
-    kept = json.loads(restored.read_text())["decoding"]["unknowns"]
-    assert kept == {"by": "attention", "dictionary_sha256": None}
+    unknowns = json.loads(restored.read_text())["decoding"]["unknowns"]
+    assert unknowns == {"by": "attention", "dictionary_sha256": None}
 
 
 JUDGED = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
@@ -421,25 +435,27 @@ JUDGED = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
 @pytest.fixture(scope="module")
 def judged_once(folders, tmp_path_factory):
     """{name: a run with a result of translations}; do not write to them."""
-    found = {}
+    runs = {}
     for name in ("one", "two"):
-        found[name] = shutil.copytree(folders[name], tmp_path_factory.mktemp("judged") / name)
-        command_table.main([str(word) for word in ("translate", found[name], *JUDGED)])
-    return found
+        runs[name] = shutil.copytree(folders[name], tmp_path_factory.mktemp("judged") / name)
+        command_table.main([str(word) for word in ("translate", runs[name], *JUDGED)])
+    return runs
 
 
 @pytest.fixture
 def judged(judged_once, tmp_path):
     """Copies of both runs, and the result of the first."""
-    one, two = (shutil.copytree(judged_once[name], tmp_path / name) for name in ("one", "two"))
-    (path,) = (one / "results").glob("*.json")
-    return one, two, path
+    first_run, second_run = (
+        shutil.copytree(judged_once[name], tmp_path / name) for name in ("one", "two")
+    )
+    (path,) = (first_run / "results").glob("*.json")
+    return first_run, second_run, path
 
 
 def test_bleu_is_kept_with_its_passport(judged):
-    kept, path = json.loads(judged[2].read_text()), judged[2]
-    assert kept["decoding"]["search"]["beam"] == 2 and kept["tokenizer"] == "none"
-    assert len(path.with_suffix(".txt").read_text().splitlines()) == kept["tokens"]
+    passport, path = json.loads(judged[2].read_text()), judged[2]
+    assert passport["decoding"]["search"]["beam"] == 2 and passport["tokenizer"] == "none"
+    assert len(path.with_suffix(".txt").read_text().splitlines()) == passport["tokens"]
 
 
 def test_metrics_are_printed_with_their_signatures(call, judged):
@@ -451,29 +467,29 @@ def test_metrics_are_printed_with_their_signatures(call, judged):
 def test_examples_have_source_reference_and_translation(call, judged):
     run, hypotheses = Run.load(judged[0]), judged[2].with_suffix(".txt").read_text().splitlines()
     corpus = run.read("test")
-    three = zip(corpus.source_text.sentences, corpus.sentences, hypotheses, strict=True)
-    shown = [
+    triples = zip(corpus.source_text.sentences, corpus.sentences, hypotheses, strict=True)
+    examples = [
         f"\nsource       {' '.join(source)}\nreference    {' '.join(reference)}\n"
         f"translation  {hypothesis}\n"
-        for source, reference, hypothesis in three
+        for source, reference, hypothesis in triples
     ]
     for count, options in ((3, ()), (2, ("--examples", 2)), (0, ("--examples", 0))):
         output, _ = call("translate", judged[0], *JUDGED, *options)
-        assert output.endswith("".join(shown[:count])), count
+        assert output.endswith("".join(examples[:count])), count
         assert output.count("\nsource ") == count
 
 
 def test_two_runs_are_compared_by_a_paired_test(call, judged):
-    one, two, _ = judged
-    table, _ = call("compare", one, two)
+    first_run, second_run, _ = judged
+    table, _ = call("compare", first_run, second_run)
     assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
 
 
 def test_other_tokenizers_are_not_compared(call, judged):
-    one, two, path = judged
+    first_run, second_run, path = judged
     path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer": "13a"}))
     with pytest.raises(UserError, match="tokenizer differs: '13a' against 'none'"):
-        call("compare", one, two)
+        call("compare", first_run, second_run)
 
 
 def test_a_split_without_translations_is_named(call, judged):
@@ -482,9 +498,9 @@ def test_a_split_without_translations_is_named(call, judged):
 
 
 def test_several_results_of_a_split_are_told_apart(call, judged):
-    one, two, path = judged
-    call("translate", two, *JUDGED, "--length-normalisation", 1)
-    table, _ = call("compare", one, two)
+    first_run, second_run, path = judged
+    call("translate", second_run, *JUDGED, "--length-normalisation", 1)
+    table, _ = call("compare", first_run, second_run)
     names = [line.partition("  BLEU")[0].strip() for line in table.splitlines()[:3]]
     assert names[0] == "one" and names[1] != names[2]
     assert all(name.startswith("two (sentences.beam-2-") for name in names[1:])
@@ -499,8 +515,8 @@ def test_scores_of_translations_stand_below_figures_of_texts(call, judged):
     assert "[" in scores
     # Without the text, the figures are printed all the same.
     (run / "results" / judged[2].with_suffix(".txt").name).unlink()
-    again, errors = call("compare", run)
-    assert again.strip() == figures.strip() and "translations of test: " in errors
+    figures_alone, errors = call("compare", run)
+    assert figures_alone.strip() == figures.strip() and "translations of test: " in errors
 
 
 def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders, tmp_path):
@@ -526,13 +542,13 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
             assert float(low[1:-1]) <= float(score) <= float(high[:-1])
         first, last = map(int, span.split("-"))
         assert last == first + 4 and first % 5 == 1
-        chosen = [number for number, n in enumerate(lengths) if first <= n <= last]
-        assert len(chosen) == int(count) > 0
-        references = [" ".join(corpus.sentences[number]) for number in chosen]
-        of_these = translation_quality.figures(
-            [hypotheses[number] for number in chosen], references, "none"
+        indices = [number for number, n in enumerate(lengths) if first <= n <= last]
+        assert len(indices) == int(count) > 0
+        references = [" ".join(corpus.sentences[number]) for number in indices]
+        figures = translation_quality.figures(
+            [hypotheses[number] for number in indices], references, "none"
         )
-        assert float(score) == pytest.approx(of_these["BLEU"]["score"], abs=0.006)
+        assert float(score) == pytest.approx(figures["BLEU"]["score"], abs=0.006)
 
 
 def test_translations_that_are_cut_off_are_counted(call, folders, sources):
@@ -551,27 +567,31 @@ def test_a_translation_is_cut_off_at_its_ratio(call, folders, sources):
 
 
 def test_another_ratio_stands_in_the_passport(call, folders, tmp_path):
-    one = shutil.copytree(folders["one"], tmp_path / "one")
+    run = shutil.copytree(folders["one"], tmp_path / "one")
     options = ("--split", "test", "--bleu", "--beam", 1, "--longest", 9)
-    call("translate", one, *options)
-    call("translate", one, *options, "--longest-ratio", 3)
-    plain, changed = sorted((one / "results").glob("*.json"), key=lambda path: path.stat().st_mtime)
+    call("translate", run, *options)
+    call("translate", run, *options, "--longest-ratio", 3)
+    plain, with_ratio = sorted(
+        (run / "results").glob("*.json"), key=lambda path: path.stat().st_mtime
+    )
     assert "longest_ratio" not in json.loads(plain.read_text())["decoding"]
-    assert json.loads(changed.read_text())["decoding"]["longest_ratio"] == 3
+    assert json.loads(with_ratio.read_text())["decoding"]["longest_ratio"] == 3
 
 
 def test_figures_are_those_of_sacrebleu_s_definition():
     """5 words, one wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 fours."""
-    found = translation_quality.figures(["a b c d e"], ["a b c d f"], "none")
+    figures = translation_quality.figures(["a b c d e"], ["a b c d f"], "none")
     expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
-    np.testing.assert_allclose(found["BLEU"]["score"], expected, rtol=1e-6)
-    assert "tok:none" in found["BLEU"]["signature"]
-    assert found["exact match"]["score"] == 0
+    np.testing.assert_allclose(figures["BLEU"]["score"], expected, rtol=1e-6)
+    assert "tok:none" in figures["BLEU"]["signature"]
+    assert figures["exact match"]["score"] == 0
 
 
 def test_exact_match_counts_whole_translations():
-    found = translation_quality.figures(["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none")
-    assert found["exact match"]["score"] == 50
+    figures = translation_quality.figures(
+        ["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none"
+    )
+    assert figures["exact match"]["score"] == 50
 
 
 def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):

@@ -29,8 +29,10 @@ def call(monkeypatch, capsys, tmp_path):
 def test_alignments_are_written_and_read_again(call, tmp_path):
     code, printed, errors = call("a.en", "b.fr", "--lower-case", "--dictionary", "d.tsv")
     assert (code, printed) == (0, "0-0 1-1\n0-0 1-1\n0-0 1-1\n\n0-0\n")
-    found = re.findall(r"target given source, step \d of 5: (-\d\.\d{4}) nats per word", errors)
-    assert len(found) == 6 and found == sorted(found, reverse=True)
+    log_likelihoods = re.findall(
+        r"target given source, step \d of 5: (-\d\.\d{4}) nats per word", errors
+    )
+    assert len(log_likelihoods) == 6 and log_likelihoods == sorted(log_likelihoods, reverse=True)
     code, printed, _ = call("a.en", "b.fr", "--lower-case", "--output", "al")
     assert (code, printed) == (0, "")
     words = [["the", "house"], ["the", "book"], ["a", "book"], [], ["house"]]
@@ -47,8 +49,8 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
         code, printed, errors = call("a.en", "b.fr", "--output", output, "--dictionary", dictionary)
         assert (code, printed) == (2, "") and not (tmp_path / "x").exists()
         assert f"{dictionary} is named for two outputs, and the second would overwrite" in errors
-    both = ("--output", "/dev/null", "--dictionary", "/dev/null")
-    assert call("a.en", "b.fr", *both)[0] == 0
+    outputs = ("--output", "/dev/null", "--dictionary", "/dev/null")
+    assert call("a.en", "b.fr", *outputs)[0] == 0
     for line in (
         "translate x --output t.png --alignments t.png",
         "translate x --plot-attention t.png --plot-gradients t.png",

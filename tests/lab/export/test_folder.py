@@ -42,7 +42,7 @@ from zoo.priors.strings import DigitStrings
 MODELS = pathlib.Path(__file__).parents[3] / "models"
 TEXTS = ["word3 word1 word1", "word7", "", "word2 word9 word4 word5 word0 word10"]
 # A process that cannot import the zoo, nor what only the zoo needs.
-ALONE = """
+WITHOUT_ZOO = """
 import sys
 sys.modules.update(dict.fromkeys(("zoo", "flax", "optax", "orbax", "tests")))
 sys.path.insert(0, "")
@@ -76,16 +76,16 @@ def settings(name):
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
     """{name: (the run's folder, the export's)}, made when they are asked for."""
-    found = {}
+    folders = {}
 
-    def of(name):
-        if name not in found:
+    def export_of(name):
+        if name not in folders:
             place = tmp_path_factory.mktemp("export")
             path = small.run_in(place / "run", small.experiment(epochs=1, **settings(name)))
-            found[name] = path, folder.write(path, place / "out", "made up")
-        return found[name]
+            folders[name] = path, folder.write(path, place / "out", "made up")
+        return folders[name]
 
-    return of
+    return export_of
 
 
 @pytest.mark.parametrize("name", ["log-linear", "softmax", "bigrams", "letters"])
@@ -93,20 +93,20 @@ def exports(tmp_path_factory):
 def test_a_process_without_the_zoo_has_the_same_numbers(name, exports):
     path, out = exports(name)
     done = subprocess.run(
-        [sys.executable, "-I", "-W", "error", "-c", ALONE, json.dumps(TEXTS)],
+        [sys.executable, "-I", "-W", "error", "-c", WITHOUT_ZOO, json.dumps(TEXTS)],
         cwd=out,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    found, loaded = json.loads(done.stdout), zoo.load(path)
-    np.testing.assert_allclose(found["log_prob"], sentence_log_probs(loaded, TEXTS), rtol=1e-5)
-    assert ("step" in found) == (name != "letters")
-    if "step" in found:
+    answers, loaded = json.loads(done.stdout), zoo.load(path)
+    np.testing.assert_allclose(answers["log_prob"], sentence_log_probs(loaded, TEXTS), rtol=1e-5)
+    assert ("step" in answers) == (name != "letters")
+    if "step" in answers:
         rows, states = np.array([0, 3, 2, 5, 1]), loaded.initial_states(5)
-        for words, log_probs in zip((rows, rows[::-1]), found["step"], strict=True):
-            wanted, states = loaded.step(words, states)
-            np.testing.assert_allclose(log_probs, wanted, rtol=1e-5, atol=1e-6)
+        for words, log_probs in zip((rows, rows[::-1]), answers["step"], strict=True):
+            expected, states = loaded.step(words, states)
+            np.testing.assert_allclose(log_probs, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -116,13 +116,13 @@ def test_strings_of_open_classes_are_left_to_zoo(tmp_path):
     vocabulary = dataclasses.replace(small.WITH_FEATURES, open_classes=(digits,))
     recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary, epochs=1)
     path = small.run_in(tmp_path / "run", recipe)
-    alone = standalone.Model(folder.write(path, tmp_path / "out", "made up"))
-    known = alone.log_prob([["word3", "word1"]])
+    model = standalone.Model(folder.write(path, tmp_path / "out", "made up"))
+    log_probs = model.log_prob([["word3", "word1"]])
     np.testing.assert_allclose(
-        known, sentence_log_probs(zoo.load(path), ["word3 word1"]), rtol=1e-5
+        log_probs, sentence_log_probs(zoo.load(path), ["word3 word1"]), rtol=1e-5
     )
     with pytest.raises(ValueError, match="'123456' is not among the words of the model"):
-        alone.log_prob([["word3", "123456"]])
+        model.log_prob([["word3", "123456"]])
 
 
 @pytest.mark.slow
@@ -130,8 +130,8 @@ def test_translations_go_with_their_passport(tmp_path):
     path = small.run_in(tmp_path / "run", of_pairs(OF_PAIRS, epochs=1))
     command_table.main(["translate", str(path), "--split", "validation", "--bleu", "--beam", "1"])
     out = folder.write(path, tmp_path / "out", "made up")
-    (kept,) = (path / "results").glob("*.txt")
-    assert (out / "results" / kept.name).read_bytes() == kept.read_bytes()
+    (translations,) = (path / "results").glob("*.txt")
+    assert (out / "results" / translations.name).read_bytes() == translations.read_bytes()
 
 
 @pytest.mark.slow
@@ -147,9 +147,9 @@ def test_the_zoo_reads_it_back(exports):
 @pytest.mark.slow
 def test_programs_are_for_all_platforms(exports):
     path, out = exports("log-linear")
-    alone = standalone.Model(out)
-    found = alone.log_prob([text.split() for text in TEXTS])
-    np.testing.assert_allclose(found, sentence_log_probs(zoo.load(path), TEXTS), rtol=1e-5)
+    model = standalone.Model(out)
+    log_probs = model.log_prob([text.split() for text in TEXTS])
+    np.testing.assert_allclose(log_probs, sentence_log_probs(zoo.load(path), TEXTS), rtol=1e-5)
     from jax import export
 
     for name in ("score", "step"):
@@ -177,15 +177,15 @@ def test_files_have_the_modes_of_the_users_other_files(exports, tmp_path):
 @pytest.mark.slow
 def test_few_programs_are_compiled_for_many_lengths(exports):
     path, out = exports("softmax")
-    alone, random = standalone.Model(out), np.random.default_rng(0)
+    model, random = standalone.Model(out), np.random.default_rng(0)
     sentences = [[f"word{n}" for n in random.integers(11, size=size)] for size in range(17)]
     expected = sentence_log_probs(zoo.load(path), sentences)
     for first, last in ((0, 17), (3, 4), (4, 5), (5, 6), (7, 8), (9, 12), (9, 13), (12, 16)):
-        found = alone.log_prob(sentences[first:last])
-        np.testing.assert_allclose(found, expected[first:last], rtol=1e-5)
+        log_probs = model.log_prob(sentences[first:last])
+        np.testing.assert_allclose(log_probs, expected[first:last], rtol=1e-5)
     # 32 rows of 32 positions, 1 of 4, 1 of 8, and 4 of 16.
-    assert alone._programs["score"]._cache_size() == 4
-    nothing = alone.log_prob([])
+    assert model._programs["score"]._cache_size() == 4
+    nothing = model.log_prob([])
     assert nothing.shape == (0,) and nothing.dtype == np.float64
 
 
@@ -206,9 +206,11 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     assert "command" in json.loads((judged / "results" / passport.name).read_text())
     assert "command" not in json.loads(passport.read_text())
     command_table.run("evaluate", [str(judged), "--split", "train"])
-    seen = (folder.write(judged, tmp_path / "seen", None) / "README.md").read_text()
-    assert re.search(r"^\| train \| sentences \|.* ! \|$", seen, re.MULTILINE)
-    assert "! Not a figure of unseen text: train; it was trained on this text (" in seen
+    card_of_seen_text = (folder.write(judged, tmp_path / "seen", None) / "README.md").read_text()
+    assert re.search(r"^\| train \| sentences \|.* ! \|$", card_of_seen_text, re.MULTILINE)
+    assert (
+        "! Not a figure of unseen text: train; it was trained on this text (" in card_of_seen_text
+    )
     _, never_judged = exports("log-linear")
     assert "was not judged" in (never_judged / "README.md").read_text()
     micro = folder.card(Run.load(MODELS / "micro"), "micro", None, {}, 1)
@@ -239,7 +241,7 @@ def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):
     for attempt in (lambda: zoo.load(out), lambda: folder.write(path, tmp_path / "new")):
         with pytest.raises(MissingExtra, match=r"^safetensors is not installed"):
             attempt()
-    assert {one.name for one in tmp_path.iterdir()} == {"file"}
+    assert {path.name for path in tmp_path.iterdir()} == {"file"}
 
 
 # A process without the zoo, of a translator: sentences of other lengths side by side.
@@ -298,35 +300,35 @@ def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path)
         model, run.params, run.tables, batch.source, batch.lengths
     )
     words = np.full(3, run.lexicon.boundary_id)
-    for given, found in ((words, first), (np.array([2, 5, 1]), second)):
-        wanted, carry = step(given, carry)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    for inputs, log_probs in ((words, first), (np.array([2, 5, 1]), second)):
+        expected_log_probs, carry = step(inputs, carry)
+        np.testing.assert_allclose(log_probs, expected_log_probs, rtol=1e-5, atol=1e-6)
     back = zoo.load_translator(out)
-    wanted = zoo.load_translator(path).translate(sources, beam=2)
-    assert back.translate(sources, beam=2) == wanted
+    translations = zoo.load_translator(path).translate(sources, beam=2)
+    assert back.translate(sources, beam=2) == translations
     assert "pipeline_tag: translation" in (out / "README.md").read_text()
-    again = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "load.py", sources[0], targets[0]],
         cwd=out,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert float(again.stdout) == pytest.approx(expected[0], rel=1e-5)
-    alone = standalone.Translator(out)
-    alone.warm_up(2, 3)
-    with compilations() as found:
+    assert float(finished.stdout) == pytest.approx(expected[0], rel=1e-5)
+    model = standalone.Translator(out)
+    model.warm_up(2, 3)
+    with compilations() as programs:
         for rows, before, after in ((1, 3, 0), (2, 0, 3), (2, 2, 1)):
-            alone.log_prob([["unheard-of"] * before] * rows, [["unheard-of"] * after] * rows)
-    assert not found
+            model.log_prob([["unheard-of"] * before] * rows, [["unheard-of"] * after] * rows)
+    assert not programs
 
 
 def test_the_command_tells_of_its_files(exports, tmp_path, capsys):
     path, _ = exports("log-linear")
     command_table.main(["export", str(path), str(tmp_path / "out")])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for name in ("params.safetensors", "programs/score.jax", "load.py", "README.md"):
-        assert str(tmp_path / "out" / name) in told
+        assert str(tmp_path / "out" / name) in printed
     command_table.main(["generate", str(tmp_path / "out"), "--count", "2"])
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert program.run(lambda: command_table.main(["export", str(path), "x", "--public"])) == 2

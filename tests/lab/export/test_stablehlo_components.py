@@ -29,11 +29,13 @@ def check(function, arguments, axes):
         )
 
     like = [any_size(tree, names) for tree, names in zip(arguments, axes, strict=True)]
-    found = export.export(jax.jit(function))(*like).call(*arguments)
-    wanted = jax.jit(function)(*arguments)
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    exported = export.export(jax.jit(function))(*like).call(*arguments)
+    expected = jax.jit(function)(*arguments)
+    assert jax.tree.structure(exported) == jax.tree.structure(expected)
+    for exported_leaf, expected_leaf in zip(
+        jax.tree.leaves(exported), jax.tree.leaves(expected), strict=True
+    ):
+        np.testing.assert_allclose(exported_leaf, expected_leaf, rtol=1e-5, atol=1e-6)
 
 
 def apply_core(core):

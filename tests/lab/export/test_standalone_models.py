@@ -42,8 +42,8 @@ def test_they_are_small_and_no_others():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_have_what_an_export_has(name):
-    there = {path.name for path in (MODELS / name).iterdir()} - {"__pycache__"}
-    assert there == {
+    names = {path.name for path in (MODELS / name).iterdir()} - {"__pycache__"}
+    assert names == {
         *("README.md", "experiment.json", "export.json", "lexicon.npz", "load.py", "programs"),
         *("params.safetensors", "results", "tables.safetensors", "texts.npz"),
     }
@@ -56,8 +56,8 @@ def test_a_sentence_is_a_string_or_a_list_of_words(name):
     model = standalone.Model(MODELS / name)
     words = [model.words[n] for n in (9, 12, 9, 20)]
     text = ("" if name == "shakespeare" else " ").join(words)
-    both = model.log_prob([text, words])
-    assert both[0] == both[1] < 0
+    log_probs = model.log_prob([text, words])
+    assert log_probs[0] == log_probs[1] < 0
     assert model.ids(text) == [9, 12, 9, 20]
     assert model.outside(text) == [] and model.outside([*words, "zyzzyva"]) == ["zyzzyva"]
     with pytest.raises(ValueError, match="the sentences are one string: give a list"):
@@ -83,12 +83,16 @@ def test_no_folder_of_a_machine_is_named(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_make_models_says_how_they_were_made(name):
     text = (ROOT / "Makefile").read_text().partition("\nmodels:")[2]
-    (command,) = (one for one in text.splitlines() if "train.py" in one and one.endswith(name))
+    (command,) = (line for line in text.splitlines() if "train.py" in line and line.endswith(name))
     words = command.split()
     chosen = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
-    made = configuration.apply_settings(configs.load(words[words.index("--config") + 1]), chosen)
-    kept = json.loads((MODELS / name / "experiment.json").read_text())
-    assert configuration.to_json(configuration.from_json(kept)) == configuration.to_json(made)
+    expected = configuration.apply_settings(
+        configs.load(words[words.index("--config") + 1]), chosen
+    )
+    saved_experiment = json.loads((MODELS / name / "experiment.json").read_text())
+    assert configuration.to_json(
+        configuration.from_json(saved_experiment)
+    ) == configuration.to_json(expected)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -96,13 +100,13 @@ def test_text_is_generated(name, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     prompt = ["--prompt", "ROMEO:"] if name == "shakespeare" else []
     command_table.main(["generate", f"models/{name}", "--count", "2", "--length", "9", *prompt])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     if name == "shakespeare":
-        first, second = told.split("-" * 40 + "\n")  # a rule between texts, which have lines
+        first, second = printed.split("-" * 40 + "\n")  # a rule between texts, which have lines
         assert all(t.startswith("ROMEO:") and len(t) == 6 + 9 + 1 for t in (first, second))
     else:
         words = zoo.load(MODELS / name).words
-        assert len(told.splitlines()) == 2 and all(word in words for word in told.split())
+        assert len(printed.splitlines()) == 2 and all(word in words for word in printed.split())
 
 
 def test_text_is_generated_by_the_command_of_the_readme(capsys, monkeypatch):
@@ -146,16 +150,16 @@ def test_without_the_zoo_they_give_the_same(name):
 def test_the_figures_of_the_micro_language_are_its_own():
     run = Run.load(MODELS / "micro")
     _, scores = run.score_corpus(run.read("test"))
-    kept = json.loads((MODELS / "micro/results/test.sentences.json").read_text())
-    assert scores.log_perplexity == pytest.approx(kept["figures"]["log_perplexity"], rel=1e-5)
+    passport = json.loads((MODELS / "micro/results/test.sentences.json").read_text())
+    assert scores.log_perplexity == pytest.approx(passport["figures"]["log_perplexity"], rel=1e-5)
     assert "3.1154" in (MODELS / "micro/README.md").read_text()
 
 
 def log_probs_by_hand(folder, text):
     """log p of each word of a sentence and of its end, in float64, from the files of a model of
     words: one LSTM layer, and features, or words as their own, in inputs and scores."""
-    kept = safetensors.numpy.load_file(folder / "params.safetensors")
-    params = {name: array.astype(np.float64) for name, array in kept.items()}
+    arrays = safetensors.numpy.load_file(folder / "params.safetensors")
+    params = {name: array.astype(np.float64) for name, array in arrays.items()}
     with np.load(folder / "lexicon.npz") as lexicon:
         words, marks = (json.loads(lexicon[name].tobytes()) for name in ("words", "marks"))
         rows = features = np.arange(len(words))
@@ -166,27 +170,27 @@ def log_probs_by_hand(folder, text):
             background = lexicon["log_background"]
     unknown, boundary = marks
 
-    def of_words(table):
+    def sum_features(table):
         sums = np.zeros((len(words), *table.shape[1:]))
         np.add.at(sums, rows, (values * table[features].T).T)
         return sums
 
-    vectors = of_words(params["embedding/table"])
-    outputs = of_words(params["head/weights"]) if "head/weights" in params else vectors
-    biases = of_words(params["head/bias"]) + background
+    vectors = sum_features(params["embedding/table"])
+    outputs = sum_features(params["head/weights"]) if "head/weights" in params else vectors
+    biases = sum_features(params["head/bias"]) + background
     place = {word: number for number, word in enumerate(words)}
     ids = [place.get(word, place[unknown]) for word in [boundary, *text.split(), boundary]]
     hidden = cell = np.zeros(len(params["core/0/recurrent"]))
-    found = []
+    log_probs = []
     for before, word in itertools.pairwise(ids):
         inputs = vectors[before] @ params["core/0/input"] + params["core/0/bias"]
-        into, forget, new, out = np.split(inputs + hidden @ params["core/0/recurrent"], 4)
+        into, forget, candidate, out = np.split(inputs + hidden @ params["core/0/recurrent"], 4)
         into, forget, out = (1 / (1 + np.exp(-gate)) for gate in (into, forget, out))
-        cell = forget * cell + into * np.tanh(new)
+        cell = forget * cell + into * np.tanh(candidate)
         hidden = out * np.tanh(cell)
         scores = outputs @ hidden + biases
-        found.append(scores[word] - np.logaddexp.reduce(scores))
-    return np.array(found)
+        log_probs.append(scores[word] - np.logaddexp.reduce(scores))
+    return np.array(log_probs)
 
 
 # log p of TEXTS by hand, nats.
@@ -227,11 +231,11 @@ def test_a_verb_agrees_with_the_noun_that_is_not_beside_it():
 @pytest.mark.realdata("ud_french", "ud_french_sequoia")
 def test_agreement_of_the_treebank_is_the_kept_one(tmp_path, capsys):
     folder = shutil.copytree(MODELS / "french", tmp_path / "french")
-    (kept,) = (folder / "results").glob("pairs_agreement-test*.json")
-    before = json.loads(kept.read_text())["figures"]
+    (result_file,) = (folder / "results").glob("pairs_agreement-test*.json")
+    before = json.loads(result_file.read_text())["figures"]
     assert (before["right"], before["accuracy"]) == (536, pytest.approx(536 / 578))
     command_table.main(["evaluate", str(folder), "--agreement"])
     assert "accuracy 92.73% [90.3, 94.6] of 578 pairs" in capsys.readouterr().out
-    after = json.loads(kept.read_text())["figures"]
+    after = json.loads(result_file.read_text())["figures"]
     assert after["right"] == before["right"]
     assert after["mean_difference"] == pytest.approx(before["mean_difference"], rel=1e-5)

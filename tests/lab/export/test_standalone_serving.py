@@ -25,15 +25,15 @@ ROWS, LENGTH = 5, 11
 @contextlib.contextmanager
 def compilations():
     """A list of the programs that are compiled within its context, or fetched from a cache."""
-    found = []
+    events = []
 
     def listen(event, seconds, **_):
         if event == "/jax/core/compile/backend_compile_duration":
-            found.append(seconds)
+            events.append(seconds)
 
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
-        yield found
+        yield events
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
 
@@ -49,15 +49,15 @@ def random_sentences(model, random):
 @pytest.mark.parametrize("name", ["micro", "shakespeare"])  # with a boundary and without
 def test_nothing_is_compiled_after_the_warm_up(name):
     model, random = standalone.Model(MODELS / name), np.random.default_rng(0)
-    with compilations() as found:
+    with compilations() as programs:
         model.warm_up(ROWS, LENGTH)
-    assert found  # 1, 2, 4, 8 rows of 1, 2, 4, 8, 16 positions
+    assert programs  # 1, 2, 4, 8 rows of 1, 2, 4, 8, 16 positions
     assert model._programs["score"]._cache_size() == 20
     requests = [random_sentences(model, random) for _ in range(100)]
     requests += [[], [[]], [model.words[:LENGTH]] * ROWS]
-    with compilations() as found:
+    with compilations() as further_programs:
         scores = [model.log_prob(sentences) for sentences in requests]
-    assert not found
+    assert not further_programs
     for sentences, padded in zip(requests[::20], scores[::20], strict=True):
         unpadded = [_unpadded(model, words) for words in sentences]
         np.testing.assert_allclose(padded, unpadded, rtol=1e-6)
@@ -252,7 +252,7 @@ def test_slow_clients_neither_block_others_nor_stay_for_ever(server, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "message"),
     [
         (["nowhere"], "nowhere is not an exported model"),
         ([str(MODELS / "micro"), "--rows", "0"], "--rows and --words are at least 1"),
@@ -260,13 +260,13 @@ def test_slow_clients_neither_block_others_nor_stay_for_ever(server, monkeypatch
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_compiled(
-    arguments, why, monkeypatch, capsys
+    arguments, message, monkeypatch, capsys
 ):
     monkeypatch.setattr(sys, "argv", ["serve.py", *arguments])
     monkeypatch.setattr(serve.runpy, "run_path", None)
     with pytest.raises(SystemExit) as end:
         serve.main()
-    assert end.value.code == 2 and why in capsys.readouterr().err
+    assert end.value.code == 2 and message in capsys.readouterr().err
 
 
 @pytest.mark.slow

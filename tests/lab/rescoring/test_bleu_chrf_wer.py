@@ -28,12 +28,14 @@ def test_bleu_is_sacrebleus(references, tokenize):
     metric, official = bleu_chrf_wer.Bleu(tokenize), BLEU(tokenize=tokenize, force=True)
     statistics = metric.statistics(HYPOTHESES, references)
     for hypothesis, row in zip(HYPOTHESES, statistics, strict=True):
-        found = official.corpus_score([hypothesis], [[one] for one in references])
-        assert metric.figure(row) == pytest.approx(found.score, abs=1e-9)
-        assert row[:2].tolist() == [found.sys_len, found.ref_len]
-        assert row[2:].tolist() == [*found.counts, *found.totals]
-    whole = official.corpus_score(HYPOTHESES, [[one] * len(HYPOTHESES) for one in references])
-    assert metric.figure(statistics.sum(0)) == pytest.approx(whole.score, abs=1e-9)
+        expected = official.corpus_score([hypothesis], [[text] for text in references])
+        assert metric.figure(row) == pytest.approx(expected.score, abs=1e-9)
+        assert row[:2].tolist() == [expected.sys_len, expected.ref_len]
+        assert row[2:].tolist() == [*expected.counts, *expected.totals]
+    corpus_score = official.corpus_score(
+        HYPOTHESES, [[text] * len(HYPOTHESES) for text in references]
+    )
+    assert metric.figure(statistics.sum(0)) == pytest.approx(corpus_score.score, abs=1e-9)
     assert metric.signature().startswith("nrefs:1|case:mixed|eff:no|tok:")
 
 
@@ -42,18 +44,20 @@ def test_chrf_is_sacrebleus(references):
     metric, official = bleu_chrf_wer.ChrF(), CHRF()
     statistics = metric.statistics(HYPOTHESES, references)
     for hypothesis, row in zip(HYPOTHESES, statistics, strict=True):
-        found = official.corpus_score([hypothesis], [[one] for one in references])
-        assert metric.figure(row) == pytest.approx(found.score, abs=1e-9)
-    whole = official.corpus_score(HYPOTHESES, [[one] * len(HYPOTHESES) for one in references])
-    assert metric.figure(statistics.sum(0)) == pytest.approx(whole.score, abs=1e-9)
+        expected = official.corpus_score([hypothesis], [[text] for text in references])
+        assert metric.figure(row) == pytest.approx(expected.score, abs=1e-9)
+    corpus_score = official.corpus_score(
+        HYPOTHESES, [[text] * len(HYPOTHESES) for text in references]
+    )
+    assert metric.figure(statistics.sum(0)) == pytest.approx(corpus_score.score, abs=1e-9)
 
 
 def test_chrf_of_a_corpus_is_sacrebleus():
     """Where a reference is shorter than an order, the hypothesis has no n-grams of it, either."""
-    wanted = ["cat", "the cat", "a cat", REFERENCES[0], REFERENCES[1]]
+    references = ["cat", "the cat", "a cat", REFERENCES[0], REFERENCES[1]]
     metric = bleu_chrf_wer.ChrF()
-    rows = [metric.statistics([x], [y])[0] for x, y in zip(HYPOTHESES, wanted, strict=True)]
-    expected = CHRF().corpus_score(HYPOTHESES, [wanted]).score
+    rows = [metric.statistics([x], [y])[0] for x, y in zip(HYPOTHESES, references, strict=True)]
+    expected = CHRF().corpus_score(HYPOTHESES, [references]).score
     assert metric.figure(np.sum(rows, 0)) == pytest.approx(expected, abs=1e-9)
 
 
@@ -62,11 +66,11 @@ def edits(hypothesis, reference):
     table = {}
     for i in range(len(hypothesis) + 1):
         for j in range(len(reference) + 1):
-            ways = [i + j] if not i * j else []
+            candidates = [i + j] if not i * j else []
             if i and j:
-                ways += [table[i - 1, j - 1] + (hypothesis[i - 1] != reference[j - 1])]
-                ways += [table[i - 1, j] + 1, table[i, j - 1] + 1]
-            table[i, j] = min(ways)
+                candidates += [table[i - 1, j - 1] + (hypothesis[i - 1] != reference[j - 1])]
+                candidates += [table[i - 1, j] + 1, table[i, j - 1] + 1]
+            table[i, j] = min(candidates)
     return table[len(hypothesis), len(reference)]
 
 
@@ -77,18 +81,20 @@ def test_word_errors_by_hand_and_by_a_table():
         assert (rows[:, 3] == len(reference)).all()
         return rows[:, :3]
 
-    found = errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
-    assert found.tolist() == [[0, 0, 0], [1, 0, 1], [0, 2, 0], [0, 0, 4]]
+    counts = errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
+    assert counts.tolist() == [[0, 0, 0], [1, 0, 1], [0, 2, 0], [0, 0, 4]]
     assert errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
     assert errors([], [*"ab"]).shape == (0, 3)
     generator = np.random.default_rng(0)
     for _ in range(30):
-        one, *many = (
+        reference, *hypotheses = (
             [*map(str, generator.integers(0, 4, generator.integers(0, 9)))] for _ in range(6)
         )
-        for words, (substituted, inserted, deleted) in zip(many, errors(many, one), strict=True):
-            assert substituted + inserted + deleted == edits(words, one)
-            assert inserted - deleted == len(words) - len(one)
+        for words, (substituted, inserted, deleted) in zip(
+            hypotheses, errors(hypotheses, reference), strict=True
+        ):
+            assert substituted + inserted + deleted == edits(words, reference)
+            assert inserted - deleted == len(words) - len(reference)
 
 
 def test_word_error_rate():

@@ -65,7 +65,7 @@ def read(text, folder, name="l.slf"):
     return [*read_lattices(str(folder / name))]
 
 
-def said(lattice):
+def links_of(lattice):
     return [(link.start, link.end, link.word) for link in lattice.links]
 
 
@@ -73,9 +73,11 @@ def test_words_on_links(tmp_path):
     (lattice,) = read(ON_LINKS.replace("lmscale", "end=3 lmscale"), tmp_path)
     assert (lattice.id, lattice.nodes, lattice.language_scale) == ("utterance 7", 4, 2)
     assert lattice.word_penalty == -0.5 and lattice.words == ["le", "les", "chat"]
-    assert said(lattice) == [(0, 1, None), (1, 2, "le"), (1, 2, "les"), (2, 3, "chat")]
-    one = lattice.links[1]
-    np.testing.assert_allclose([one.acoustic, one.language], [-2 * math.log(10), -math.log(10) / 2])
+    assert links_of(lattice) == [(0, 1, None), (1, 2, "le"), (1, 2, "les"), (2, 3, "chat")]
+    link = lattice.links[1]
+    np.testing.assert_allclose(
+        [link.acoustic, link.language], [-2 * math.log(10), -math.log(10) / 2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,16 +106,16 @@ def test_words_on_nodes_and_compressed(tmp_path):
     with gzip.open(tmp_path / "u.slf.gz", "wt") as file:
         file.write(ON_NODES)
     (lattice,) = read_lattices(str(tmp_path / "u.slf.gz"), "u")
-    assert lattice.id == "u" and said(lattice) == [(0, 1, "chat"), (1, 2, None)]
+    assert lattice.id == "u" and links_of(lattice) == [(0, 1, "chat"), (1, 2, None)]
 
 
 def test_kaldi_writes_costs(tmp_path):
-    one, two = read(KALDI, tmp_path)
-    assert (one.id, two.id, two.words) == ("utt-1", "utt-2", ["les"])
-    assert sorted(said(one), key=str) == [
+    first, second = read(KALDI, tmp_path)
+    assert (first.id, second.id, second.words) == ("utt-1", "utt-2", ["les"])
+    assert sorted(links_of(first), key=str) == [
         *((0, 1, "le"), (1, 2, "chat"), (1, 3, None), (2, 4, None), (3, 4, None))
     ]
-    assert (one.links[0].language, one.links[0].acoustic) == (-1.5, -2)
+    assert (first.links[0].language, first.links[0].acoustic) == (-1.5, -2)
 
 
 def test_two_ends_and_none_named(tmp_path):
@@ -137,13 +139,13 @@ def random_lattice(random, nodes=6, words=("le", "les", "chat", "zèbre", None))
 
 def all_paths(lattice):
     """[[links of a path from the start to the end]], by hand."""
-    waiting, found = [(0, [])], []
-    while waiting:
-        node, path = waiting.pop()
+    pending, paths = [(0, [])], []
+    while pending:
+        node, path = pending.pop()
         if node == lattice.nodes - 1:
-            found.append(path)
-        waiting += [(x.end, [*path, x]) for x in lattice.links if x.start == node]
-    return found
+            paths.append(path)
+        pending += [(x.end, [*path, x]) for x in lattice.links if x.start == node]
+    return paths
 
 
 def by_hand(run, lattice, weight, language_weight, penalty):
@@ -163,8 +165,8 @@ def by_hand(run, lattice, weight, language_weight, penalty):
 def searched(search, *runs_and_lattice):
     """The paths of a lattice, the best first."""
     *runs, lattice = runs_and_lattice
-    (found,) = search.search_all(runs, [lattice])
-    return found.paths
+    (result,) = search.search_all(runs, [lattice])
+    return result.paths
 
 
 @pytest.mark.slow
@@ -176,25 +178,25 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
         lattice = random_lattice(random)
         expected = by_hand(run, lattice, 0.8, 0.6, 0.3)
         assert len(expected) > 5
-        found = searched(LatticeSearch((0.8,), 0.6, 0.3, nbest=5), run, lattice)
+        paths = searched(LatticeSearch((0.8,), 0.6, 0.3, nbest=5), run, lattice)
         best = sorted(expected.items(), key=lambda item: -item[1])[:5]
-        assert [one.words for one in found] == [words for words, _ in best]
-        np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
-        texts = [list(one.words) for one in found]
+        assert [path.words for path in paths] == [words for words, _ in best]
+        np.testing.assert_allclose([path.score for path in paths], [s for _, s in best], rtol=1e-5)
+        texts = [list(path.words) for path in paths]
         np.testing.assert_allclose(
-            [one.log_probs[0] for one in found], sentence_log_probs(run, texts), rtol=1e-5
+            [path.log_probs[0] for path in paths], sentence_log_probs(run, texts), rtol=1e-5
         )
-        for one in found:
-            parts = [*one.parts, len(one.words), one.log_probs[0]]
+        for path in paths:
+            parts = [*path.parts, len(path.words), path.log_probs[0]]
             weights = [1, 0.6, 0, lattice.word_penalty + 0.3, 0.8]
-            np.testing.assert_allclose(np.dot(weights, parts), one.score, rtol=1e-5)
+            np.testing.assert_allclose(np.dot(weights, parts), path.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.
         for settings in ({"history": 5}, {"history": 1}, {"beam": 1.0}):
-            (some,) = searched(LatticeSearch((0.8,), 0.6, 0.3, **settings), run, lattice)
-            assert some.score <= best[0][1] + 1e-4
+            (pruned,) = searched(LatticeSearch((0.8,), 0.6, 0.3, **settings), run, lattice)
+            assert pruned.score <= best[0][1] + 1e-4
             if settings == {"history": 5}:
-                assert some.words == best[0][0]
-            assert some.words in expected
+                assert pruned.words == best[0][0]
+            assert pruned.words in expected
 
 
 def without_lines(lattice):
@@ -207,28 +209,32 @@ def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp
     run = zoo.load(trained)
     lattice = random_lattice(random)
     search = LatticeSearch((0.8,), 0.6, 0.3, history=history)
-    (found,) = search.search_all([run], [lattice], expand=True)
-    new = found.lattice
+    (result,) = search.search_all([run], [lattice], expand=True)
+    expanded = result.lattice
     # The best path by the lattice's own scores is the search's, and has its score.
-    own = by_hand(run, new, 0, 1, 0)
-    best = max(own, key=own.get)
-    assert best == found.paths[0].words
-    np.testing.assert_allclose(own[best], found.paths[0].score, rtol=1e-6)
+    expanded_scores = by_hand(run, expanded, 0, 1, 0)
+    best = max(expanded_scores, key=expanded_scores.get)
+    assert best == result.paths[0].words
+    np.testing.assert_allclose(expanded_scores[best], result.paths[0].score, rtol=1e-6)
     if history is None:  # every path has its exact score
-        exact = by_hand(run, lattice, 0.8, 0.6, 0.3)
-        assert own.keys() == exact.keys()
-        np.testing.assert_allclose([own[words] for words in exact], [*exact.values()], rtol=1e-5)
-    (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(new)), encoding="utf-8")
-    (again,) = read_lattices(str(tmp_path / "l.slf"))
-    assert without_lines(again) == without_lines(new)
-    (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(new)) * 1, encoding="utf-8")
-    (again,) = read_lattices(str(tmp_path / "l.txt"))
-    assert (again.id, said(again)) == (new.id, said(new))
-    theirs = by_hand(run, again, 0, 1, 0)
-    np.testing.assert_allclose([theirs[words] for words in own], [*own.values()], rtol=1e-9)
-    (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(again)), encoding="utf-8")
+        expected = by_hand(run, lattice, 0.8, 0.6, 0.3)
+        assert expanded_scores.keys() == expected.keys()
+        np.testing.assert_allclose(
+            [expanded_scores[words] for words in expected], [*expected.values()], rtol=1e-5
+        )
+    (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(expanded)), encoding="utf-8")
+    (slf_lattice,) = read_lattices(str(tmp_path / "l.slf"))
+    assert without_lines(slf_lattice) == without_lines(expanded)
+    (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(expanded)) * 1, encoding="utf-8")
+    (kaldi_lattice,) = read_lattices(str(tmp_path / "l.txt"))
+    assert (kaldi_lattice.id, links_of(kaldi_lattice)) == (expanded.id, links_of(expanded))
+    kaldi_scores = by_hand(run, kaldi_lattice, 0, 1, 0)
+    np.testing.assert_allclose(
+        [kaldi_scores[words] for words in expanded_scores], [*expanded_scores.values()], rtol=1e-9
+    )
+    (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(kaldi_lattice)), encoding="utf-8")
     assert [without_lines(x) for x in read_lattices(str(tmp_path / "l.txt"))] == [
-        without_lines(again)
+        without_lines(kaldi_lattice)
     ]
 
 
@@ -237,8 +243,8 @@ def test_words_that_need_quotation_marks(tmp_path):
     links = tuple(Link(n, n + 1, word, -n, 0.5, 0) for n, word in enumerate(words))
     lattice = Lattice('the "first" one', len(links) + 1, links)
     (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(lattice)), encoding="utf-8")
-    (again,) = read_lattices(str(tmp_path / "l.slf"))
-    assert without_lines(again) == without_lines(lattice)
+    (read_lattice,) = read_lattices(str(tmp_path / "l.slf"))
+    assert without_lines(read_lattice) == without_lines(lattice)
     with pytest.raises(UserError, match="cannot hold 'the \"first\" one' in the lattice"):
         [*lattices.kaldi_lines(lattice)]
 
@@ -250,22 +256,22 @@ def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained,
     ]
     search = LatticeSearch((0.8,), history=2, nbest=2)
     programs = lattice_rescoring.compile_functions(run.experiment.language_model)
-    for one in programs:
-        one.clear_cache()
+    for program in programs:
+        program.clear_cache()
     single = [searched(search, run, lattice) for lattice in lattices]
-    compiled = [one._cache_size() for one in programs]
+    compiled = [program._cache_size() for program in programs]
     together = [*search.search_all([run], iter(lattices), batch_size=3)]
-    assert [found.id for found in together] == ["3", "9", "6", "2"]
-    for found, paths in zip(together, single, strict=True):
-        assert [one.words for one in found.paths] == [one.words for one in paths]
+    assert [result.id for result in together] == ["3", "9", "6", "2"]
+    for result, paths in zip(together, single, strict=True):
+        assert [path.words for path in result.paths] == [path.words for path in paths]
         np.testing.assert_allclose(
-            [one.score for one in found.paths], [one.score for one in paths], rtol=1e-5
+            [path.score for path in result.paths], [path.score for path in paths], rtol=1e-5
         )
-    more = [random_lattice(random, nodes) for nodes in (4, 7, 8)]
-    for lattice in more:
+    further_lattices = [random_lattice(random, nodes) for nodes in (4, 7, 8)]
+    for lattice in further_lattices:
         searched(search, run, lattice)
     # One program for each of two sizes of blocks, of which the small one may be all there is.
-    assert [one._cache_size() for one in programs] == compiled
+    assert [program._cache_size() for program in programs] == compiled
     assert all(count <= 2 for count in compiled)
 
 
@@ -283,12 +289,14 @@ def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
     """4 ** 10 paths, of which no two are merged by their words."""
     run = zoo.load(trained)
     lattice = chain_of_choices(random, 10, ["le", "les", "chat", "chats"])
-    (found,) = LatticeSearch((0.5,), max_hypotheses=20).search_all([run], [lattice])
-    assert found.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
-    (beam,) = LatticeSearch((0.5,), max_hypotheses=20, look_ahead=3.0).search_all([run], [lattice])
-    assert beam.dropped < found.dropped
-    for one in (found.paths[0], beam.paths[0]):
-        assert len(one.words) == 10
+    (bounded,) = LatticeSearch((0.5,), max_hypotheses=20).search_all([run], [lattice])
+    assert bounded.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
+    (pruned,) = LatticeSearch((0.5,), max_hypotheses=20, look_ahead=3.0).search_all(
+        [run], [lattice]
+    )
+    assert pruned.dropped < bounded.dropped
+    for result in (bounded.paths[0], pruned.paths[0]):
+        assert len(result.words) == 10
     # The heuristic is exact for a model without weight: a beam of next to nothing finds the best.
     (best,) = searched(LatticeSearch((0.0,), look_ahead=1e-6, max_hypotheses=None), run, lattice)
     by_acoustics = sum(
@@ -304,14 +312,14 @@ def test_a_level_of_many_nodes_is_bounded_too(trained, random):
     links = [Link(0, n, word, *random.normal(size=2), 0) for n in range(1, 13) for word in words]
     links += [Link(n, 13, "le", *random.normal(size=2), 0) for n in range(1, 13)]
     lattice = Lattice("wide", 14, tuple(links))
-    (found,) = LatticeSearch((0.0,), max_hypotheses=2, nbest=9).search_all([run], [lattice])
+    (result,) = LatticeSearch((0.0,), max_hypotheses=2, nbest=9).search_all([run], [lattice])
     # 2 of each node stay, then the best 20 of these 24; at the last node the best 2 of 4 texts.
-    assert found.dropped == 12 * 2 + 4 + 2
+    assert result.dropped == 12 * 2 + 4 + 2
     # By hand, without the model's weight: a path's score is the sum of its links'.
     score = {id(link): link.acoustic + link.language for link in links}
     onwards = {link.start: score[id(link)] for link in links if link.start}
     best = max(score[id(link)] + onwards[link.end] for link in links if not link.start)
-    np.testing.assert_allclose(found.paths[0].score, best, rtol=1e-6)
+    np.testing.assert_allclose(result.paths[0].score, best, rtol=1e-6)
 
 
 def test_transition_ids_stay_at_their_arcs(trained, tmp_path, call):
@@ -323,8 +331,8 @@ def test_transition_ids_stay_at_their_arcs(trained, tmp_path, call):
         *("0 1 le 1.0,2.0,5_6", "1 2 chat 0.5,3.0,9", "2 3 <eps> 0.0,0.0,"),
         "3 4 <eps> 0.25,0.5,7",
     ]
-    (again,) = read(out, tmp_path)
-    assert [link.alignment for link in again.links][:4] == ["5_6", "9", "", "7"]
+    (lattice,) = read(out, tmp_path)
+    assert [link.alignment for link in lattice.links][:4] == ["5_6", "9", "", "7"]
 
 
 def test_large_lattices_and_unknown_words_are_told(trained, tmp_path, call, monkeypatch):
@@ -333,10 +341,10 @@ def test_large_lattices_and_unknown_words_are_told(trained, tmp_path, call, monk
     errors = call("lattices", trained, "l.txt")[2]
     name = pathlib.Path(trained).name
     assert errors.startswith(f"searching the lattices under {name} ...\n")
-    told = (
+    note = (
         "note: the search of u, 4 nodes and 3 links, may take minutes: give --history 2 --beam 30"
     )
-    assert told in errors and "are unknown to the run (50.00%): 'xyzzy'\n" in errors
+    assert note in errors and "are unknown to the run (50.00%): 'xyzzy'\n" in errors
     assert "may take minutes" not in call("lattices", trained, "l.txt", "--history", 1)[2]
 
 
@@ -347,23 +355,30 @@ def second_of(run):
 
 
 def test_several_models_count_by_their_weights(trained, random):
-    one = zoo.load(trained)
-    two = second_of(one)
+    run = zoo.load(trained)
+    second_run = second_of(run)
     lattice = random_lattice(random)
-    both = one, two
-    found = searched(LatticeSearch((0.8, 0.3), 0.6, nbest=4), *both, lattice)
-    first = by_hand(one, lattice, 0.8, 0.6, 0)
-    texts = [list(path.words) for path in found]
-    log_probs = np.stack([sentence_log_probs(one, texts), sentence_log_probs(two, texts)], axis=1)
-    np.testing.assert_allclose([path.log_probs for path in found], log_probs, rtol=1e-5)
-    every = [*first]
-    others = dict(zip(every, sentence_log_probs(two, [*map(list, every)]), strict=True))
-    expected = sorted((first[words] + 0.3 * others[words] for words in every), reverse=True)[:4]
-    np.testing.assert_allclose([path.score for path in found], expected, rtol=1e-5)
+    runs = run, second_run
+    paths = searched(LatticeSearch((0.8, 0.3), 0.6, nbest=4), *runs, lattice)
+    first_scores = by_hand(run, lattice, 0.8, 0.6, 0)
+    texts = [list(path.words) for path in paths]
+    log_probs = np.stack(
+        [sentence_log_probs(run, texts), sentence_log_probs(second_run, texts)], axis=1
+    )
+    np.testing.assert_allclose([path.log_probs for path in paths], log_probs, rtol=1e-5)
+    texts_by_hand = [*first_scores]
+    second_log_probs = dict(
+        zip(texts_by_hand, sentence_log_probs(second_run, [*map(list, texts_by_hand)]), strict=True)
+    )
+    expected = sorted(
+        (first_scores[words] + 0.3 * second_log_probs[words] for words in texts_by_hand),
+        reverse=True,
+    )[:4]
+    np.testing.assert_allclose([path.score for path in paths], expected, rtol=1e-5)
     # The mean of the two, word by word.
     shares = (0.25, 0.75)
-    (path,) = searched(LatticeSearch((0.8,), shares=shares), *both, lattice)
-    ids = {"one": one, "two": two}
+    (path,) = searched(LatticeSearch((0.8,), shares=shares), *runs, lattice)
+    ids = {"one": run, "two": second_run}
     mean = Interpolation({"one": 0.25, "two": 0.75}).score(ids, [list(path.words)], "a path")
     np.testing.assert_allclose(path.log_probs, mean, rtol=1e-5)
     np.testing.assert_allclose(path.score, np.sum(path.parts) + 0.8 * mean[0], rtol=1e-5)
@@ -405,8 +420,10 @@ def test_the_command(trained, tmp_path, call):
     assert features and features[1] == features[2]
     shares = {"interpolation": {names[0]: 0.5, "other": 0.5}}
     pathlib.Path("mean").write_text(json.dumps(shares))
-    given = ("--interpolation", "mean", "--weight", 2)
-    code, out, _ = call("lattices", trained, "l.txt", "--run", "other", *given, "--nbest", 1)
+    interpolation = ("--interpolation", "mean", "--weight", 2)
+    code, out, _ = call(
+        "lattices", trained, "l.txt", "--run", "other", *interpolation, "--nbest", 1
+    )
     assert code == 0 and " interpolated= " in out
     pathlib.Path("mean").write_text('{"interpolation": {"other": 0.5, "none": 0.5}}')
     name = zoo.load(trained).path.name
@@ -513,11 +530,11 @@ def test_lists_of_lattices_are_tuned_and_lattices_read_the_weights(trained, tmp_
     assert (code, out) == (0, best) and "posteriors" not in errors  # the note is not due any more
     # The header's penalty is in the weight of words: the two commands give one score.
     applied, searched = call("apply", "n", "w")[1], call(*files, "--weights", "w", "--nbest", 2)[1]
-    one, other = (
-        np.array([float(text.split()[-1]) for text in some.splitlines()])
-        for some in (applied, searched)
+    applied_scores, searched_scores = (
+        np.array([float(text.split()[-1]) for text in output.splitlines()])
+        for output in (applied, searched)
     )
-    np.testing.assert_allclose(one, other, rtol=1e-4)
+    np.testing.assert_allclose(applied_scores, searched_scores, rtol=1e-4)
     code, _, errors = call(*files, "--weights", "w", "--acoustic-weight", 1)
     assert code == 2 and "--weights has all weights: leave out --acoustic-weight" in errors
     (tmp_path / "w").write_text('{"weights": {"acoustic": 1, "lm": 1}}')
@@ -543,7 +560,7 @@ def test_lattices_of_a_recogniser(trained):
         assert lattice.nodes > 10
         paths = searched(LatticeSearch(history=1, nbest=3), run, lattice)
         assert len(paths) == 3
-        texts = [list(one.words) for one in paths]
+        texts = [list(path.words) for path in paths]
         assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
         if "links" in path:
             assert np.isfinite(sentence_log_probs(run, texts)).all()
@@ -562,8 +579,8 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, call):
     (tmp_path / "l.txt").write_text("utt-0\n0 1 <sil> 1,2\n1\n\n" + KALDI, encoding="utf-8")
     (tmp_path / "s.slf").write_text(SILENT_SLF)
 
-    def lines(*more):
-        code, out, _ = call("lattices", trained, "l.txt", "s.slf", *more)
+    def lines(*options):
+        code, out, _ = call("lattices", trained, "l.txt", "s.slf", *options)
         assert code == 0
         return out.splitlines()
 
@@ -573,8 +590,8 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, call):
         "utt-0 |||  ||| acoustic= -2 language= -1 posterior= 0 words= 0 lm= "
     ) and last.startswith("s |||  ||| acoustic= -1 ")
     assert lines("--kaldi", "--slf", ".", "--history", 1)[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
-    (again,) = read_lattices("s.slf.gz")
-    assert again.words == []
+    (lattice,) = read_lattices("s.slf.gz")
+    assert lattice.words == []
     run = zoo.load(trained)
     (path,) = searched(LatticeSearch((0.5,)), run, next(read_lattices("s.slf")))
     np.testing.assert_allclose(
@@ -595,7 +612,10 @@ KALDI_STATES = """utt-1
 def test_two_lattices_without_a_blank_line_are_not_one(name, tmp_path):
     """Whatever the second is called: a number may be that of a state."""
     second = KALDI_STATES.replace("utt-1", name)
-    assert [one.id for one in read(KALDI_STATES + "\n" + second, tmp_path)] == ["utt-1", name]
+    assert [lattice.id for lattice in read(KALDI_STATES + "\n" + second, tmp_path)] == [
+        "utt-1",
+        name,
+    ]
     with pytest.raises(UserError, match=r"l.slf, line [78]: .* blank line|line 7: .* final twice"):
         read(KALDI_STATES + second, tmp_path)
 
@@ -605,7 +625,9 @@ def test_many_lattices_are_read_one_at_a_time(tmp_path):
     text = "".join(f"utt-{n}\n0 1 le 1,2\n1\n\n" for n in range(400)) + "utt-400\nx\n"
     (tmp_path / "l.txt").write_text(text)
     lattices = read_lattices(str(tmp_path / "l.txt"))
-    assert [one.id for one in itertools.islice(lattices, 400)] == [f"utt-{n}" for n in range(400)]
+    assert [lattice.id for lattice in itertools.islice(lattices, 400)] == [
+        f"utt-{n}" for n in range(400)
+    ]
     with pytest.raises(
         UserError, match="line 1601: no line below 'utt-400' begins with the number of a state"
     ):

@@ -33,18 +33,20 @@ def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "zoo.lab.rescoring.model_features.BATCH_SIZE", 4
     )  # several batches, one of them empty
-    text = "".join(f"{id} ||| {one}\n" for id, one in zip("000123", SENTENCES, strict=True))
+    text = "".join(
+        f"{id} ||| {sentence}\n" for id, sentence in zip("000123", SENTENCES, strict=True)
+    )
     lists = [*columns.add(lists_of(text, tmp_path))]
     assert [(x.id, len(x.hypotheses)) for x in lists] == [("0", 3), ("1", 1), ("2", 1), ("3", 1)]
-    rows = [h.features for one in lists for h in one.hypotheses]
+    rows = [h.features for nbest_list in lists for h in nbest_list.hypotheses]
     (tmp_path / "t.txt").write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
     _, scores = scored_sentences.scored(run, str(tmp_path / "t.txt"))
     np.testing.assert_allclose([row["m"] for row in rows], scores.log_prob, rtol=1e-5)
     assert [row["m.unknown"] for row in rows] == scores.unknown.tolist()
     assert [row["words"] for row in rows] == [3, 0, 3, 2, 0, 2]
     assert [row["rank"] for row in rows] == [0, -math.log(2), -math.log(3), 0, 0, 0]
-    (alone,) = columns.add(lists_of("x ||| \n", tmp_path))
-    assert alone.hypotheses[0].features["words"] == 0
+    (empty_list,) = columns.add(lists_of("x ||| \n", tmp_path))
+    assert empty_list.hypotheses[0].features["words"] == 0
     with pytest.raises(UserError, match=r"the list '0' has a feature 'words' already: rename"):
         [*Columns(word_count=True).add(lists_of("0 ||| a ||| words= 1\n", tmp_path))]
 
@@ -53,10 +55,10 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, call):
     (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n", encoding="utf-8")
     (tmp_path / "r").write_text("le\n", encoding="utf-8")
 
-    more = ("--run", trained, "--word-count")
-    assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)[0] == 0
+    options = ("--run", trained, "--word-count")
+    assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *options)[0] == 0
     assert [*Weights.read("w").weights] == ["f", Run.load(trained).path.name, "words"]
-    assert call("apply", "l", "w", "--best", *more) == (0, "0 le\n", "")
+    assert call("apply", "l", "w", "--best", *options) == (0, "0 le\n", "")
     code, printed, errors = call("apply", "l", "w", "--best")
     name = Run.load(trained).path.name
     assert (code, printed) == (2, "")
@@ -73,9 +75,9 @@ def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
 
     def errors(lists, *words):
         (tmp_path / "l").write_text(lists)
-        code, _, told = call(*words)
+        code, _, printed = call(*words)
         assert code == 0
-        return told
+        return printed
 
     name = Run.load(trained).path.name
     lists = "0 ||| le kiwi ||| f= 0\n0 ||| le ||| f= 1\n"
@@ -85,11 +87,11 @@ def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
     assert share in errors(lists, *tune)
     assert errors(lists, *apply) == share
     assert errors(lists.replace("kiwi", "chat"), *apply) == ""
-    every = errors("0 ||| a kiwi ||| f= 0\n0 ||| kiwi ||| f= 1\n", *apply)
-    assert every.startswith(f"all 3 words of the lists are unknown to {name}, and ")
+    all_unknown = errors("0 ||| a kiwi ||| f= 0\n0 ||| kiwi ||| f= 1\n", *apply)
+    assert all_unknown.startswith(f"all 3 words of the lists are unknown to {name}, and ")
     runs = ("--run", str(trained), "--run", "other")
-    told = errors(lists, "interpolate", "t", *runs)
-    assert told == "1 of the 2 words of t are unknown to the run (50.00%)\n"
+    printed = errors(lists, "interpolate", "t", *runs)
+    assert printed == "1 of the 2 words of t are unknown to the run (50.00%)\n"
 
 
 def test_words_with_blanks_are_told_by_all_commands(trained, tmp_path, call, monkeypatch):
@@ -100,14 +102,14 @@ def test_words_with_blanks_are_told_by_all_commands(trained, tmp_path, call, mon
     monkeypatch.setattr(rescore, "_runs", lambda arguments: runs)
     (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n")
     (tmp_path / "r").write_text("le chat\n")
-    told = "'le chat': words with blanks in the training text, and several words here"
+    note = "'le chat': words with blanks in the training text, and several words here"
     for line, times in (
         (("tune", "l", "r", "--metric", "wer", "--weights", "w"), 2),
         (("apply", "l", "w"), 2),
         (("interpolate", "r", "--run", "one", "--run", "other"), 1),
     ):
         code, _, errors = call(*line)
-        assert (code, errors.count(told)) == (0, times), errors
+        assert (code, errors.count(note)) == (0, times), errors
 
 
 def test_runs_whose_names_mean_something_else_are_refused(trained):
@@ -133,20 +135,20 @@ def test_added_words_are_no_unknown_ones(trained, tmp_path, call):
     (tmp_path / "w.json").write_text(Weights(weights).text())
     (tmp_path / "lattice.txt").write_text("u\n0 1 zébu 0,0\n1\n", encoding="utf-8")
 
-    more = ("--run", trained, "--word-count", "--unknown-count")
+    options = ("--run", trained, "--word-count", "--unknown-count")
     added = ("--add-words", "w", "--spread-unknown")
     run = Run.load(trained).with_lexicon("w", spread=True, add=True)
     _, scores = scored_sentences.scored(run, "l", nbest=True)
-    code, printed, _ = call("apply", "l", "w.json", *more, *added)
-    (one,) = lists_of(printed, tmp_path)
-    features = {h.text: h.features for h in one.hypotheses}
+    code, printed, _ = call("apply", "l", "w.json", *options, *added)
+    (nbest_list,) = lists_of(printed, tmp_path)
+    features = {h.text: h.features for h in nbest_list.hypotheses}
     for text, log_prob in zip(("le zébu", "le zèbre"), scores.log_prob, strict=True):
         np.testing.assert_allclose(features[text][name], log_prob, rtol=1e-5)
         assert features[text][f"{name}.unknown"] == 0
-    code, printed, _ = call("apply", "l", "w.json", *more)
-    (one,) = lists_of(printed, tmp_path)
-    assert [h.features[f"{name}.unknown"] for h in one.hypotheses] == [1, 1]
-    for line in (("apply", "l", "w.json", *more), ("lattices", trained, "lattice.txt")):
+    code, printed, _ = call("apply", "l", "w.json", *options)
+    (nbest_list,) = lists_of(printed, tmp_path)
+    assert [h.features[f"{name}.unknown"] for h in nbest_list.hypotheses] == [1, 1]
+    for line in (("apply", "l", "w.json", *options), ("lattices", trained, "lattice.txt")):
         assert call(*line, *added)[0] == 0
         code, _, errors = call(*line, "--add-words", "w")
         assert code == 2 and "--spread-unknown" in errors
@@ -172,16 +174,16 @@ J=4 S=2 E=3 W=b a=-4 l=-1
 
 def paths(lattice):
     """(words, acoustic, language) of every path."""
-    waiting, ended = [(0, (), 0.0, 0.0)], []
-    while waiting:
-        node, words, acoustic, language = waiting.pop()
+    pending, ended = [(0, (), 0.0, 0.0)], []
+    while pending:
+        node, words, acoustic, language = pending.pop()
         if node == lattice.nodes - 1:
             ended.append((words, acoustic, language))
         for link in lattice.links:
             if link.start == node:
-                more = (link.word,) if link.word is not None else ()
+                link_words = (link.word,) if link.word is not None else ()
                 sums = acoustic + 0.7 * link.acoustic, language + 1.3 * link.language
-                waiting.append((link.end, words + more, *sums))
+                pending.append((link.end, words + link_words, *sums))
     return ended
 
 
@@ -197,9 +199,9 @@ def test_parts_are_the_best_path_s_of_all_paths():
         score = acoustic + language - 0.4 * len(words)
         expected[words] = max(expected.get(words, (-math.inf,)), (score, acoustic, language))
     assert len(expected) > 20
-    found = best_scores(lattice, [*expected, ("z",), ("x",) * 9])
-    np.testing.assert_allclose(found[:-2], [*expected.values()], rtol=1e-12)
-    assert found[-2:] == [None, None]
+    scores = best_scores(lattice, [*expected, ("z",), ("x",) * 9])
+    np.testing.assert_allclose(scores[:-2], [*expected.values()], rtol=1e-12)
+    assert scores[-2:] == [None, None]
 
 
 @pytest.fixture
@@ -216,7 +218,7 @@ def folder(tmp_path, monkeypatch):
 def test_lists_have_the_scores_of_their_lattices(folder):
     lists = [*Columns(lattices=LatticeFolder("lattices")).add(nbest.read_lists("l")[1])]
     # "c" is no path: the lowest of the list.
-    assert [[h.features for h in one.hypotheses] for one in lists] == [
+    assert [[h.features for h in nbest_list.hypotheses] for nbest_list in lists] == [
         [
             {"acoustic": -2, "language": -0.5},
             {"acoustic": -6, "language": -2.5},
@@ -235,12 +237,12 @@ def test_without_language_scores_there_is_no_such_feature(folder):
 
 
 def test_both_commands_take_them(folder, call):
-    more = ("--lattices", "lattices", "--word-count")
-    tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)
+    options = ("--lattices", "lattices", "--word-count")
+    tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", *options)
     code, printed, errors = call(*tune, "--test", "l", "--test-references", "r")
     assert (code, errors) == (0, "") and printed.count(" 0.00 [0.00, 0.00]") == 4
     assert [*Weights.read("w").weights] == ["acoustic", "language", "words"]
-    assert call("apply", "l", "w", "--best", *more) == (0, "u1 a b\nu2 a\n", "")
+    assert call("apply", "l", "w", "--best", *options) == (0, "u1 a b\nu2 a\n", "")
     (folder / "other").mkdir()
     for words, message in (
         ((*tune, "--test", "l", "--test-references", "r", "--test-lattices", "other"), "has 0 fil"),
@@ -260,8 +262,10 @@ def test_unknown_words_of_an_ngram_model_are_counted_for_each_file_of_lists(tmp_
     (tmp_path / "one.arpa").write_text(text)
     columns = Columns(ngrams={"one": SentenceScorer(str(tmp_path / "one.arpa"))})
     for hypothesis in ("le un deux", "le un"):
-        (one,) = columns.add(lists_of(f"0 ||| {hypothesis}\n", tmp_path))
-    assert one.hypotheses[0].features == {"one": pytest.approx((-0.7 - 1 - 0.6) * math.log(10))}
+        (nbest_list,) = columns.add(lists_of(f"0 ||| {hypothesis}\n", tmp_path))
+    assert nbest_list.hypotheses[0].features == {
+        "one": pytest.approx((-0.7 - 1 - 0.6) * math.log(10))
+    }
     assert columns.notes == [
         "2 of the 3 words of the lists are unknown to one (66.67%)",
         "1 of the 2 words of the lists are unknown to one (50.00%)",

@@ -32,8 +32,8 @@ def test_weights_make_a_text_most_probable(random, models):
     np.testing.assert_allclose(weights, by_hand(probabilities.tolist()), atol=1e-4)
     np.testing.assert_allclose(weights.sum(), 1)
     best = mix(log_probs, weights).mean()
-    for other in random.dirichlet(np.ones(models), size=50):
-        assert mix(log_probs, other).mean() <= best + 1e-9
+    for random_weights in random.dirichlet(np.ones(models), size=50):
+        assert mix(log_probs, random_weights).mean() <= best + 1e-9
 
 
 def test_the_mean_of_probabilities():

@@ -20,9 +20,9 @@ STATE = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.int
 
 @pytest.fixture
 def checkpoints(tmp_path):
-    opened = Checkpoints(tmp_path / "checkpoints")
-    yield opened
-    opened.close()
+    checkpoints_opened = Checkpoints(tmp_path / "checkpoints")
+    yield checkpoints_opened
+    checkpoints_opened.close()
 
 
 def state_of(step):
@@ -91,14 +91,14 @@ def test_one_that_is_cut_short_is_passed_over_and_said_so(checkpoints, part, siz
     for step in (1, 2):
         checkpoints.save("last", step, state_of(step), {"epoch": step, "long": "x" * 100})
     truncate(checkpoints.folder / "last" / "2" / part, size)
-    said = []
-    step, arrays, progress = checkpoints.restore("last", STATE, said.append)
+    log = []
+    step, arrays, progress = checkpoints.restore("last", STATE, log.append)
     assert (step, progress["epoch"]) == (1, 1)
     jax.tree.map(np.testing.assert_array_equal, arrays, state_of(1))
-    assert len(said) == 1
-    assert "the checkpoint of step 2 in" in said[0]
-    assert "damaged and passed over" in said[0]
-    assert "\n" not in said[0]
+    assert len(log) == 1
+    assert "the checkpoint of step 2 in" in log[0]
+    assert "damaged and passed over" in log[0]
+    assert "\n" not in log[0]
     checkpoints.save("last", 2, state_of(7), {"epoch": 7})
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore("last", STATE)[1], state_of(7))
 
@@ -111,14 +111,14 @@ def flip_a_bit(folder: pathlib.Path, array=BYTES):
 
     orbax keeps a checksum of no more than the indices of its files.
     """
-    found = 0
+    flips = 0
     for path in folder.rglob("*"):
-        if path.is_file() and (place := path.read_bytes().find(array.tobytes()[:99])) >= 0:
+        if path.is_file() and (position := path.read_bytes().find(array.tobytes()[:99])) >= 0:
             raw = bytearray(path.read_bytes())
-            raw[place + 50] ^= 4
+            raw[position + 50] ^= 4
             path.write_bytes(raw)
-            found += 1
-    assert found == 1
+            flips += 1
+    assert flips == 1
 
 
 def test_a_flipped_bit_is_found(checkpoints):
@@ -126,11 +126,11 @@ def test_a_flipped_bit_is_found(checkpoints):
     for step in (1, 2):
         checkpoints.save("last", step, state, {"epoch": step})
     flip_a_bit(checkpoints.folder / "last" / "2")
-    said = []
-    step, arrays, progress = checkpoints.restore("last", state, said.append)
+    log = []
+    step, arrays, progress = checkpoints.restore("last", state, log.append)
     assert (step, progress) == (1, {"epoch": 1})
     np.testing.assert_array_equal(arrays["bytes"], BYTES)
-    (line,) = said
+    (line,) = log
     assert "step 2" in line and line.endswith("passed over (bytes is not as it was saved).")
 
 
@@ -139,13 +139,13 @@ def test_a_changed_number_of_the_progress_is_found(checkpoints):
         checkpoints.save("last", step, STATE, {"epoch": step, "best": 3.25})
     path = checkpoints.folder / "last" / "2" / "progress" / "metadata"
     path.write_text(path.read_text().replace("3.25", "3.75"))
-    said = []
-    assert checkpoints.restore("last", STATE, said.append)[2] == {"epoch": 1, "best": 3.25}
-    assert "its progress is not as it was saved" in said[0]
+    log = []
+    assert checkpoints.restore("last", STATE, log.append)[2] == {"epoch": 1, "best": 3.25}
+    assert "its progress is not as it was saved" in log[0]
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("arrays", "message"),
     [
         (
             {"weights": np.zeros((13, 3), np.float32)},
@@ -157,10 +157,10 @@ def test_a_changed_number_of_the_progress_is_found(checkpoints):
         ),
     ],
 )
-def test_arrays_of_another_model_are_refused(checkpoints, changed, said):
+def test_arrays_of_another_model_are_refused(checkpoints, arrays, message):
     checkpoints.save("last", 1, STATE, {})
-    with pytest.raises(UserError, match=f"none .* can be read .step 1: {said}"):
-        checkpoints.restore("last", STATE | changed, [].append)
+    with pytest.raises(UserError, match=f"none .* can be read .step 1: {message}"):
+        checkpoints.restore("last", STATE | arrays, [].append)
 
 
 def test_reading_changes_nothing(checkpoints):
@@ -190,28 +190,28 @@ def test_where_none_can_be_read_nothing_is_overwritten(checkpoints):
     for step in (1, 2):
         checkpoints.save("last", step, state_of(step), {})
         truncate(checkpoints.folder / "last" / str(step))
-    said = []
+    log = []
     with pytest.raises(UserError, match=r"none of the checkpoints in .*/last can be read"):
-        checkpoints.restore("last", STATE, said.append)
-    assert len(said) == 2
+        checkpoints.restore("last", STATE, log.append)
+    assert len(log) == 2
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path):
     recipe = small.experiment(epochs=2, checkpoint_every=2)
-    whole = small.trainer(recipe, tmp_path / "whole")
-    whole.train()
+    uninterrupted = small.trainer(recipe, tmp_path / "whole")
+    uninterrupted.train()
     shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
     last, before = Checkpoints(tmp_path / "damaged" / "checkpoints").steps("last")
     truncate(tmp_path / "damaged" / "checkpoints" / "last" / str(last))
-    said = []
-    resumed = small.trainer(recipe, tmp_path / "damaged", said=said)
+    log = []
+    resumed = small.trainer(recipe, tmp_path / "damaged", said=log)
     resumed.train()
-    assert f"step {last}" in said[0] and "passed over" in said[0]
-    assert f"resuming after step {before}" in said[1]
-    expected, found = small.last_state(whole), small.last_state(resumed)
-    assert expected[0] == found[0]
-    jax.tree.map(np.testing.assert_array_equal, expected[1], found[1])
+    assert f"step {last}" in log[0] and "passed over" in log[0]
+    assert f"resuming after step {before}" in log[1]
+    expected, state = small.last_state(uninterrupted), small.last_state(resumed)
+    assert expected[0] == state[0]
+    jax.tree.map(np.testing.assert_array_equal, expected[1], state[1])
 
 
 def fail_to_save(monkeypatch, checkpoints, *error):
@@ -222,18 +222,18 @@ def fail_to_save(monkeypatch, checkpoints, *error):
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reason"),
     [
         (errno.ENOSPC, "the disk is full"),
         (errno.EDQUOT, "the user's share of the disk is used up"),
         (errno.EFBIG, "a file would be larger than is allowed"),
     ],
 )
-def test_a_full_disk_is_said_in_one_sentence(checkpoints, monkeypatch, code, told):
+def test_a_full_disk_is_said_in_one_sentence(checkpoints, monkeypatch, code, reason):
     checkpoints.save("last", 1, state_of(1), {})
     message = f"[{os.strerror(code)}; source: tensorstore]"
     fail_to_save(monkeypatch, checkpoints, errno.ENOSPC, message)
-    with pytest.raises(UserError, match=f"{told}: the checkpoint of step 2 could") as caught:
+    with pytest.raises(UserError, match=f"{reason}: the checkpoint of step 2 could") as caught:
         checkpoints.save("last", 2, state_of(2), {})
     assert "\n" not in str(caught.value)
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore("last", STATE)[1], state_of(1))
@@ -253,14 +253,14 @@ def test_a_disk_that_really_is_full(small_disk):
     recipe = small.experiment(epochs=2, checkpoint_every=2)
     filler = small_disk / "filler"
     trainer = small.trainer(recipe, small_disk / "run")
-    said_of = Checkpoints.save
+    save_checkpoint = Checkpoints.save
 
     def save(self, kind, step, arrays, progress):
         if step == 4 and not filler.exists():
             with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
                 while file.write(b"x" * 512):
                     pass
-        said_of(self, kind, step, arrays, progress)
+        save_checkpoint(self, kind, step, arrays, progress)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoints, "save", save)

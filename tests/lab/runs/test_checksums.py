@@ -42,9 +42,9 @@ def by_loop(array):
     ids=lambda array: f"{array.dtype}{[*array.shape]}",
 )
 def test_a_checksum_is_a_sum_over_elements(array):
-    (found,) = checksums.checksums([array]).values()
+    (checksum,) = checksums.checksums([array]).values()
     first, second = by_loop(array)
-    assert found == f"{checksums.layout(array)} {first:08x}{second:08x}"
+    assert checksum == f"{checksums.layout(array)} {first:08x}{second:08x}"
 
 
 def test_small_and_large_arrays_have_one_kind_of_checksum(monkeypatch, random):
@@ -78,16 +78,18 @@ def test_the_layout_over_devices_does_not_matter(spec, random):
 
 def test_every_bit_changes_a_checksum(random):
     array = random.normal(size=(3, 5)).astype(np.float32)
-    found = {checksums.checksums(array)[""]}
+    checksum_set = {checksums.checksums(array)[""]}
     for bit in range(32 * array.size):
-        other = array.copy()
-        other.reshape(-1).view(np.uint32)[bit // 32] ^= np.uint32(1 << bit % 32)
-        found.add(checksums.checksums(other)[""])
-    assert len(found) == 1 + 32 * array.size
+        flipped = array.copy()
+        flipped.reshape(-1).view(np.uint32)[bit // 32] ^= np.uint32(1 << bit % 32)
+        checksum_set.add(checksums.checksums(flipped)[""])
+    assert len(checksum_set) == 1 + 32 * array.size
 
 
 def test_the_order_of_elements_and_the_shape_change_a_checksum():
     array = np.arange(6.0, dtype=np.float32).reshape(2, 3)
-    others = array[::-1], array[:, ::-1], array.T, array.reshape(3, 2), array.reshape(6)
-    found = {checksums.checksums(np.ascontiguousarray(one))[""] for one in (array, *others)}
-    assert len(found) == 6
+    variants = array[::-1], array[:, ::-1], array.T, array.reshape(3, 2), array.reshape(6)
+    checksum_set = {
+        checksums.checksums(np.ascontiguousarray(variant))[""] for variant in (array, *variants)
+    }
+    assert len(checksum_set) == 6

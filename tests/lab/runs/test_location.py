@@ -34,7 +34,7 @@ SHORT = ["--set", "training.epochs=3", "--set", "training.checkpoint_every=20"]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def uninterrupted_end(tmp_path_factory):
     """The end of a run in a folder that was left alone."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
     interruption.finish([*interruption.command(workdir), *SHORT])
@@ -80,21 +80,21 @@ def wait_for_step(environment, step, process):
     store, until = environment["STORAGE_EMULATOR_HOST"], time.monotonic() + 600
     prefix = f"{RUN}/checkpoints/last/".removeprefix(f"{object_store.BUCKET}/")
     address = f"{store}/storage/v1/b/bucket/o?{urllib.parse.urlencode({'prefix': prefix})}"
-    found = -1
-    while found < step and time.monotonic() < until and process.poll() is None:
+    last_step = -1
+    while last_step < step and time.monotonic() < until and process.poll() is None:
         time.sleep(0.02)
         with urllib.request.urlopen(address) as answer:
             names = [item["name"] for item in json.load(answer).get("items", ())]
         paths = [name.removeprefix(prefix).split("/") for name in names]
-        whole = [int(path[0]) for path in paths if path[1:] == ["commit_success.txt"]]
-        found = max(whole, default=-1)
+        complete_steps = [int(path[0]) for path in paths if path[1:] == ["commit_success.txt"]]
+        last_step = max(complete_steps, default=-1)
     assert process.poll() is None, process.communicate()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_stopped_resumes_from_another_folder_bit_for_bit(
-    whole, bucket, tmp_path, number
+    uninterrupted_end, bucket, tmp_path, number
 ):
     command = [*interruption.command(RUN), *SHORT]
     process = start(bucket, command)
@@ -110,7 +110,7 @@ def test_a_run_that_is_stopped_resumes_from_another_folder_bit_for_bit(
     assert "resuming after step" in finish(bucket, command, tmp_path / "elsewhere")
     assert not [*(tmp_path / "elsewhere").iterdir()]  # nothing of it lies on this machine
     out = fetched(bucket, tmp_path / "out")
-    interruption.assert_same_end(whole, interruption.end_of(out))
+    interruption.assert_same_end(uninterrupted_end, interruption.end_of(out))
     assert [*(out / "tensorboard").iterdir()]
 
 
@@ -120,17 +120,17 @@ def test_commands_read_a_run_where_it_lies(bucket, tmp_path):
     printed = finish(bucket, ["evaluate.py", RUN])
     assert f"{RUN}/results/test.sentences.json" in printed
     out = fetched(bucket, tmp_path / "out")
-    kept = json.loads((out / "results/test.sentences.json").read_text())
-    here = finish(bucket, ["evaluate.py", str(out)])
-    again = json.loads((out / "results/test.sentences.json").read_text())
-    assert here and again["figures"] == kept["figures"]
+    bucket_passport = json.loads((out / "results/test.sentences.json").read_text())
+    printed = finish(bucket, ["evaluate.py", str(out)])
+    local_passport = json.loads((out / "results/test.sentences.json").read_text())
+    assert printed and local_passport["figures"] == bucket_passport["figures"]
     start_values = ["--set", f"init_from={RUN}"]
     printed = finish(bucket, [*interruption.command(tmp_path / "other"), *start_values])
     assert f"head: taken from {RUN}, step " in printed
 
 
 @pytest.mark.slow
-def test_the_training_that_began_last_goes_on(whole, bucket, tmp_path):
+def test_the_training_that_began_last_goes_on(uninterrupted_end, bucket, tmp_path):
     command = [*interruption.command(RUN), *SHORT]
     first = start(bucket, command)
     wait_for_step(bucket, 7, first)
@@ -144,17 +144,19 @@ def test_the_training_that_began_last_goes_on(whole, bucket, tmp_path):
         stderr,
         re.MULTILINE,
     )
-    interruption.assert_same_end(whole, interruption.end_of(fetched(bucket, tmp_path / "out")))
+    interruption.assert_same_end(
+        uninterrupted_end, interruption.end_of(fetched(bucket, tmp_path / "out"))
+    )
 
 
 @pytest.mark.slow
-def test_two_processes_train_in_one_bucket(whole, bucket, tmp_path):
+def test_two_processes_train_in_one_bucket(uninterrupted_end, bucket, tmp_path):
     words = [*processes.command(RUN), *SHORT]
     started = processes.start_all(words, environment=bucket)
     for code, _, stderr in processes.ends(started):
         assert code == 0, stderr
     (last, _), *_ = interruption.end_of(fetched(bucket, tmp_path / "out"))
-    expected = whole[0][0]
+    expected = uninterrupted_end[0][0]
     assert last[0] == expected[0]
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0), last[1], expected[1]

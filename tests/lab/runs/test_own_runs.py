@@ -14,10 +14,10 @@ from zoo.lab.runs.workdir import Workdir
 def test_a_spoilt_note_is_a_note(workdir, content):
     recipe = json.loads((workdir / "experiment.json").read_text())
     note = own_runs._note_file(recipe)
-    kept = note.read_text()
+    content_before = note.read_text()
     note.write_text(content)
     assert own_runs.noted_modules(recipe) == []
-    note.write_text(kept)
+    note.write_text(content_before)
 
 
 def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplog):

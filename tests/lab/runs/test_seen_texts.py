@@ -64,12 +64,12 @@ def hash_by_hand(letters):
 
 def test_sentences_are_kept_as_hashes_of_their_letters_each_once():
     assert seen_texts.letters(["E\u0301TE\u0301 ", "ß"]) == "étéss"
-    found = Texts.from_text("a.txt", [*TEXT, ["Le", "chien", "DORT", "."]])
+    texts = Texts.from_text("a.txt", [*TEXT, ["Le", "chien", "DORT", "."]])
     expected = ["leschatsdormenttoujoursdevantlaporteverte.", "lechiendort."]
     expected.append("ilestinterditdemarchersurlapelousedujardin")
-    assert found.hashes.tolist() == sorted(map(hash_by_hand, expected))
-    assert found.hashes.dtype == np.uint64
-    (about,) = found.about
+    assert texts.hashes.tolist() == sorted(map(hash_by_hand, expected))
+    assert texts.hashes.dtype == np.uint64
+    (about,) = texts.about
     assert about["sentences"] == 5 and about["tokens"] == 9 + 4 + 0 + 10 + 4
     assert about["text"] == "a.txt" and about["by"] == "this run"
 
@@ -80,12 +80,12 @@ def test_the_digest_of_a_text_is_that_of_its_words_and_sentences():
     assert seen_texts.digest_text(TEXT[::-1])[0] != expected
 
 
-def counts(sentences, of_sentences, tokens, of_tokens):
+def counts(sentences, all_sentences, tokens, all_tokens):
     names = ("sentences", "of_sentences", "tokens", "of_tokens")
-    return dict(zip(names, (sentences, of_sentences, tokens, of_tokens), strict=True))
+    return dict(zip(names, (sentences, all_sentences, tokens, all_tokens), strict=True))
 
 
-def seen(*trained, selected=()):
+def seen_by_sentences(*trained, selected=()):
     return SeenTexts(
         Texts.from_text("train", [*trained]), Texts.from_text("validation", [*selected])
     )
@@ -93,17 +93,17 @@ def seen(*trained, selected=()):
 
 def test_overlap_is_found_in_any_order_case_and_cut():
     shuffled = [[*" ".join(TEXT[3]).upper()], ["un", "autre", "."], TEXT[0]]
-    found = leakage.overlap_by_role(TEXT, seen(*shuffled, selected=TEXT[1:2]))
-    assert found == {
+    overlap = leakage.overlap_by_role(TEXT, seen_by_sentences(*shuffled, selected=TEXT[1:2]))
+    assert overlap == {
         "letters": 30,
         "trained_on": {"all": counts(2, 3, 19, 23), "long": counts(2, 2, 19, 19)},
         "selected_on": {"all": counts(1, 3, 4, 23), "long": counts(0, 2, 0, 19)},
     }
     # Characters as words, a line break at the end, found among words.
     characters = [[*"le chien dort .\n"], [*"\n"], [*"un chat .\n"]]
-    assert leakage.overlap_by_role(characters, seen(*TEXT))["trained_on"]["all"] == counts(
-        1, 2, 16, 26
-    )
+    assert leakage.overlap_by_role(characters, seen_by_sentences(*TEXT))["trained_on"][
+        "all"
+    ] == counts(1, 2, 16, 26)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_overlap_is_found_in_any_order_case_and_cut():
 def test_what_recurs_by_nature_is_not_seen(all_found, long_found, expected):
     """Of 1,000 tokens, all in long sentences too; 672 and so on are in ten thousandths there."""
     scale = 10 if all_found in (672, 144) else 1
-    found = {
+    overlap = {
         "all": counts(1, 9, all_found, 1000 * scale),
         "long": counts(1, 9, long_found, 1000 * scale),
     }
     nothing = {"all": counts(0, 9, 0, 1000), "long": counts(0, 9, 0, 1000)}
-    trained = {"split": "test", "overlap": {"trained_on": found, "selected_on": nothing}}
+    trained = {"split": "test", "overlap": {"trained_on": overlap, "selected_on": nothing}}
     assert (leakage.reason(trained) is not None) == expected
-    chosen = {"split": "data:x", "overlap": {"trained_on": nothing, "selected_on": found}}
+    chosen = {"split": "data:x", "overlap": {"trained_on": nothing, "selected_on": overlap}}
     assert (leakage.reason(chosen) is not None) == expected
     for split in ("validation", "czech.validation"):
         assert leakage.reason({**chosen, "split": split}) is None
@@ -131,7 +131,7 @@ def test_what_recurs_by_nature_is_not_seen(all_found, long_found, expected):
 
 
 @dataclasses.dataclass(frozen=True)
-class Own(ContextualBackground):
+class UserBackground(ContextualBackground):
     """A background that is no part of the zoo: who knows what it read."""
 
 
@@ -151,7 +151,7 @@ def seen_by(recipe):
     return of_experiment(recipe, corpora_of(recipe))
 
 
-def run_of(folder, recipe, kept=True, trained=True):
+def run_of(folder, recipe, has_record=True, trained=True):
     """A work directory as training leaves it, with a checkpoint of next to nothing."""
     workdir = Workdir(folder)
     workdir.claim(recipe)
@@ -159,7 +159,7 @@ def run_of(folder, recipe, kept=True, trained=True):
     workdir.save_lexicon(lexicon)
     texts = (recipe.vocabulary.encode(corpora[s], lexicon) for s in ("train", "validation"))
     data = "-".join(text.digest() for text in texts)
-    if kept:
+    if has_record:
         seen_texts.write_record(workdir, of_experiment(recipe, corpora, data, {"revision": "abc"}))
     checkpoints = Checkpoints(folder / "checkpoints", ("best",))
     checkpoints.save("best", 1, {"params": np.zeros(1)}, {"data": data} if trained else {})
@@ -167,28 +167,28 @@ def run_of(folder, recipe, kept=True, trained=True):
     return str(folder)
 
 
-def of_words(seed, split):
+def hashes_of_words(seed, split):
     return Texts.from_text("", small.RandomWords(seed=seed).read(split).sentences).hashes
 
 
 def test_a_run_keeps_its_own_texts(tmp_path):
     recipe = small.experiment()
-    found = load_seen_texts(run_of(tmp_path / "run", recipe))
-    np.testing.assert_array_equal(found.trained_on.hashes, of_words(0, "train"))
-    np.testing.assert_array_equal(found.selected_on.hashes, of_words(0, "validation"))
-    assert found.made_with == {"revision": "abc"}
-    assert found.not_known == ()
-    assert [text["text"] for text in found.trained_on.about] == ["train"]
+    record = load_seen_texts(run_of(tmp_path / "run", recipe))
+    np.testing.assert_array_equal(record.trained_on.hashes, hashes_of_words(0, "train"))
+    np.testing.assert_array_equal(record.selected_on.hashes, hashes_of_words(0, "validation"))
+    assert record.made_with == {"revision": "abc"}
+    assert record.not_known == ()
+    assert [text["text"] for text in record.trained_on.about] == ["train"]
     judged = Run(tmp_path / "run", recipe, None, None, {}, 1).seen_texts
-    np.testing.assert_array_equal(judged.trained_on.hashes, found.trained_on.hashes)
+    np.testing.assert_array_equal(judged.trained_on.hashes, record.trained_on.hashes)
 
 
 def test_a_run_without_a_record_of_its_texts_is_not_known(tmp_path):
-    folder = run_of(tmp_path / "run", small.experiment(), kept=False)
+    folder = run_of(tmp_path / "run", small.experiment(), has_record=False)
     assert load_seen_texts(folder) is None
     # Nor is one whose record is of other texts than those of its checkpoints.
-    other = dataclasses.replace(seen_by(small.experiment()), data="other")
-    seen_texts.write_record(Workdir(folder), other)
+    record = dataclasses.replace(seen_by(small.experiment()), data="other")
+    seen_texts.write_record(Workdir(folder), record)
     assert load_seen_texts(folder) is None
     assert load_seen_texts(tmp_path / "nothing") is None
 
@@ -201,7 +201,8 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
     last = seen_by(over(Trained(second), small.RandomWords(seed=7)))
     for role, split in (("trained_on", "train"), ("selected_on", "validation")):
         expected = np.union1d(
-            of_words(0, split), np.union1d(of_words(3, split), of_words(7, split))
+            hashes_of_words(0, split),
+            np.union1d(hashes_of_words(3, split), hashes_of_words(7, split)),
         )
         np.testing.assert_array_equal(getattr(last, role).hashes, expected)
     assert [text["by"] for text in last.trained_on.about] == [
@@ -213,8 +214,8 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
     loaded = SeenTexts.load(tmp_path / "texts.npz")
     np.testing.assert_array_equal(loaded.trained_on.hashes, last.trained_on.hashes)
     assert loaded.trained_on.about == last.trained_on.about
-    gone = dataclasses.replace(started, init_from=str(tmp_path / "nothing"))
-    assert seen_by(gone).not_known == (f"init_from {tmp_path / 'nothing'}",)
+    recipe_of_nothing = dataclasses.replace(started, init_from=str(tmp_path / "nothing"))
+    assert seen_by(recipe_of_nothing).not_known == (f"init_from {tmp_path / 'nothing'}",)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +226,7 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
         (KneserNey(splits=("train", "validation")), (), ["train", "validation"]),
         (Grammar("a.grammar", splits=("validation",)), (), ["train"]),
         (Arpa("news.arpa"), ("the background Arpa news.arpa",), ["train"]),
-        (Own(), ("the background Own, which is not a part of Zoo",), ["train"]),
+        (UserBackground(), ("the background Own, which is not a part of Zoo",), ["train"]),
     ],
 )
 def test_a_background_has_seen_what_it_was_estimated_on(
@@ -234,11 +235,11 @@ def test_a_background_has_seen_what_it_was_estimated_on(
     monkeypatch.chdir(tmp_path)
     for name in ("a.grammar", "news.arpa"):
         (tmp_path / name).write_text("it is read elsewhere")
-    found = seen_by(over(background))
-    assert found.not_known == unknown
-    assert [text["text"] for text in found.trained_on.about] == texts
-    expected = [of_words(0, split) for split in texts]
-    np.testing.assert_array_equal(found.trained_on.hashes, np.unique(np.concatenate(expected)))
+    record = seen_by(over(background))
+    assert record.not_known == unknown
+    assert [text["text"] for text in record.trained_on.about] == texts
+    expected = [hashes_of_words(0, split) for split in texts]
+    np.testing.assert_array_equal(record.trained_on.hashes, np.unique(np.concatenate(expected)))
 
 
 # -------- texts that gave words, features and backgrounds are recorded with what they gave
@@ -295,8 +296,10 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
     )
     model = LanguageModel(head=LogLinear(background=Arpa("news.arpa")))
     experiment = Experiment(data=data, vocabulary=vocabulary, model=model)
-    found = seen_by(experiment).knowledge
-    assert [(text["text"], text["gave"], text["sentences"], text["tokens"]) for text in found] == [
+    knowledge = seen_by(experiment).knowledge
+    assert [
+        (text["text"], text["gave"], text["sentences"], text["tokens"]) for text in knowledge
+    ] == [
         (
             "train.conllu",
             ["vocabulary", "features: TopWords", "features: Morphology", "background: Unigram"],
@@ -309,10 +312,10 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
         ("validation.conllu", ["background: Unigram"], 1, 3),
         ("news.arpa", ["background: Arpa"], None, None),
     ]
-    assert found[0]["digest"] == digest(*TEXTS["train.conllu"])
-    assert found[1]["digest"] == digest("le zèbre")
-    assert found[2]["digest"] == hashlib.sha256(b"chat\n").hexdigest()
-    assert {text["by"] for text in found} == {"this run"}
+    assert knowledge[0]["digest"] == digest(*TEXTS["train.conllu"])
+    assert knowledge[1]["digest"] == digest("le zèbre")
+    assert knowledge[2]["digest"] == hashlib.sha256(b"chat\n").hexdigest()
+    assert {text["by"] for text in knowledge} == {"this run"}
     model = LanguageModel(head=WithExpert(KnowledgeBase("facts.tsv"), LogLinear()))
     (_, fact) = seen_by(Experiment(data=data, model=model)).knowledge
     assert (fact["text"], fact["gave"]) == ("facts.tsv", ["expert: KnowledgeBase"])
@@ -322,8 +325,8 @@ def test_words_and_tags_that_a_source_knows_are_seen_by(data):
     source = InMemory(
         {split: data.read(split) for split in ("train", "validation")}, {"zut": ("X:y",)}
     )
-    found = seen_by(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
-    last = found.knowledge[-1]
+    record = seen_by(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
+    last = record.knowledge[-1]
     assert (last["text"], last["gave"], last["sentences"]) == (
         *("the dictionary of InMemory", ["vocabulary", "features: Morphology"], None),
     )
@@ -333,23 +336,23 @@ def test_words_and_tags_that_a_source_knows_are_seen_by(data):
 def test_all_splits_and_words_of_files_are_seen_by(data):
     source = dataclasses.replace(data, words=("tags.conllu",))
     experiment = Experiment(data=source, vocabulary=Vocabulary(splits=()))
-    found = seen_by(experiment).knowledge
-    assert [text["text"] for text in found] == [
+    knowledge = seen_by(experiment).knowledge
+    assert [text["text"] for text in knowledge] == [
         *("train.conllu", "validation.conllu", "test.conllu", "tags.conllu")
     ]
-    assert all(text["gave"] == ["vocabulary"] for text in found)
+    assert all(text["gave"] == ["vocabulary"] for text in knowledge)
 
 
 def test_the_record_is_kept_and_joined(data, tmp_path):
-    one = seen_by(Experiment(data=data))
-    one.save(tmp_path / "texts.npz")
-    assert SeenTexts.load(tmp_path / "texts.npz").knowledge == one.knowledge
-    (own, other) = one.join(one, "init_from runs/a").knowledge
-    assert (own["by"], other["by"]) == ("this run", "init_from runs/a")
-    unrecorded = dataclasses.replace(one, knowledge=None)
+    record = seen_by(Experiment(data=data))
+    record.save(tmp_path / "texts.npz")
+    assert SeenTexts.load(tmp_path / "texts.npz").knowledge == record.knowledge
+    (first_text, second_text) = record.join(record, "init_from runs/a").knowledge
+    assert (first_text["by"], second_text["by"]) == ("this run", "init_from runs/a")
+    unrecorded = dataclasses.replace(record, knowledge=None)
     unrecorded.save(tmp_path / "texts.npz")
     assert SeenTexts.load(tmp_path / "texts.npz").knowledge is None
-    assert one.join(unrecorded, "init_from runs/a").knowledge is None
+    assert record.join(unrecorded, "init_from runs/a").knowledge is None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -361,8 +364,8 @@ def test_sources_of_components_outside_zoo_are_hashed(data, tmp_path, monkeypatc
     file = tmp_path / "my_priors.py"
     file.write_text("from zoo.priors import TopWords\nclass Own(TopWords):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    own = importlib.import_module("my_priors").Own(3)
-    experiment = Experiment(data=data, vocabulary=Vocabulary(features=(own,)))
+    prior = importlib.import_module("my_priors").Own(3)
+    experiment = Experiment(data=data, vocabulary=Vocabulary(features=(prior,)))
     then = hashlib.sha256(file.read_bytes()).hexdigest()
     assert seen_texts.module_digests(experiment) == {"my_priors": then}
     assert seen_texts.module_digests(Experiment(data=data, vocabulary=Vocabulary())) == {}
@@ -403,10 +406,10 @@ def test_a_missing_treebank_is_known_by_its_digest_alone(data):
     sentences = data.read("test").sentences
     digest = hashlib.sha256(json.dumps(sentences, ensure_ascii=False).encode()).hexdigest()
     gave = ["features: Morphology", "features: another prior"]
-    known = [{"text": "gone.conllu", "digest": digest, "gave": gave}]
+    knowledge = [{"text": "gone.conllu", "digest": digest, "gave": gave}]
 
     def saw(sentences):
-        return priors_that_saw(experiment, lexicon, "data:x", "x.conllu", sentences, known)
+        return priors_that_saw(experiment, lexicon, "data:x", "x.conllu", sentences, knowledge)
 
     assert saw(sentences) == ["features: Morphology"]
     assert saw([*sentences, ["non"]]) == []

@@ -31,9 +31,9 @@ def test_pandas_reads_every_row_and_number(table):
     frame = tables.by_pandas(path)
     assert frame["row"].tolist() == [*range(len(words))]
     assert frame["count"].tolist() == [10**6 + n for n in range(len(words))]
-    wanted = [float(NUMBERS[n % len(NUMBERS)]) for n in range(len(words))]
+    expected = [float(NUMBERS[n % len(NUMBERS)]) for n in range(len(words))]
     # pandas' own parser of numbers may be off by the last bit.
-    np.testing.assert_allclose(frame["number"], wanted, rtol=1e-15)
+    np.testing.assert_allclose(frame["number"], expected, rtol=1e-15)
     # Words that pandas takes for missing are missing; all others are as they were.
     missing = ("NA", "None", "nan")
     assert frame["word"].isna().tolist() == [word in missing for word in words]

@@ -115,8 +115,8 @@ def test_a_folder_that_was_moved_is_named(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     with Ownership(folder) as first:
-        moved = "run was deleted or moved, .* nothing more is saved"
-        with pytest.raises(UserError, match=moved), first.guard():
+        message = "run was deleted or moved, .* nothing more is saved"
+        with pytest.raises(UserError, match=message), first.guard():
             folder.rename(tmp_path / "moved")
             raise FileNotFoundError(errno.ENOENT, "of what was to be saved")
         with pytest.raises(UserError, match="was deleted or moved"), first.guard():
@@ -138,8 +138,8 @@ def test_one_of_many_gets_the_folder(tmp_path):
                 return None
 
         with concurrent.futures.ThreadPoolExecutor(len(owners)) as pool:
-            (one,) = filter(None, pool.map(take, owners))
-        with one.guard():
+            (owner,) = filter(None, pool.map(take, owners))
+        with owner.guard():
             pass
 
 
@@ -162,8 +162,8 @@ def test_in_a_bucket_the_last_one_goes_on(monkeypatch):
         with Ownership(run) as second:
             with second.guard():
                 pass
-            taken = f"was taken over by process {os.getpid()} on .*: wait until it has ended"
-            with pytest.raises(UserError, match=taken), first.guard():
+            message = f"was taken over by process {os.getpid()} on .*: wait until it has ended"
+            with pytest.raises(UserError, match=message), first.guard():
                 pytest.fail("it saves")
         assert not objects  # the second has ended
         with pytest.raises(UserError, match=f"or {BUCKET_FILE} in it was"), first.guard():

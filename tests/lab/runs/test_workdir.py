@@ -35,9 +35,9 @@ def test_a_check_writes_nothing(tmp_path):
 def test_another_experiment_is_refused_and_the_field_named(tmp_path):
     Workdir(tmp_path).claim(RECIPE)
     before = (tmp_path / "experiment.json").read_bytes()
-    other = small.with_settings(RECIPE, "training.batch=8")
+    changed_recipe = small.with_settings(RECIPE, "training.batch=8")
     with pytest.raises(UserError, match=r"another experiment \(training.batch: 4 against 8\)"):
-        Workdir(tmp_path).claim(other)
+        Workdir(tmp_path).claim(changed_recipe)
     assert (tmp_path / "experiment.json").read_bytes() == before
     # Only another training is what a new run can start from this one for.
     with pytest.raises(UserError, match=rf"or another folder; .* --set init_from={tmp_path}\.$"):
@@ -70,26 +70,26 @@ def test_what_a_kill_leaves_is_no_other_run(tmp_path, monkeypatch):
         patch.setattr(pathlib.Path, "unlink", die)  # a killed process does not tidy up
         with pytest.raises(Killed):
             Workdir(tmp_path).claim(RECIPE)
-    (left,) = tmp_path.iterdir()
-    assert re.fullmatch(r"\.experiment\.json\.[\w-]+\.partial", left.name)
+    (leftover,) = tmp_path.iterdir()
+    assert re.fullmatch(r"\.experiment\.json\.[\w-]+\.partial", leftover.name)
     Workdir(tmp_path).claim(RECIPE)
     assert (tmp_path / "experiment.json").exists()
     assert Workdir(tmp_path).experiment() == RECIPE
 
 
 def test_of_two_runs_that_begin_at_the_same_time_one_has_the_folder(tmp_path, monkeypatch):
-    other = small.with_settings(RECIPE, "training.batch=8")
+    second_recipe = small.with_settings(RECIPE, "training.batch=8")
     link = os.link
 
     def be_second(*arguments):
         monkeypatch.setattr("os.link", link)
-        Workdir(tmp_path).claim(other)
+        Workdir(tmp_path).claim(second_recipe)
         link(*arguments)
 
     monkeypatch.setattr("os.link", be_second)
     with pytest.raises(UserError, match=r"another experiment \(training.batch: 8 against 4\)"):
         Workdir(tmp_path).claim(RECIPE)
-    assert Workdir(tmp_path).experiment() == other
+    assert Workdir(tmp_path).experiment() == second_recipe
     assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
 
 
@@ -103,9 +103,9 @@ def test_the_lexicon_is_kept_and_other_data_are_refused(tmp_path):
     workdir.save_lexicon(lexicon)
     workdir.save_lexicon(examples.lexicon())
     assert workdir.lexicon().digest() == lexicon.digest()
-    other = examples.plain_lexicon()
+    second_lexicon = examples.plain_lexicon()
     with pytest.raises(UserError, match="the data have changed since"):
-        workdir.save_lexicon(other)
+        workdir.save_lexicon(second_lexicon)
     assert workdir.lexicon().digest() == lexicon.digest()
     assert [path.name for path in tmp_path.iterdir()] == ["lexicon.npz"]
 
@@ -115,16 +115,18 @@ def test_a_flipped_bit_in_a_lexicon_is_found(tmp_path):
     workdir, lexicon = Workdir(tmp_path), examples.lexicon()
     workdir.save_lexicon(lexicon)
     path = tmp_path / "lexicon.npz"
-    whole = path.read_bytes()
-    said = 0
-    for place in range(0, len(whole), 7):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+    content = path.read_bytes()
+    errors = 0
+    for position in range(0, len(content), 7):
+        path.write_bytes(
+            content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :]
+        )
         try:
             assert workdir.lexicon().digest() == lexicon.digest()
         except UserError as error:
             assert f"{path} is missing or not a lexicon" in str(error)
-            said += 1
-    assert said > len(whole) / 7 / 2
+            errors += 1
+    assert errors > len(content) / 7 / 2
 
 
 def test_a_lexicon_without_a_digest_is_not_read(tmp_path):
@@ -209,11 +211,13 @@ def test_a_folder_that_is_deleted_while_it_is_trained_is_said(tmp_path, monkeypa
         folder = tmp_path / str(deleted_before)
         saves = []
 
-        def save(self, *arguments, saves=saves, folder=folder, last=deleted_before, of=SAVE):
+        def save(
+            self, *arguments, saves=saves, folder=folder, last=deleted_before, save_checkpoint=SAVE
+        ):
             saves.append(1)
             if len(saves) == last:
                 shutil.rmtree(folder)
-            of(self, *arguments)
+            save_checkpoint(self, *arguments)
 
         monkeypatch.setattr(Checkpoints, "save", save)
         with pytest.raises(UserError, match=f"^{folder} was deleted or moved"):
