@@ -205,7 +205,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path):
     last, before = Checkpoints(tmp_path / "damaged" / "checkpoints").steps("last")
     truncate(tmp_path / "damaged" / "checkpoints" / "last" / str(last))
     log = []
-    resumed = small.trainer(recipe, tmp_path / "damaged", said=log)
+    resumed = small.trainer(recipe, tmp_path / "damaged", log=log)
     resumed.train()
     assert f"step {last}" in log[0] and "passed over" in log[0]
     assert f"resuming after step {before}" in log[1]

@@ -43,14 +43,20 @@ def free_port():
 
 
 def start_all(
-    arguments, count=2, others=(), devices=1, folders=None, port=None, environment=os.environ
+    arguments,
+    count=2,
+    further_arguments=(),
+    devices=1,
+    folders=None,
+    port=None,
+    environment=os.environ,
 ):
-    """So many processes of one run; those after the first with the arguments `others` as well."""
+    """So many processes of one run; those after the first with the `further_arguments` as well."""
     port = port or free_port()
     meeting = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(count), "--process"]
     return [
         start(
-            [*arguments, *meeting, str(index), *(others if index else ())],
+            [*arguments, *meeting, str(index), *(further_arguments if index else ())],
             devices,
             folders[index] if folders else None,
             environment,
@@ -76,9 +82,9 @@ def ends(processes, seconds=300):
 
 def train(arguments, count=2, devices=1):
     """What process 0 prints of a run that ends well in all processes."""
-    found = ends(start_all(arguments, count, devices=devices))
-    assert [code for code, *_ in found] == [0] * count, found
-    return found[0][1]
+    outcomes = ends(start_all(arguments, count, devices=devices))
+    assert [code for code, *_ in outcomes] == [0] * count, outcomes
+    return outcomes[0][1]
 
 
 def train_alone(arguments, devices):

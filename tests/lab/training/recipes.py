@@ -58,7 +58,7 @@ KINDS = {
     },
 }
 # Of pairs in buckets, and of a task that is no language model.
-OTHERS = ("pairs", "digits", "digits by rows")
+OTHER_KINDS = ("pairs", "digits", "digits by rows")
 
 
 def recipe(name: str, sentences: int = 20, **training) -> Experiment:

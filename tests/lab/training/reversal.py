@@ -30,7 +30,7 @@ class Reversal(Task):
     def init(self, key):
         keys = jax.random.split(key, 4)
         table = jax.random.normal(keys[0], (WORDS, SIZE))
-        encoder, decoder = (CORE.init(of_core, SIZE) for of_core in keys[1:3])
+        encoder, decoder = (CORE.init(core_key, SIZE) for core_key in keys[1:3])
         head = self.head.init(keys[3], SIZE, LEXICON)
         return {"embedding": {"table": table}, "encoder": encoder, "decoder": decoder, "head": head}
 

@@ -76,15 +76,15 @@ def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experim
     )
 
 
-def trainer(recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
-    """A trainer of the experiment in a folder; what it says goes into the list `said`."""
+def trainer(recipe: Experiment, workdir, devices=1, log=None) -> Trainer:
+    """A trainer of the experiment in a folder; what it says goes into the list `log`."""
     workdir.mkdir(exist_ok=True)
-    return trainer_of(tasks.prepare(recipe, devices), recipe, workdir, devices, said)
+    return trainer_of(tasks.prepare(recipe, devices), recipe, workdir, devices, log)
 
 
-def trainer_of(task, recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
+def trainer_of(task, recipe: Experiment, workdir, devices=1, log=None) -> Trainer:
     """The same of a task, whatever its model."""
-    say = [].append if said is None else said.append
+    say = [].append if log is None else log.append
     return Trainer(task, recipe.training, workdir, devices, say, recipe.init_from, recipe.parallel)
 
 
@@ -95,8 +95,8 @@ def run_in(folder, recipe: Experiment):
     training = trainer(recipe, workdir.path)
     for name, lexicon in training.task.lexicons.items():
         workdir.save_lexicon(lexicon, name)
-    if (seen := training.task.seen_texts({})) is not None:
-        seen_texts.write_record(workdir, seen)
+    if (seen_record := training.task.seen_texts({})) is not None:
+        seen_texts.write_record(workdir, seen_record)
     training.train()
     return workdir.path
 
@@ -154,10 +154,10 @@ def compilations():
     # JAX's logger does not hand its messages on, so caplog sees none.
     log, handler = logging.getLogger("jax"), _Messages()
     log.addHandler(handler)
-    found = []
+    messages = []
     try:
         with jax.log_compiles():
-            yield found
+            yield messages
     finally:
         log.removeHandler(handler)
-        found += [message for message in handler.messages if message.startswith("Compiling ")]
+        messages += [message for message in handler.messages if message.startswith("Compiling ")]

@@ -62,8 +62,10 @@ def test_validation_has_stopped_improving_when_it_is_worse_than_all_but_the_last
 
 def test_frozen_parts_are_judged_as_they_are_and_without_an_average_all_are():
     params = {"a": jnp.ones(2), "frozen": jnp.full(3, 7.0)}
-    kept = average.keep_average(0.9)
-    _, state = kept.update({"a": jnp.ones(2)}, kept.init({"a": jnp.ones(2)}), {"a": jnp.ones(2)})
+    averaging = average.keep_average(0.9)
+    _, state = averaging.update(
+        {"a": jnp.ones(2)}, averaging.init({"a": jnp.ones(2)}), {"a": jnp.ones(2)}
+    )
     judged = average.params_to_evaluate(params, (optax.EmptyState(), state))
     assert judged["frozen"] is params["frozen"] and judged["a"][0] > 1
     assert average.params_to_evaluate(params, (optax.EmptyState(),)) is params
@@ -86,8 +88,8 @@ def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
     assert (
         step == progress.best_step == trainer.task.total_steps
     )  # the small model only gets better
-    kept = optax.tree_utils.tree_get(state[1], "averaged_params")
-    jax.tree.map(np.testing.assert_array_equal, best, kept)
+    averaged = optax.tree_utils.tree_get(state[1], "averaged_params")
+    jax.tree.map(np.testing.assert_array_equal, best, averaged)
     weights = best["head"]["weights"], state[0]["head"]["weights"]
     assert np.abs(weights[0] - weights[1]).max() > 1e-3
 
@@ -99,16 +101,17 @@ def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
 @pytest.mark.slow
 def test_averaging_begins_when_validation_stops_improving(tmp_path):
     """A rate that is too high for a random text: the validation soon gets worse."""
-    said = []
+    log = []
     recipe = small.experiment(average_after=2, epochs=8, optimizer=SGD(4.0))
-    trainer = small.trainer(recipe, tmp_path, said=said)
+    trainer = small.trainer(recipe, tmp_path, log=log)
     progress = trainer.train()
     values = progress.validations
     assert len(values) == 8
     begins = next(n for n in range(8) if average.stopped_improving(values[:n], values[n], 2))
-    found = [n for n, line in enumerate(said) if "averaging the parameters from here on" in line]
+    positions = [n for n, line in enumerate(log) if "averaging the parameters from here on" in line]
     assert (
-        len(found) == 1 and sum("validation log-perp" in s for s in said[: found[0]]) == begins + 1
+        len(positions) == 1
+        and sum("validation log-perp" in s for s in log[: positions[0]]) == begins + 1
     )
     state = small.last_state(trainer)[1].optimizer_state
     steps = optax.tree_utils.tree_get(state, "averaged_steps")

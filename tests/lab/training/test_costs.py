@@ -18,7 +18,7 @@ GB = 10**9
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "size"),
     [
         # Words, targets, places and masks take 18 bytes of a position, its vector 4 x 6.
         ("training.length=1000000000000", f"{4 * 10**12 * 42:,} bytes (168.0 TB)"),
@@ -33,7 +33,7 @@ GB = 10**9
     ],
 )
 def test_a_slip_of_zeros_is_refused_with_both_numbers_of_bytes(
-    monkeypatch, tmp_path, setting, told
+    monkeypatch, tmp_path, setting, size
 ):
     monkeypatch.setattr(memory, "device_memory", lambda: 8 * GB)
     head = MixtureOfSoftmaxes() if "components" in setting else small.MODEL.head
@@ -48,7 +48,7 @@ def test_a_slip_of_zeros_is_refused_with_both_numbers_of_bytes(
     message = str(caught.value)
     name = setting.partition("=")[0]
     assert name in message
-    assert told in message
+    assert size in message
     assert "and there are 8,000,000,000 bytes (8.0 GB): give a smaller number" in message
 
 
@@ -59,12 +59,12 @@ def test_the_state_is_measured_by_its_shapes(layers=2):
     # Thirteen words, 6 wide; LSTMs of 7; a softmax with biases.
     params = 13 * 6 + (6 + 7 + 1) * 28 + (layers - 1) * (7 + 7 + 1) * 28 + 13 * 8
     carry = layers * 4 * (7 + 7)
-    what, needed = [*costs.memory_needs(recipe, (lexicon,))][-1]
-    assert "parameters, optimiser, carry" in what
+    label, size = [*costs.memory_needs(recipe, (lexicon,))][-1]
+    assert "parameters, optimiser, carry" in label
     # The parameters, two moments and an average; counters of the optimiser's besides.
-    assert 0 <= needed - 4 * (4 * params + carry) <= 32
+    assert 0 <= size - 4 * (4 * params + carry) <= 32
     _, on_three = [*costs.memory_needs(recipe, (lexicon,), 3)][-1]
-    assert on_three == 3 * needed
+    assert on_three == 3 * size
 
 
 def test_what_fits_is_let_through(monkeypatch, tmp_path):
@@ -80,8 +80,8 @@ def test_what_fits_is_let_through(monkeypatch, tmp_path):
 
 
 def test_the_memory_of_this_machine():
-    found = memory.host_memory()
-    assert found is None or 10**8 < found < 10**15
+    memory_bytes = memory.host_memory()
+    assert memory_bytes is None or 10**8 < memory_bytes < 10**15
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from zoo.lab.training.step import TrainState
 from zoo.optimizers import SGD
 
 # Sentences so few and short that some batch rows end early.
-FEW = {"sentences": 9, "length": 4, "epochs": 3, "shuffle": True}
+FEW_SENTENCES = {"sentences": 9, "length": 4, "epochs": 3, "shuffle": True}
 SHORT = {"epochs": 1, "shuffle": True}
 
 
@@ -21,22 +21,22 @@ def trained(folder, devices, recipe):
     return trainer, trainer.train()
 
 
-def assert_close(expected, found, **tolerance):
+def assert_close(expected, actual, **tolerance):
     """Of two trainers: the same ends but for rounding."""
-    one, other = (small.last_state(trainer)[1] for trainer in (expected, found))
+    expected_state, state = (small.last_state(trainer)[1] for trainer in (expected, actual))
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, **{"atol": 3e-6} | tolerance),
-        (one.params, one.carry),
-        (other.params, other.carry),
+        (expected_state.params, expected_state.carry),
+        (state.params, state.carry),
     )
 
 
 SLOW = [
-    ("softmax", (2, 4), FEW),
-    ("log-linear", (2, 4), FEW),
-    ("background", (2,), FEW),
-    ("background", (2,), FEW | {"state": "sentences"}),
-    ("rows", (2, 4), FEW | {"clip": 0.1}),
+    ("softmax", (2, 4), FEW_SENTENCES),
+    ("log-linear", (2, 4), FEW_SENTENCES),
+    ("background", (2,), FEW_SENTENCES),
+    ("background", (2,), FEW_SENTENCES | {"state": "sentences"}),
+    ("rows", (2, 4), FEW_SENTENCES | {"clip": 0.1}),
     ("pairs", (2, 4), SHORT),
     ("digits", (2,), SHORT | {"optimizer": SGD(0.4)}),
     ("digits by rows", (2,), SHORT),
@@ -47,30 +47,32 @@ SLOW = [
 
 @pytest.mark.parametrize(
     ("kind", "counts", "settings"),
-    slow(("softmax", (4,), FEW | {"state": "sentences"}), *SLOW),
+    slow(("softmax", (4,), FEW_SENTENCES | {"state": "sentences"}), *SLOW),
 )
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, kind, counts, settings):
     tolerance = {name: settings[name] for name in ("rtol", "atol") if name in settings}
     training = {name: value for name, value in settings.items() if name not in tolerance}
     recipe = recipes.recipe(kind, **training)
-    alone, progress_alone = trained(tmp_path / "1", 1, recipe)
+    single, progress_alone = trained(tmp_path / "1", 1, recipe)
     if "sentences" in training:
-        batches = alone.task.batches(0)
+        batches = single.task.batches(0)
         real = (batches[len(batches) - 1].positions >= 0).sum(axis=1)
         assert real.min() == 0 < real.max()  # the last batch has a batch row without words
-    start, end = alone.initial_state(), small.last_state(alone)[1]
-    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, end.params)
-    assert min(jax.tree.leaves(moved)) > 1e-5
+    start, end = single.initial_state(), small.last_state(single)[1]
+    changes = jax.tree.map(
+        lambda start_leaf, end_leaf: np.abs(start_leaf - end_leaf).max(), start.params, end.params
+    )
+    assert min(jax.tree.leaves(changes)) > 1e-5
     for count in counts:
-        several, progress = trained(tmp_path / str(count), count, recipe)
-        assert_close(alone, several, **tolerance)
+        trainer, progress = trained(tmp_path / str(count), count, recipe)
+        assert_close(single, trainer, **tolerance)
         np.testing.assert_allclose(progress.validations, progress_alone.validations, rtol=1e-5)
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
-    recipe = small.experiment(**FEW)
-    whole, _ = trained(tmp_path / "whole", 1, recipe)
+    recipe = small.experiment(**FEW_SENTENCES)
+    uninterrupted, _ = trained(tmp_path / "whole", 1, recipe)
     first = small.trainer(small.with_settings(recipe, "training.epochs=1"), tmp_path / "run", 4)
     first.train()
     # What ended after one epoch goes on as if it had been interrupted there.
@@ -79,7 +81,7 @@ def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
     manager.save("last", step, state, progress | {"finished": False})
     manager.close()
     second, _ = trained(tmp_path / "run", 2, recipe)
-    assert_close(whole, second)
+    assert_close(uninterrupted, second)
 
 
 def state_of(carry):
@@ -105,10 +107,12 @@ def test_rows_go_to_the_devices_and_back():
 def test_a_state_is_seen_by_checkpoints_without_a_copy():
     devices = PmapDevices(2, batch=4)
     state = small.on_devices(state_of(np.zeros((4, 3), np.float32)), devices)
-    whole = devices.state_to_mesh(state)
-    for kept, own in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
-        assert [shard.data.unsafe_buffer_pointer() for shard in kept.addressable_shards] == [
-            shard.data.unsafe_buffer_pointer() for shard in own.addressable_shards
+    mesh_state = devices.state_to_mesh(state)
+    for mesh_leaf, leaf in zip(
+        jax.tree.leaves(mesh_state.params), jax.tree.leaves(state.params), strict=True
+    ):
+        assert [shard.data.unsafe_buffer_pointer() for shard in mesh_leaf.addressable_shards] == [
+            shard.data.unsafe_buffer_pointer() for shard in leaf.addressable_shards
         ]
 
 
@@ -122,10 +126,10 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     first = empty()
     with small.compilations() as compiled:
         assert devices.to_host(results) == {"loss": 2.5, "tokens": 7}
-        again, batch = empty(), devices.split(carry)
+        second, batch = empty(), devices.split(carry)
     assert not compiled
-    assert again.sharding.is_equivalent_to(batch.sharding, batch.ndim)
-    np.testing.assert_array_equal(np.asarray(again), np.asarray(first))
+    assert second.sharding.is_equivalent_to(batch.sharding, batch.ndim)
+    np.testing.assert_array_equal(np.asarray(second), np.asarray(first))
     np.testing.assert_array_equal(np.asarray(batch).reshape(8, 3), carry)
     assert devices.split(()) == ()  # a core that carries nothing
 

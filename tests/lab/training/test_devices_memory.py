@@ -51,7 +51,7 @@ class Steps(list):
 def beside_the_state(monkeypatch):
     """The steps of all runs within the test."""
     gc.collect()
-    found, before = Steps(), live()
+    steps, before = Steps(), live()
 
     def spying(compile_of):
         return lambda *arguments, **static: spy(compile_of(*arguments, **static))
@@ -59,18 +59,18 @@ def beside_the_state(monkeypatch):
     def spy(compiled):
 
         def spied(state, tables, batch, key):
-            new, results = compiled(state, tables, batch, key)
+            new_state, results = compiled(state, tables, batch, key)
             placed = size([x for x in jax.tree.leaves(batch) if isinstance(x, jax.Array)])
-            found.append((size(new), live() - before - size(new) - placed))
-            if len(found) == found.last:
-                found.trainer._stop = signal.SIGTERM
-            return new, results
+            steps.append((size(new_state), live() - before - size(new_state) - placed))
+            if len(steps) == steps.last:
+                steps.trainer._stop = signal.SIGTERM
+            return new_state, results
 
         return spied
 
     for kind in (Devices, PmapDevices):
         monkeypatch.setattr(kind, "compile", spying(kind.compile))
-    return found
+    return steps
 
 
 @pytest.mark.parametrize(("devices", "average"), [(1, 0.9), (2, 0.0)])
@@ -81,15 +81,15 @@ def test_a_run_holds_its_state_once_and_so_does_it_resumed(
     recipe = small.experiment(MODEL, optimizer=Adam(), average=average, validate_every=2)
     params = size(small.trainer(recipe, tmp_path).initial_state().params)
     beside_the_state.train_until(small.trainer(recipe, tmp_path, devices), 3)
-    resumed = small.trainer(recipe, tmp_path, devices, said=(said := []))
+    resumed = small.trainer(recipe, tmp_path, devices, log=(log := []))
     beside_the_state.train_until(resumed, 5)
-    assert "resuming after step 3 (epoch 1)." in said
+    assert "resuming after step 3 (epoch 1)." in log
     # Parameters, two moments and perhaps an average, on each device.
-    whole = devices * (3 + bool(average)) * params
+    expected = devices * (3 + bool(average)) * params
     assert len(beside_the_state) == 5
-    for state, others in beside_the_state:
-        assert whole <= state < 1.1 * whole
-        assert others < 1000  # a key, and the results of two steps
+    for state, other_bytes in beside_the_state:
+        assert expected <= state < 1.1 * expected
+        assert other_bytes < 1000  # a key, and the results of two steps
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, 
     gc.collect()
     before = live()
     trainer = small.trainer(recipe, tmp_path, devices)
-    validate, found = trainer.task.validate, []
+    validate, measurements = trainer.task.validate, []
 
     def spied(params, mesh):
         gc.collect()
@@ -108,13 +108,13 @@ def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, 
         assert buffers(jax.tree.leaves(params)).keys() <= buffers(jax.tree.leaves(state)).keys()
         used = {*jax.devices()[:devices]}
         assert all(leaf.devices() == used for leaf in jax.tree.leaves((params, tables)))
-        found.append((size(tables), live() - before - size(state) - size(tables)))
+        measurements.append((size(tables), live() - before - size(state) - size(tables)))
         return validate(params, mesh)
 
     monkeypatch.setattr(trainer.task, "validate", spied)
     trainer.train()
-    ((tables, others),) = found
-    assert others < 1000 < tables  # a batch, a key, results
+    ((tables, other_bytes),) = measurements
+    assert other_bytes < 1000 < tables  # a batch, a key, results
 
 
 @pytest.mark.parametrize("kind", [Devices, PmapDevices])
@@ -123,11 +123,11 @@ def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch
     devices = kind(1 if kind is Devices else 2, batch=2)
     state = TrainState(values, (), (), np.int32(1))
     read = jax.device_put(state, devices.layouts(state))
-    given, alive = jax.tree.leaves(read), []
+    leaves, alive = jax.tree.leaves(read), []
     copy = jax.numpy.array
 
     def counted(leaf, **options):
-        alive.append(sum(not other.is_deleted() for other in given))
+        alive.append(sum(not leaf_given.is_deleted() for leaf_given in leaves))
         return copy(leaf, **options)
 
     monkeypatch.setattr(jax.numpy, "array", counted)
@@ -171,10 +171,10 @@ def test_a_run_is_resumed_through_little_more_than_its_state(tmp_path, beside_th
     # What is freed goes back at once: what an allocator keeps of it differs by machine and by luck.
     limits = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), "1000000")
     command = [sys.executable, "-c", RESUME, str(tmp_path)]
-    told = subprocess.run(
+    printed = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, **limits}
     ).stdout
-    state, peak = map(int, told.split())
+    state, peak = map(int, printed.split())
     assert 1 < peak / state < 1.25
 
 
@@ -188,10 +188,10 @@ def test_a_state_that_is_drawn_may_be_donated(tmp_path):
 
 
 def test_a_restored_state_is_not_in_memory_of_numpys(tmp_path):
-    of_numpy = np.ones(4096, np.float32)
-    read = TrainState(jax.device_put(of_numpy, jax.devices()[0], may_alias=True), (), (), ())
+    numpy_array = np.ones(4096, np.float32)
+    read = TrainState(jax.device_put(numpy_array, jax.devices()[0], may_alias=True), (), (), ())
     state = Devices(1, batch=1).copy_state(read)
     step = jax.jit(lambda state: state._replace(params=state.params + 1), donate_argnums=0)
     np.testing.assert_array_equal(step(state).params, 2)
     assert state.params.is_deleted()
-    np.testing.assert_array_equal(of_numpy, 1)
+    np.testing.assert_array_equal(numpy_array, 1)

@@ -51,43 +51,43 @@ def trained(folder, devices, name="softmax", model=1, **training):
     return small.last_state(trainer)[1], progress
 
 
-def check_equal(found, expected):
+def check_equal(run, expected):
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, atol=5e-6),
-        (found[0].params, found[0].carry, found[0].optimizer_state),
+        (run[0].params, run[0].carry, run[0].optimizer_state),
         (expected[0].params, expected[0].carry, expected[0].optimizer_state),
     )
-    assert found[1].best == pytest.approx(expected[1].best, abs=1e-5)
+    assert run[1].best == pytest.approx(expected[1].best, abs=1e-5)
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def trained_alone(tmp_path_factory):
     """{name of a head: what one device gives}, as it is asked for."""
-    found = {}
+    runs = {}
 
-    def of(name="softmax"):
-        if name not in found:
-            found[name] = trained(tmp_path_factory.mktemp("alone"), 1, name)
-        return found[name]
+    def run_of(name="softmax"):
+        if name not in runs:
+            runs[name] = trained(tmp_path_factory.mktemp("alone"), 1, name)
+        return runs[name]
 
-    return of
+    return run_of
 
 
 # (devices along the data axis, devices along the model axis); with one along that: test_devices.py
 MESHES = [(1, 2), (2, 2), (1, 4)]
-FEW = {("softmax", 2, 2)}
+AT_ONCE = {("softmax", 2, 2)}
 
 
 CASES = [
-    pytest.param(*case, marks=() if case in FEW else (pytest.mark.slow,))
+    pytest.param(*case, marks=() if case in AT_ONCE else (pytest.mark.slow,))
     for case in ((name, *mesh) for name in HEADS for mesh in MESHES)
     if case != ("log-linear", 1, 4)  # 4 divides neither 15 nor 6 nor 7
 ]
 
 
 @pytest.mark.parametrize(("name", "data", "model"), CASES)
-def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model):
-    check_equal(trained(tmp_path / "mesh", data * model, name, model), alone(name))
+def test_a_mesh_changes_nothing_but_rounding(tmp_path, trained_alone, name, data, model):
+    check_equal(trained(tmp_path / "mesh", data * model, name, model), trained_alone(name))
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model)
 @pytest.mark.slow
 def test_rows_are_updated_where_they_lie(tmp_path, data, model, optimizer):
     options = {"optimizer": optimizer, "row_sparse": True, "clip": 0.5, "batch": 12}
-    found = trained(tmp_path / "mesh", data * model, "sampled", model, **options)
-    check_equal(found, trained(tmp_path / "alone", 1, "sampled", **options))
+    run = trained(tmp_path / "mesh", data * model, "sampled", model, **options)
+    check_equal(run, trained(tmp_path / "alone", 1, "sampled", **options))
     # What the optimiser keeps of a table lies as the table does.
-    new = small.trainer(recipe_of("sampled", model, **options), tmp_path, data * model)
-    for leaf in jax.tree.leaves(begun(new).optimizer_state["rows"]):
+    trainer = small.trainer(recipe_of("sampled", model, **options), tmp_path, data * model)
+    for leaf in jax.tree.leaves(begun(trainer).optimizer_state["rows"]):
         assert leaf.addressable_shards[0].data.shape[0] == 12 // model
 
 
@@ -115,14 +115,14 @@ def test_rows_are_updated_where_they_lie(tmp_path, data, model, optimizer):
     [((1, 4), (1, 2)), ((2, 2), (1, 1)), ((1, 1), (2, 2)), ((4, 1), (1, 4))],
 )
 @pytest.mark.slow
-def test_a_run_goes_on_with_another_mesh(tmp_path, alone, before, after):
+def test_a_run_goes_on_with_another_mesh(tmp_path, trained_alone, before, after):
     """Interrupted within an epoch, its dropout and the order of its sentences too."""
     folder = tmp_path / "run"
     first = small.trainer(recipe_of(model=before[1]), folder, before[0] * before[1])
     first._stop = signal.SIGTERM  # after the first step
     with pytest.raises(Interrupted, match="after step 1"):
         first.train()
-    check_equal(trained(folder, after[0] * after[1], model=after[1]), alone())
+    check_equal(trained(folder, after[0] * after[1], model=after[1]), trained_alone())
 
 
 def begun(trainer):
@@ -149,10 +149,10 @@ def test_a_run_starts_on_a_mesh_with_values_of_another_run(tmp_path):
     recipe = dataclasses.replace(recipe_of(model=2, seed=3), init_from=str(first))
     trainer = small.trainer(recipe, tmp_path / "second", 4)
     Workdir(tmp_path / "second").claim(recipe)
-    taken = trainer._read_start().params
-    assert {*taken} == {"embedding", "core", "head"}
+    start_params = trainer._read_start().params
+    assert {*start_params} == {"embedding", "core", "head"}
     state = begun(trainer)
-    jax.tree.map(np.testing.assert_array_equal, state.params, taken)
+    jax.tree.map(np.testing.assert_array_equal, state.params, start_params)
     assert state.params["head"]["weights"].addressable_shards[0].data.shape == (6, 7)
 
 
@@ -164,8 +164,8 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     head = heads.Softmax()
     lexicon = examples.plain_lexicon(ROWS)
 
-    def initial_state(key, taken):
-        params = {"head": head.init(key, COLUMNS, lexicon), **taken}
+    def initial_state(key, start_params):
+        params = {"head": head.init(key, COLUMNS, lexicon), **start_params}
         moments = jax.tree.map(jnp.zeros_like, params)
         return TrainState(params, moments, jnp.zeros((4, 3)), jnp.zeros((), jnp.int32))
 
@@ -175,9 +175,9 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     meshes = [MeshDevices(4, 4, model, shapes, axes, [ROWS]) for model in (4, 2)]
     table = ROWS * COLUMNS * 4
     draw = jax.jit(initial_state, out_shardings=meshes[0].layouts(shapes))
-    found = draw.lower(key, {}).compile().memory_analysis()
-    assert found.output_size_in_bytes < 0.6 * table
-    assert found.temp_size_in_bytes < table  # three arrays of a part's size, where none is fused
+    memory = draw.lower(key, {}).compile().memory_analysis()
+    assert memory.output_size_in_bytes < 0.6 * table
+    assert memory.temp_size_in_bytes < table  # three arrays of a part's size, where none is fused
     state = meshes[0].draw_state(initial_state, key, {})
     expected = jax.device_get(state)
     largest = []
@@ -220,8 +220,8 @@ def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
 
 
 def test_what_does_not_divide_is_said(tmp_path):
-    told = small.trainer(recipe_of("log-linear", 2), tmp_path, 4).summary()
-    assert told.endswith(
+    summary = small.trainer(recipe_of("log-linear", 2), tmp_path, 4).summary()
+    assert summary.endswith(
         "4 device(s) as 2 (data) x 2 (model), whose model axis does not divide the rows of "
         "embedding/table [15, 6], cut by columns; head/bias [15], whole on every device; "
         "head/weights [15, 7], whole on every device"
@@ -282,13 +282,13 @@ def test_words_are_found_and_drawn_across_shards(name, words):
     hidden = jax.random.normal(jax.random.key(1), (3, 5, 8))
     key = jax.random.key(2)
     best, ids = jax.jit(head.top_k, static_argnums=3)(placed, tables, hidden, 5)
-    drawn = jax.jit(head.sample)(placed, tables, hidden, key)
+    samples = jax.jit(head.sample)(placed, tables, hidden, key)
     expected = np.asarray(head.log_probs(params, head.tables(lexicon), hidden))
     order = np.argsort(-expected, axis=-1, kind="stable")[..., :5]
     np.testing.assert_array_equal(ids, order)
     np.testing.assert_allclose(best, np.take_along_axis(expected, order, -1), atol=2e-6)
-    alone = head.sample(params, head.tables(lexicon), hidden, key)
-    np.testing.assert_array_equal(drawn, alone)
+    expected_samples = head.sample(params, head.tables(lexicon), hidden, key)
+    np.testing.assert_array_equal(samples, expected_samples)
 
 
 def test_more_shards_than_words_are_refused():
@@ -320,6 +320,6 @@ def test_the_number_of_shards_is_no_other_experiment(tmp_path):
     ],
 )
 def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, pieces):
-    whole = trained(tmp_path / "whole", 1, name, clip=0.1)
+    undivided = trained(tmp_path / "whole", 1, name, clip=0.1)
     in_pieces = trained(tmp_path / "pieces", devices, name, model, clip=0.1, accumulate=pieces)
-    check_equal(in_pieces, whole)
+    check_equal(in_pieces, undivided)

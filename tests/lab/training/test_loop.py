@@ -26,23 +26,25 @@ STILL = SGD(learning_rate=0.0)
 
 
 def test_a_line_comes_before_each_compilation(tmp_path, monkeypatch):
-    trainer = small.trainer(small.experiment(epochs=2), tmp_path, said=(said := []))
+    trainer = small.trainer(small.experiment(epochs=2), tmp_path, log=(log := []))
     step, shapes = trainer.step_function(), itertools.chain("aab", itertools.repeat("b"))
 
-    def told_step(*given):
-        said.append("a step")
-        return step(*given)
+    def logged_step(*arguments):
+        log.append("a step")
+        return step(*arguments)
 
-    monkeypatch.setattr(trainer, "step_function", lambda: told_step)
+    monkeypatch.setattr(trainer, "step_function", lambda: logged_step)
     monkeypatch.setattr(loop, "batch_shapes", lambda batch: next(shapes))
     trainer.train()
-    first, second, third = (at for at, line in enumerate(said) if line.startswith("compiling"))
-    assert said[first].startswith("compiling the first step")
-    assert said[first + 1] == "a step" and said[first + 2].startswith("first step, with compil")
-    assert said[first + 3 : second] == ["a step"]
-    assert said[second].startswith("compiling a step of other shapes, after step 2")
-    assert said[third] == "compiling the validation."
-    assert said[third + 1].startswith("epoch 1, ")
+    first, second, third = (
+        position for position, line in enumerate(log) if line.startswith("compiling")
+    )
+    assert log[first].startswith("compiling the first step")
+    assert log[first + 1] == "a step" and log[first + 2].startswith("first step, with compil")
+    assert log[first + 3 : second] == ["a step"]
+    assert log[second].startswith("compiling a step of other shapes, after step 2")
+    assert log[third] == "compiling the validation."
+    assert log[third + 1].startswith("epoch 1, ")
 
 
 def test_training_lowers_the_loss(tmp_path):
@@ -52,16 +54,16 @@ def test_training_lowers_the_loss(tmp_path):
     assert len(losses) == progress.epoch == 8
     assert losses[-1] < losses[0] - 0.05
     assert progress.finished
-    step, _, kept = small.last_state(trainer)
+    step, _, saved_progress = small.last_state(trainer)
     assert step == 8 * trainer.task.epoch_steps == trainer.task.total_steps
-    assert kept["finished"]
+    assert saved_progress["finished"]
 
 
 def test_the_best_parameters_are_kept_and_give_the_best_figure(tmp_path):
     # A learning rate so high that the validation loss soon rises.
-    said = []
+    log = []
     recipe = small.experiment(epochs=5, optimizer=SGD(learning_rate=10.0))
-    trainer = small.trainer(recipe, tmp_path, said=said)
+    trainer = small.trainer(recipe, tmp_path, log=log)
     progress = trainer.train()
     figures = {line["step"]: line["validation_log_perplexity"] for line in small.metrics(tmp_path)}
     best_step = min(figures, key=figures.get)
@@ -87,9 +89,9 @@ def test_early_stopping_waits_for_its_patience(tmp_path):
     progress = trainer.train()
     # The first validation is the best; three more do not improve on it.
     assert (progress.epoch, progress.stale, progress.finished) == (4, 3, True)
-    again = small.trainer(recipe, tmp_path, said=(said := []))
-    assert again.train() == progress
-    assert "finished" in said[0]
+    resumed = small.trainer(recipe, tmp_path, log=(log := []))
+    assert resumed.train() == progress
+    assert "finished" in log[0]
 
 
 def test_steps_end_a_run_within_an_epoch(tmp_path):
@@ -112,8 +114,8 @@ def test_schedules_end_with_the_last_step(tmp_path):
     # A step that Cosine would take after its end has a rate of 0.
     rate = recipe.training.optimizer.rate(trainer.task.epoch_steps, trainer.task.total_steps)
     assert float(rate(3)) > 0 == float(rate(4))
-    many = small.experiment(epochs=2, steps=1000)
-    task = small.trainer(many, tmp_path).task
+    recipe_of_many_steps = small.experiment(epochs=2, steps=1000)
+    task = small.trainer(recipe_of_many_steps, tmp_path).task
     assert task.total_steps == 2 * task.epoch_steps
 
 
@@ -220,17 +222,19 @@ def test_a_run_compiles_its_step_once(tmp_path):
 def test_a_run_of_two_devices_traces_its_step_once(tmp_path, monkeypatch):
     trainer, traces = small.trainer(small.experiment(epochs=3, shuffle=True), tmp_path, 2), []
     loss = trainer.task.loss
-    monkeypatch.setattr(trainer.task, "loss", lambda *given: (traces.append(1), loss(*given))[1])
+    monkeypatch.setattr(
+        trainer.task, "loss", lambda *arguments: (traces.append(1), loss(*arguments))[1]
+    )
     trainer.train()
     assert len(traces) == 1
 
 
 def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
-    taken, carries = [], []
+    targets, carries = [], []
 
     def compile(self, step, **static):
         def spied(state, tables, batch, key):
-            taken.append(batch.inputs.targets.tolist())
+            targets.append(batch.inputs.targets.tolist())
             carries.append(max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(state.carry)))
             return compiled(state, tables, batch, key)
 
@@ -242,7 +246,7 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     trainer = small.trainer(small.experiment(epochs=3, shuffle=True), tmp_path)
     trainer.train()
     batches = [trainer.task.batches(epoch) for epoch in range(3)]
-    assert taken == [
+    assert targets == [
         epoch[index].targets.tolist() for epoch in batches for index in range(len(epoch))
     ]
     starts = [step % trainer.task.epoch_steps == 0 for step in range(len(carries))]
@@ -262,7 +266,7 @@ class NotOutsideTraining(Background):
 def test_a_model_that_holds_words_of_the_validation_text_to_be_impossible_is_kept(tmp_path):
     vocabulary = Vocabulary(splits=(), features=(TopWords(20),), background=NotOutsideTraining())
     recipe = small.experiment(small.LOG_LINEAR, sentences=3, vocabulary=vocabulary, epochs=3)
-    trainer = small.trainer(recipe, tmp_path, said=(told := []))
+    trainer = small.trainer(recipe, tmp_path, log=(log := []))
     progress = trainer.train()
     assert progress.best == math.inf
     text, trained = trainer.task.validation, set(trainer.task.text.words)
@@ -270,14 +274,14 @@ def test_a_model_that_holds_words_of_the_validation_text_to_be_impossible_is_kep
     sentence, word = text.position(unseen[0])
     assert text.starts[sentence - 1] + word - 1 == unseen[0]
     spelled = trainer.task.lexicon.words[text.words[unseen[0]]]
-    said = "\n".join(told)
-    assert f"{len(unseen)} of the counted tokens have probability 0" in said
-    assert f"the first of them {spelled!r}, word {word} of sentence {sentence}" in said
+    log_text = "\n".join(log)
+    assert f"{len(unseen)} of the counted tokens have probability 0" in log_text
+    assert f"the first of them {spelled!r}, word {word} of sentence {sentence}" in log_text
     # Kept are the last parameters, for none is better.
     step, best, _ = small.last_state(trainer, "best")
     assert step == progress.best_step == trainer.task.total_steps
-    same = jax.tree.map(np.array_equal, best["params"], small.last_state(trainer)[1].params)
-    assert all(jax.tree.leaves(same))
+    are_equal = jax.tree.map(np.array_equal, best["params"], small.last_state(trainer)[1].params)
+    assert all(jax.tree.leaves(are_equal))
     lines = (tmp_path / "metrics.jsonl").read_text()
     assert lines.count('"validation_log_perplexity": "inf"') == 3
     assert "Infinity" not in lines

@@ -33,16 +33,16 @@ def every_step_told(monkeypatch):
     monkeypatch.setattr("zoo.lab.training.metric_writers.STEP_INTERVAL", 1)
 
 
-def assert_same_end(expected, found):
+def assert_same_end(expected, trainer):
     """Steps, arrays, progress and metrics agree, to the last bit."""
     for kind in ("last", "best"):
         step, arrays, progress = small.last_state(expected, kind)
-        other_step, other_arrays, other_progress = small.last_state(found, kind)
+        other_step, other_arrays, other_progress = small.last_state(trainer, kind)
         assert step == other_step
         assert jax.tree.structure(arrays) == jax.tree.structure(other_arrays)
         jax.tree.map(np.testing.assert_array_equal, arrays, other_arrays)
         assert small.timeless(progress) == small.timeless(other_progress)
-    assert small.metrics(expected.workdir) == small.metrics(found.workdir)
+    assert small.metrics(expected.workdir) == small.metrics(trainer.workdir)
 
 
 def stop_at(monkeypatch, trainer, stop):
@@ -52,10 +52,10 @@ def stop_at(monkeypatch, trainer, stop):
     def compiled(*arguments, **static):
         step_function = compile_step(*arguments, **static)
 
-        def step_and_signal(state, *others):
+        def step_and_signal(state, *arguments_after):
             if trainer.devices.to_host(state.step) + 1 == stop:
                 trainer._stop = signal.SIGTERM
-            return step_function(state, *others)
+            return step_function(state, *arguments_after)
 
         return step_and_signal
 
@@ -79,12 +79,12 @@ STOPS = {
 @pytest.mark.parametrize("kind", STOPS)
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, kind):
     recipe = recipes.recipe(kind, **OFTEN)
-    whole = small.trainer(recipe, tmp_path / "whole")
-    whole.train()
-    end, said = whole.task.epoch_steps, []
+    uninterrupted = small.trainer(recipe, tmp_path / "whole")
+    uninterrupted.train()
+    end, log = uninterrupted.task.epoch_steps, []
     for epochs, steps in STOPS[kind]:
         stop = epochs * end + steps
-        trainer = small.trainer(recipe, tmp_path / "pieces", said=said)
+        trainer = small.trainer(recipe, tmp_path / "pieces", log=log)
         with monkeypatch.context() as patch:
             stop_at(patch, trainer, stop)
             with pytest.raises(Interrupted, match=f"SIGTERM after step {stop}: the state is saved"):
@@ -93,10 +93,10 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, ki
         assert step == stop
         averaging = optax.tree_utils.tree_get(state.optimizer_state, "averaging", False)
         assert averaging == (kind == "regularised" and stop > end)
-    last = small.trainer(recipe, tmp_path / "pieces", said=said)
+    last = small.trainer(recipe, tmp_path / "pieces", log=log)
     last.train()
-    assert f"resuming after step {stop} (epoch {stop // end + 1})." in said
-    assert_same_end(whole, last)
+    assert f"resuming after step {stop} (epoch {stop // end + 1})." in log
+    assert_same_end(uninterrupted, last)
 
 
 class Killed(BaseException):
@@ -109,8 +109,8 @@ def test_what_comes_after_the_last_checkpoint_is_done_again(
     tmp_path, monkeypatch, every_step_told, kind, kill
 ):
     recipe = recipes.recipe(kind, **OFTEN)
-    whole = small.trainer(recipe, tmp_path / "whole")
-    whole.train()
+    uninterrupted = small.trainer(recipe, tmp_path / "whole")
+    uninterrupted.train()
     trainer = small.trainer(recipe, tmp_path / "killed")
     step_of = loop.Metrics.step
 
@@ -128,7 +128,7 @@ def test_what_comes_after_the_last_checkpoint_is_done_again(
         file.write('{"step": 14, "trai')  # cut short, as by a kill
     resumed = small.trainer(recipe, tmp_path / "killed")
     resumed.train()
-    assert_same_end(whole, resumed)
+    assert_same_end(uninterrupted, resumed)
 
 
 @pytest.mark.slow
@@ -147,38 +147,40 @@ def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
 def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     """The run is finished, and what the caller would do next does not begin."""
     recipe = small.experiment(**OFTEN)
-    whole = small.trainer(recipe, tmp_path / "whole")
-    whole.train()
-    trainer = small.trainer(recipe, tmp_path / "run", said=(said := []))
-    validate, end = trainer.task.validate, whole.task.epoch_steps * 3
+    uninterrupted = small.trainer(recipe, tmp_path / "whole")
+    uninterrupted.train()
+    trainer = small.trainer(recipe, tmp_path / "run", log=(log := []))
+    validate, end = trainer.task.validate, uninterrupted.task.epoch_steps * 3
 
-    def validate_and_signal(*given):
+    def validate_and_signal(*arguments):
         if trainer.devices.to_host(trainer.state.step) == end:
             trainer._stop = signal.SIGINT
-        return validate(*given)
+        return validate(*arguments)
 
     trainer.task.validate = validate_and_signal
     with pytest.raises(Interrupted, match=f"SIGINT at the end, after step {end}: all is saved"):
         trainer.train()
-    assert_same_end(whole, trainer)
-    again = small.trainer(recipe, tmp_path / "run", said=said)
-    assert again.train().finished
-    assert said[-1] == f"this run is finished, at step {end}; nothing is left to train."
+    assert_same_end(uninterrupted, trainer)
+    resumed = small.trainer(recipe, tmp_path / "run", log=log)
+    assert resumed.train().finished
+    assert log[-1] == f"this run is finished, at step {end}; nothing is left to train."
 
 
 # --------- what a checkpoint says of how far a run is, as it may have been changed by hand
 
-WHERE = pathlib.Path("run/checkpoints/last/3/progress/metadata")
-KEPT = dataclasses.asdict(Progress(epoch=2, best=3.5, best_step=7, data="hash"))
+LOCATION = pathlib.Path("run/checkpoints/last/3/progress/metadata")
+RECORD = dataclasses.asdict(Progress(epoch=2, best=3.5, best_step=7, data="hash"))
 
 
 def test_what_was_kept_is_read():
-    assert Progress.from_json(KEPT, WHERE) == Progress(epoch=2, best=3.5, best_step=7, data="hash")
-    assert Progress.from_json(KEPT | {"best": math.inf, "loss": 3}, WHERE).best == math.inf
+    assert Progress.from_json(RECORD, LOCATION) == Progress(
+        epoch=2, best=3.5, best_step=7, data="hash"
+    )
+    assert Progress.from_json(RECORD | {"best": math.inf, "loss": 3}, LOCATION).best == math.inf
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("change", "message"),
     [
         ({"epoch": 1.0}, "epoch is 1.0, where a whole number should be"),
         ({"epoch": True}, "epoch is true, where a whole number should be"),
@@ -191,13 +193,13 @@ def test_what_was_kept_is_read():
         ({"words": 3}, "words is a key that this version does not know"),
     ],
 )
-def test_a_changed_key_is_named(changed, said):
-    said = rf"^{WHERE} is not as it was written \({said}\): put back a copy"
-    with pytest.raises(UserError, match=said):
-        Progress.from_json(KEPT | changed, WHERE)
+def test_a_changed_key_is_named(change, message):
+    message = rf"^{LOCATION} is not as it was written \({message}\): put back a copy"
+    with pytest.raises(UserError, match=message):
+        Progress.from_json(RECORD | change, LOCATION)
 
 
 def test_a_key_that_is_missing_is_named():
-    kept = {name: value for name, value in KEPT.items() if name != "best_step"}
+    record = {name: value for name, value in RECORD.items() if name != "best_step"}
     with pytest.raises(UserError, match=r"\(best_step is missing or null, where"):
-        Progress.from_json(kept, WHERE)
+        Progress.from_json(record, LOCATION)

@@ -69,8 +69,8 @@ def test_a_run_tells_the_name_of_its_loss(tmp_path):
     recipe = small.with_settings(
         small.experiment(epochs=1), "model.head=NCE", "model.head.samples=4"
     )
-    small.trainer(recipe, tmp_path, said=(said := [])).train()
-    assert ": training NCE loss " in "\n".join(said)
+    small.trainer(recipe, tmp_path, log=(log := [])).train()
+    assert ": training NCE loss " in "\n".join(log)
     assert [line["loss_name"] for line in small.metrics(tmp_path)] == ["NCE loss"]
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
 
@@ -86,10 +86,10 @@ def test_event_files_are_written_without_frameworks_that_are_installed(tmp_path)
         "print(torch.value)\n"
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.getcwd()}"}
-    found = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
     )
-    assert found.stdout == "[]\n3\n"
+    assert finished.stdout == "[]\n3\n"
 
 
 @pytest.mark.parametrize("tokens, expected", [(4.0, (1.5, 0.5)), (1.0, (6, 2)), (0.0, (6, 2))])
@@ -116,29 +116,29 @@ def test_the_mean_penalty_of_an_epoch_is_told(tmp_path):
     assert (line["epoch_training_loss"], line["epoch_penalty"]) == (3.0, 0.5)
 
     recipe = small.experiment(**small.MODELS["log-linear"])
-    small.trainer(recipe, tmp_path / "without", said=(said := [])).train()
+    small.trainer(recipe, tmp_path / "without", log=(log := [])).train()
     assert not any("epoch_penalty" in line for line in small.metrics(tmp_path / "without"))
-    assert said and "penalty" not in "\n".join(said)
+    assert log and "penalty" not in "\n".join(log)
     recipe = small.with_settings(recipe, "model.head.penalty=0.1")
-    small.trainer(recipe, tmp_path / "with", said=said).train()
+    small.trainer(recipe, tmp_path / "with", log=log).train()
     first, second = small.metrics(tmp_path / "with")
     assert first["epoch_penalty"] > second["epoch_penalty"] > 0  # a sum over both would be larger
-    assert f"penalty {first['epoch_penalty']:.4f}, validation" in "\n".join(said)
+    assert f"penalty {first['epoch_penalty']:.4f}, validation" in "\n".join(log)
 
 
 def lines_after(tmp_path, content, step):
     """(metrics.jsonl of a run that goes on after a step and tells a validation, what was said)."""
     (tmp_path / "metrics.jsonl").write_bytes(content)
-    said = []
-    with Metrics(tmp_path, step, log=said.append) as metrics:
+    log = []
+    with Metrics(tmp_path, step, log=log.append) as metrics:
         metrics.validation(9, Progress(), FIGURES)
     *before, last = (tmp_path / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
     assert json.loads(last)["step"] == 9
-    return before, said
+    return before, log
 
 
 @pytest.mark.parametrize(
-    ("content", "kept"),
+    ("content", "expected"),
     [
         (b'{"step": 1}\n{"step": 2}', [b'{"step": 1}', b'{"step": 2}']),
         (b'{"step": 1}\n{"step": 2, "ep', [b'{"step": 1}']),
@@ -147,17 +147,17 @@ def lines_after(tmp_path, content, step):
         (b"12", []),
     ],
 )
-def test_a_last_line_that_was_cut_short_is_mended(tmp_path, content, kept):
-    assert lines_after(tmp_path, content, 2) == (kept, [])
+def test_a_last_line_that_was_cut_short_is_mended(tmp_path, content, expected):
+    assert lines_after(tmp_path, content, 2) == (expected, [])
 
 
 @pytest.mark.parametrize(
     "line", [b"[1]", b"5", b'{"step": "x"}', b"{}", b"\xff", b"null", b'{"step": 0}']
 )
 def test_a_line_that_is_none_is_said(tmp_path, line):
-    before, said = lines_after(tmp_path, b'{"step": 1}\n' + line + b'\n{"step": 2}\n', 2)
+    before, log = lines_after(tmp_path, b'{"step": 1}\n' + line + b'\n{"step": 2}\n', 2)
     assert before == [b'{"step": 1}', b'{"step": 2}']
-    (sentence,) = said
+    (sentence,) = log
     assert f"{tmp_path}/metrics.jsonl, line 2 is not an object with a step" in sentence
 
 
@@ -234,22 +234,22 @@ def test_compilation_of_another_shape_is_left_out(capsys):
             if step == 13:
                 bar.exclude(500)
             bar.step(step, step / 20, Progress(epoch=1), StepMetrics(3.0, 4000.0, 0.0, 0.0))
-    told = re.findall(r"step (\d+) .* (\d+) tokens/s, (.*) left", capsys.readouterr().out)
-    assert told == [("12", "200", "2:09:20"), ("15", "200", "2:08:20")]
+    reports = re.findall(r"step (\d+) .* (\d+) tokens/s, (.*) left", capsys.readouterr().out)
+    assert reports == [("12", "200", "2:09:20"), ("15", "200", "2:08:20")]
 
 
 def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr("zoo.lab.training.metric_writers.SECONDS", 0.0)  # a line each step
-    trainer = small.trainer(small.experiment(epochs=2), tmp_path, said=(said := []))
+    trainer = small.trainer(small.experiment(epochs=2), tmp_path, log=(log := []))
     trainer.train()
     steps = trainer.task.epoch_steps
-    told = re.findall(r"epoch (\d), (\d+)% of it, step (\d+) of", "\n".join(said))
+    reports = re.findall(r"epoch (\d), (\d+)% of it, step (\d+) of", "\n".join(log))
     expected = [
         (epoch + 1, round(100 * index / steps), epoch * steps + index)
         for epoch in range(2)
         for index in range(1, steps + 1)
     ]
-    assert [(*map(int, line),) for line in told] == expected[1:]  # all but the first
+    assert [(*map(int, line),) for line in reports] == expected[1:]  # all but the first
 
 
 def test_a_validation_has_the_seconds_of_the_steps_before_it(tmp_path, monkeypatch):
@@ -266,6 +266,6 @@ def test_a_validation_has_the_seconds_of_the_steps_before_it(tmp_path, monkeypat
     monkeypatch.setattr(loop, "Stopwatch", functools.partial(Stopwatch, clock=lambda: clock[0]))
     trainer.train()
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    found = [line for line in map(json.loads, lines) if "validation_log_perplexity" in line]
-    assert len(found) > 2
-    assert [line["seconds"] for line in found] == [line["step"] for line in found]
+    validations = [line for line in map(json.loads, lines) if "validation_log_perplexity" in line]
+    assert len(validations) > 2
+    assert [line["seconds"] for line in validations] == [line["step"] for line in validations]

@@ -43,9 +43,9 @@ def numpy_loss(flat):
     """The mean of -log p over the positions of weight 1."""
     carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
     hidden, _ = references.lstm(flat["table"][INPUTS.words], [flat], carry, INPUTS.reset)
-    kept = WEIGHTS > 0
+    is_target = WEIGHTS > 0
     losses, _ = references.softmax_loss(
-        hidden[kept], flat["softmax weights"], flat["softmax bias"], INPUTS.targets[kept]
+        hidden[is_target], flat["softmax weights"], flat["softmax bias"], INPUTS.targets[is_target]
     )
     return losses.mean()
 
@@ -56,35 +56,35 @@ def one_step(optimizer, **static):
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     key = jax.random.key_data(jax.random.key(1))
     loss = functools.partial(words_loss, MODEL)
-    new, results = train_step(
+    new_state, results = train_step(
         state, examples.NO_TABLES, BATCH, key, loss=loss, optimizer=optimizer, **static
     )
-    return state, new, results
+    return state, new_state, results
 
 
 def test_one_step_of_sgd_follows_finite_differences(float64):
-    state, new, results = one_step(Updates(optax.sgd(0.7)))
-    old = flatten(jax.device_get(state.params))
-    gradients = references.finite_differences(numpy_loss, old)
-    for name, array in flatten(jax.device_get(new.params)).items():
-        np.testing.assert_allclose(array, old[name] - 0.7 * gradients[name], atol=1e-8)
+    state, new_state, results = one_step(Updates(optax.sgd(0.7)))
+    old_params = flatten(jax.device_get(state.params))
+    gradients = references.finite_differences(numpy_loss, old_params)
+    for name, array in flatten(jax.device_get(new_state.params)).items():
+        np.testing.assert_allclose(array, old_params[name] - 0.7 * gradients[name], atol=1e-8)
     assert float(results.tokens) == 6
-    assert float(results.loss) == pytest.approx(6 * numpy_loss(old), rel=1e-9)
+    assert float(results.loss) == pytest.approx(6 * numpy_loss(old_params), rel=1e-9)
     norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
     assert float(results.gradient_norm) == pytest.approx(norm, rel=1e-6)
-    assert int(new.step) == 1
+    assert int(new_state.step) == 1
 
 
 def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
     """6 tokens where 24 are usual make a quarter of the step of their mean."""
     state, full, full_results = one_step(Updates(optax.sgd(0.7)))
-    _, few, results = one_step(Updates(optax.sgd(0.7)), usual_weight=24.0)
+    _, few_tokens, results = one_step(Updates(optax.sgd(0.7)), usual_weight=24.0)
     _, enough, _ = one_step(Updates(optax.sgd(0.7)), usual_weight=5.5)
-    for old, new, less, same in zip(
-        *(jax.tree.leaves(s.params) for s in (state, full, few, enough)), strict=True
+    for start_leaf, full_leaf, few_leaf, enough_leaf in zip(
+        *(jax.tree.leaves(s.params) for s in (state, full, few_tokens, enough)), strict=True
     ):
-        np.testing.assert_allclose(less - old, (new - old) / 4, atol=1e-12)
-        np.testing.assert_array_equal(same, new)
+        np.testing.assert_allclose(few_leaf - start_leaf, (full_leaf - start_leaf) / 4, atol=1e-12)
+        np.testing.assert_array_equal(enough_leaf, full_leaf)
     assert float(results.loss) == pytest.approx(float(full_results.loss), rel=1e-12)
     assert float(results.gradient_norm) == pytest.approx(float(full_results.gradient_norm) / 4)
 
@@ -95,11 +95,13 @@ def test_the_rate_follows_the_length_of_the_window(float64):
         optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(0.7), scale_by_rate_factor())
     )
     length = BATCH.weights.shape[1]
-    state, whole, _ = one_step(optimizer, usual_length=length)
+    state, full_rate, _ = one_step(optimizer, usual_length=length)
     _, half, _ = one_step(optimizer, usual_length=2 * length)
-    leaves = map(jax.tree.leaves, (state.params, whole.params, half.params))
-    for start, one, other in zip(*leaves, strict=True):
-        np.testing.assert_allclose(other - start, (one - start) / 2, rtol=1e-9, atol=1e-15)
+    leaves = map(jax.tree.leaves, (state.params, full_rate.params, half.params))
+    for start, full_leaf, half_leaf in zip(*leaves, strict=True):
+        np.testing.assert_allclose(
+            half_leaf - start, (full_leaf - start) / 2, rtol=1e-9, atol=1e-15
+        )
 
 
 def test_a_short_window_is_divided_by_its_share_of_the_usual_tokens(float64):
@@ -114,19 +116,19 @@ def test_a_short_window_is_divided_by_its_share_of_the_usual_tokens(float64):
     assert BATCH.weights.shape == (2, 4) and BATCH.weights.sum() == 6
     key = jax.random.key_data(jax.random.key(1))
     usual = {"usual_weight": 24.0, "usual_length": 8}
-    new, results = train_step(state, {}, BATCH, key, loss=loss, optimizer=optimizer, **usual)
+    new_state, results = train_step(state, {}, BATCH, key, loss=loss, optimizer=optimizer, **usual)
     # The gradient is 6 / 12, and the rate half of 0.7.
     assert float(results.gradient_norm) == pytest.approx(0.5)
-    assert float(new.params["a"]) == pytest.approx(3 - 0.35 * 0.5)
+    assert float(new_state.params["a"]) == pytest.approx(3 - 0.35 * 0.5)
     assert float(results.loss) == pytest.approx(3 * 6)
 
 
 def test_a_step_carries_the_last_state(float64):
-    state, new, _ = one_step(Updates(optax.sgd(0.7)))
+    state, new_state, _ = one_step(Updates(optax.sgd(0.7)))
     flat = flatten(jax.device_get(state.params))
     carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
     _, last = references.lstm(flat["table"][INPUTS.words], [flat], carry, INPUTS.reset)
-    np.testing.assert_allclose(new.carry[0], last[0], atol=1e-12)
+    np.testing.assert_allclose(new_state.carry[0], last[0], atol=1e-12)
 
 
 @pytest.mark.slow
@@ -138,8 +140,12 @@ def test_a_batch_without_words_changes_nothing():
     batch = BATCH._replace(weights=np.zeros((2, 4), np.float32))
     key = jax.random.key_data(jax.random.key(1))
     loss = functools.partial(words_loss, MODEL)
-    new, results = train_step(state, examples.NO_TABLES, batch, key, loss=loss, optimizer=optimizer)
-    for before, after in zip(jax.tree.leaves(params), jax.tree.leaves(new.params), strict=True):
+    new_state, results = train_step(
+        state, examples.NO_TABLES, batch, key, loss=loss, optimizer=optimizer
+    )
+    for before, after in zip(
+        jax.tree.leaves(params), jax.tree.leaves(new_state.params), strict=True
+    ):
         np.testing.assert_array_equal(before, after)
     assert float(results.loss) == float(results.tokens) == 0
 
@@ -170,8 +176,8 @@ def test_a_penalty_is_trained_and_reported_apart(float64):
     assert float(without.penalty) == 0
     assert float(results.loss) == pytest.approx(float(without.loss), rel=1e-9)
     assert float(results.penalty) == pytest.approx(float(penalty(params["head"])), rel=1e-9)
-    of_head = jax.grad(penalty)(params["head"])
-    for name, gradient in of_head.items():
+    head_gradients = jax.grad(penalty)(params["head"])
+    for name, gradient in head_gradients.items():
         difference = after.params["head"][name] - before.params["head"][name]
         np.testing.assert_allclose(difference, -0.7 * gradient / 6, rtol=1e-6, atol=1e-9)
 

@@ -24,11 +24,11 @@ SIZE = 793_471  # words of the 1 Billion Word benchmark
 def test_the_step_of_a_config_lowers(name, tmp_path):
     recipe = shrunk(configs.load(name), tmp_path)
     trainer = small.trainer(recipe, tmp_path / "run")
-    found = step_shapes.from_trainer(trainer)
-    exported = found.lowered(*PLATFORMS)
+    shapes = step_shapes.from_trainer(trainer)
+    exported = shapes.lowered(*PLATFORMS)
     assert exported.platforms == PLATFORMS
     # What comes out is what goes in again.
-    count = len(jax.tree.leaves(found.arguments[0]))
+    count = len(jax.tree.leaves(shapes.arguments[0]))
     assert [str(aval) for aval in exported.out_avals[:count]] == [
         str(aval) for aval in exported.in_avals[:count]
     ]
@@ -38,18 +38,18 @@ def test_the_step_of_a_config_lowers(name, tmp_path):
 @pytest.mark.slow
 def test_the_step_of_a_billion_words_lowers_at_its_full_size(name):
     recipe = configs.load(name)
-    found = step_shapes.from_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
-    assert found.lowered(*PLATFORMS).platforms == PLATFORMS
-    table = max(leaf.shape for leaf in jax.tree.leaves(found.arguments[0].params))
+    shapes = step_shapes.from_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
+    assert shapes.lowered(*PLATFORMS).platforms == PLATFORMS
+    table = max(leaf.shape for leaf in jax.tree.leaves(shapes.arguments[0].params))
     assert table[0] == SIZE or "cnn_softmax" in name or "char" in name or "cnn_inputs" in name
 
 
 def test_shapes_of_a_step_are_those_of_the_trainer(tmp_path):
     recipe = small.experiment()
     trainer: Trainer = small.trainer(recipe, tmp_path / "run")
-    of_trainer = step_shapes.from_trainer(trainer)
-    alone = step_shapes.from_language_model(recipe, trainer.task.lexicon)
-    assert jax.tree.map(str, of_trainer.arguments) == jax.tree.map(str, alone.arguments)
+    trainer_shapes = step_shapes.from_trainer(trainer)
+    model_shapes = step_shapes.from_language_model(recipe, trainer.task.lexicon)
+    assert jax.tree.map(str, trainer_shapes.arguments) == jax.tree.map(str, model_shapes.arguments)
     halved = step_shapes.from_language_model(recipe, trainer.task.lexicon, devices=2)
     assert halved.arguments[2].inputs.words.shape == (2, 5)
     assert {leaf.shape[0] for leaf in jax.tree.leaves(halved.arguments[0].carry)} == {2}

@@ -24,12 +24,12 @@ def test_matrices_are_rounded_and_vectors_are_not():
     table = jnp.full((3, 2), 1 + 2.0**-9)
     params = {"embedding": {"table": table}, "head": {"weights": table, "bias": table[0]}}
     params["core"] = ({"bias": table[0]},)
-    found = round_matrices(params, "bfloat16")
-    assert found["core"][0]["bias"].dtype == jnp.float32
-    assert found["embedding"]["table"].dtype == found["head"]["weights"].dtype == jnp.bfloat16
-    np.testing.assert_array_equal(found["head"]["weights"], np.ones((3, 2)))
-    assert found["head"]["bias"].dtype == jnp.float32
-    np.testing.assert_array_equal(found["head"]["bias"], table[0])
+    rounded = round_matrices(params, "bfloat16")
+    assert rounded["core"][0]["bias"].dtype == jnp.float32
+    assert rounded["embedding"]["table"].dtype == rounded["head"]["weights"].dtype == jnp.bfloat16
+    np.testing.assert_array_equal(rounded["head"]["weights"], np.ones((3, 2)))
+    assert rounded["head"]["bias"].dtype == jnp.float32
+    np.testing.assert_array_equal(rounded["head"]["bias"], table[0])
     assert round_matrices(params, "float32") is params
     watched = Watched(table)
     rows = round_matrices({"head": {"weights": watched}}, "bfloat16")["head"]["weights"].take(
@@ -39,10 +39,12 @@ def test_matrices_are_rounded_and_vectors_are_not():
     assert [[*ids] for ids in watched.ids] == [[2, 0]]
 
 
-FEW = ("softmax", "log-linear", "adaptive", "mixture", "NCE")
+AT_ONCE = ("softmax", "log-linear", "adaptive", "mixture", "NCE")
 
 
-@pytest.mark.parametrize("name", [*FEW, *slow(*(name for name in HEADS if name not in FEW))])
+@pytest.mark.parametrize(
+    "name", [*AT_ONCE, *slow(*(name for name in HEADS if name not in AT_ONCE))]
+)
 def test_every_head_adds_up_in_float32(name):
     """By the types of what it gives: states are bfloat16, losses and log Z float32."""
     head, lexicon = HEADS[name].head, examples.lexicon()
@@ -54,9 +56,12 @@ def test_every_head_adds_up_in_float32(name):
 
     def loss(params, hidden):
         params = round_matrices({"head": params}, "bfloat16")["head"]
-        given = params, tables, hidden, targets
-        value = head.weighted_loss(*given, jnp.ones((2, 3)), key=jax.random.key(1))
-        return value, (head.log_prob_and_log_z(*given), head.loss(*given, key=jax.random.key(1)))
+        arguments = params, tables, hidden, targets
+        value = head.weighted_loss(*arguments, jnp.ones((2, 3)), key=jax.random.key(1))
+        return value, (
+            head.log_prob_and_log_z(*arguments),
+            head.loss(*arguments, key=jax.random.key(1)),
+        )
 
     values, gradients = jax.eval_shape(
         jax.value_and_grad(loss, argnums=(0, 1), has_aux=True), shapes, hidden
@@ -116,13 +121,13 @@ def test_a_run_in_bfloat16_keeps_float32_and_ends_nearby(tmp_path, head, trainin
         trainer = small.trainer(recipe, tmp_path / compute)
         trainer.train()
         ends.append(small.last_state(trainer)[1])
-    exact, found = ends
-    assert {str(leaf.dtype) for leaf in jax.tree.leaves(found.params)} == {"float32"}
-    assert jax.tree.map(lambda x: x.dtype, found) == jax.tree.map(lambda x: x.dtype, exact)
-    differences = jax.tree.map(lambda a, b: np.abs(a - b).max(), exact.params, found.params)
+    exact, rounded = ends
+    assert {str(leaf.dtype) for leaf in jax.tree.leaves(rounded.params)} == {"float32"}
+    assert jax.tree.map(lambda x: x.dtype, rounded) == jax.tree.map(lambda x: x.dtype, exact)
+    differences = jax.tree.map(lambda a, b: np.abs(a - b).max(), exact.params, rounded.params)
     # Rounded to 8 bits, and not by another path: a few thousandths of weights of a half.
     assert 1e-5 < max(jax.tree.leaves(differences)) < 0.02
     # Validation is of float32 parameters in float32 products.
-    validation = trainer.task.validate(jax.tree.map(jnp.asarray, found.params))
-    kept = small.last_state(trainer)[2]["best"]
-    assert validation.value == pytest.approx(kept, abs=1e-6)
+    validation = trainer.task.validate(jax.tree.map(jnp.asarray, rounded.params))
+    best = small.last_state(trainer)[2]["best"]
+    assert validation.value == pytest.approx(best, abs=1e-6)

@@ -108,7 +108,7 @@ def program(params, tables, loss, inputs, carry, compute="bfloat16"):
     return compiled.as_text()
 
 
-def of_language_model(model, **options):
+def language_model_program(model, **options):
     words = lexicon()
     params = jax.eval_shape(lambda key: model.init(key, words), jax.random.key(0))
     params = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
@@ -118,7 +118,7 @@ def of_language_model(model, **options):
     return program(params, model.tables(words), loss, inputs, model.initial_carry(ROWS), **options)
 
 
-def of_translator(model):
+def translator_program(model):
     words = lexicon()
     params = jax.eval_shape(lambda key: model.init(key, words, words), jax.random.key(0))
     params = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), params)
@@ -137,7 +137,7 @@ DOT = re.compile(r" dot\((%[^,]+), (%[^)]+)\)")
 
 def products(text):
     """[(operands' types, operands' shapes, the line)] of the dots of a program."""
-    found, types = [], {}
+    dots, types = [], {}
     for line in text.splitlines():
         if not line.startswith(" "):
             types = {}  # names are a computation's own
@@ -146,8 +146,8 @@ def products(text):
             types[name] = dtype, tuple(int(size) for size in shape.split(",") if size)
         if dot := DOT.search(line):
             operands = [types[name] for name in dot.groups()]
-            found.append((*zip(*operands, strict=True), line))
-    return found
+            dots.append((*zip(*operands, strict=True), line))
+    return dots
 
 
 def axes_of(line, name):
@@ -163,14 +163,14 @@ def is_of_matrices(shapes, line):
 
 
 def assert_bfloat16(text):
-    of_matrices = [
+    matrix_products = [
         (types, line.strip())
         for types, shapes, line in products(text)
         if is_of_matrices(shapes, line)
     ]
-    assert of_matrices
-    slow = [line for types, line in of_matrices if types != ("bf16", "bf16")]
-    assert not slow, "\n".join([f"{len(slow)} of {len(of_matrices)} are not bfloat16:", *slow])
+    assert matrix_products
+    slow = [line for types, line in matrix_products if types != ("bf16", "bf16")]
+    assert not slow, "\n".join([f"{len(slow)} of {len(matrix_products)} are not bfloat16:", *slow])
 
 
 # The others are tested with the slow tests.
@@ -182,13 +182,13 @@ AT_ONCE = {"head: softmax", "head: log-linear"}
     [name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
 )
 def test_products_of_a_step_have_bfloat16_operands(name):
-    assert_bfloat16(of_language_model(MODELS[name]))
+    assert_bfloat16(language_model_program(MODELS[name]))
 
 
 def test_so_do_products_by_blocks_of_the_vocabulary(monkeypatch):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 64 * WORDS)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 64)
-    assert_bfloat16(of_language_model(MODELS["head: softmax"]))
+    assert_bfloat16(language_model_program(MODELS["head: softmax"]))
 
 
 @pytest.mark.slow
@@ -204,12 +204,12 @@ def test_so_do_products_of_translators(name):
         encoder=encoder,
         attention=attention,
     )
-    assert_bfloat16(of_translator(model))
+    assert_bfloat16(translator_program(model))
 
 
 def test_products_of_float32_are_found():
-    found = products(of_language_model(MODELS["head: softmax"], compute="float32"))
-    assert len(found) >= 10 and {types for types, _, _ in found} == {("f32", "f32")}
+    dots = products(language_model_program(MODELS["head: softmax"], compute="float32"))
+    assert len(dots) >= 10 and {types for types, _, _ in dots} == {("f32", "f32")}
 
 
 def relative_error(model, random):
@@ -219,11 +219,13 @@ def relative_error(model, random):
     params = jax.tree.map(lambda x: jnp.asarray(random.normal(size=x.shape) * 0.3, x.dtype), shapes)
     ids = jnp.asarray(random.integers(WORDS, size=(2, ROWS, LENGTH)), jnp.int32)
     inputs = Words(*ids, jnp.zeros(ids[0].shape, bool))
-    rest = model.tables(words), inputs, jnp.ones(ids[0].shape), model.initial_carry(ROWS)
+    arguments = model.tables(words), inputs, jnp.ones(ids[0].shape), model.initial_carry(ROWS)
 
     def gradient(compute):
         def loss(params):
-            return words_loss(model, round_matrices(params, compute), *rest, jax.random.key(1))[0]
+            return words_loss(
+                model, round_matrices(params, compute), *arguments, jax.random.key(1)
+            )[0]
 
         leaves = jax.tree.leaves(jax.jit(jax.grad(loss))(params))
         return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in leaves])
@@ -242,5 +244,5 @@ def test_errors_of_gradients_are_those_of_rounded_operands(name, random):
 
 def test_the_error_that_the_documents_name(random):
     text = (pathlib.Path(__file__).parents[3] / "docs" / "runs.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"a small softmax model is off by ([\d.]+) of its norm", text)
-    assert f"{relative_error(MODELS['head: softmax'], random):.3f}" == named
+    (documented_error,) = re.findall(r"a small softmax model is off by ([\d.]+) of its norm", text)
+    assert f"{relative_error(MODELS['head: softmax'], random):.3f}" == documented_error

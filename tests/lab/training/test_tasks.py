@@ -54,12 +54,12 @@ def test_states_are_emptied_at_the_rate_of_the_recipe():
     resets = []
     for epoch in range(40):
         batches = task.batches(epoch)
-        again = task.batches(epoch)
+        repeated = task.batches(epoch)
         for number in range(len(batches)):
             reset = batches[number].reset
-            np.testing.assert_array_equal(reset, again[number].reset)
+            np.testing.assert_array_equal(reset, repeated[number].reset)
             assert not reset[:, 1:].any()
             resets.append(reset[:, 0])
-    drawn = np.concatenate(resets)
-    assert abs(drawn.mean() - 0.25) < 4 * (0.25 * 0.75 / len(drawn)) ** 0.5
+    all_resets = np.concatenate(resets)
+    assert abs(all_resets.mean() - 0.25) < 4 * (0.25 * 0.75 / len(all_resets)) ** 0.5
     assert not np.array_equal(task.batches(0)[0].reset, task.batches(1)[0].reset)

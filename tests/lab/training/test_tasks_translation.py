@@ -117,11 +117,11 @@ def test_the_mean_may_be_over_pairs(tmp_path):
         recipe = experiment(model, epochs=1, batch=40, mean_over=mean_over, shuffle=False)
         recipe = dataclasses.replace(recipe, data=MicroPairs(LANGUAGE, longest=7))
         recipe = small.with_settings(recipe, "training.buckets.padding=0.9")
-        trainer = small.trainer(recipe, tmp_path / mean_over, said=(said := []))
+        trainer = small.trainer(recipe, tmp_path / mean_over, log=(log := []))
         assert trainer.task.epoch_steps == 1
         start = trainer.initial_state().params
         trainer.train()
-        losses += re.findall(r"training loss ([\d.]+)", "\n".join(said))
+        losses += re.findall(r"training loss ([\d.]+)", "\n".join(log))
         ends.append(small.last_state(trainer)[1].params)
     pairs = trainer.task.pairs
     ratio = pairs.tokens / len(pairs.pairs)
@@ -163,34 +163,36 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     corpus = run.read("test")
     text, scores = run.score_corpus(corpus)
     assert scores.tokens == len(text.words) == sum(len(s) + 1 for s in corpus.sentences)
-    other = dataclasses.replace(
+    second_run = dataclasses.replace(
         run,
         experiment=dataclasses.replace(
             run.experiment, evaluation=Evaluation(state="sentences", batch=7)
         ),
     )
-    np.testing.assert_allclose(other.score_corpus(corpus)[1].log_prob, scores.log_prob, atol=1e-5)
-    found = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
-    assert found["tokens"] == scores.tokens
-    assert found["source_lexicon"]["size"] == len(run.source_lexicons[0])
-    assert found["source"]["words"] == sum(map(len, corpus.source_text.sentences))
-    assert found["source"]["sha256"] != found["data"]["sha256"]
-    assert found["model"]["order"] == "forward"
-    assert "  given: micro-test" in scored_texts.describe(found)
-    assert len(found["trained_on"]) == 2
+    np.testing.assert_allclose(
+        second_run.score_corpus(corpus)[1].log_prob, scores.log_prob, atol=1e-5
+    )
+    passport = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
+    assert passport["tokens"] == scores.tokens
+    assert passport["source_lexicon"]["size"] == len(run.source_lexicons[0])
+    assert passport["source"]["words"] == sum(map(len, corpus.source_text.sentences))
+    assert passport["source"]["sha256"] != passport["data"]["sha256"]
+    assert passport["model"]["order"] == "forward"
+    assert "  given: micro-test" in scored_texts.describe(passport)
+    assert len(passport["trained_on"]) == 2
     # The same pairs, from two files and from a table.
     sides = [corpus.source_text.sentences, corpus.sentences]
     lines = [[" ".join(words) for words in side] for side in sides]
     for name, side in zip("ab", lines, strict=True):
         (tmp_path / name).write_text("\n".join(side) + "\n")
     (tmp_path / "c").write_text("\n".join(map("\t".join, zip(*lines, strict=True))))
-    of_files = dataclasses.replace(
+    file_run = dataclasses.replace(
         run, experiment=dataclasses.replace(run.experiment, data=Pairs(("a", "b"), ("a", "b")))
     )
-    for given in (f"{tmp_path}/a,{tmp_path}/b", f"{tmp_path}/c"):
-        for one in (run, of_files):  # trained without files, and with some
-            read = one.read_file(given).corpus
-            np.testing.assert_array_equal(one.score_corpus(read)[1].log_prob, scores.log_prob)
+    for path in (f"{tmp_path}/a,{tmp_path}/b", f"{tmp_path}/c"):
+        for model_run in (run, file_run):  # trained without files, and with some
+            read = model_run.read_file(path).corpus
+            np.testing.assert_array_equal(model_run.score_corpus(read)[1].log_prob, scores.log_prob)
     with pytest.raises(UserError, match="has 3 paths: give two files"):
         run.read_file("a,b,c")
 
@@ -200,9 +202,9 @@ def test_a_target_said_backwards_is_scored_where_it_stands(tmp_path):
     task = tasks.prepare(recipe)
     text = task.validation.target
     batch = task.pairs.epoch()[0]
-    there = batch.positions >= 0
+    is_target = batch.positions >= 0
     np.testing.assert_array_equal(
-        task.pairs.text.target.words[batch.positions[there]], batch.targets[there]
+        task.pairs.text.target.words[batch.positions[is_target]], batch.targets[is_target]
     )
     assert text.words[text.lengths[0] - 1] == task.lexicon.boundary_id
 
@@ -211,11 +213,11 @@ def test_one_lexicon_may_be_shared():
     recipe = dataclasses.replace(experiment(), shared_lexicon=True)
     task = tasks.prepare(recipe)
     assert task.lexicon.words == task.source_lexicon.words
-    own = tasks.prepare(experiment())
-    assert set(task.lexicon.words) == {*own.lexicon.words, *own.source_lexicon.words[1:]}
-    both = dataclasses.replace(recipe, source_vocabulary=Vocabulary(maximum_size=5))
+    separate = tasks.prepare(experiment())
+    assert set(task.lexicon.words) == {*separate.lexicon.words, *separate.source_lexicon.words[1:]}
+    contradiction = dataclasses.replace(recipe, source_vocabulary=Vocabulary(maximum_size=5))
     with pytest.raises(UserError, match=r"shared_lexicon is True, .* and source_vocabulary is set"):
-        tasks.prepare(both)
+        tasks.prepare(contradiction)
 
 
 def test_sources_have_a_vocabulary_of_their_own():
@@ -230,8 +232,8 @@ def test_sources_have_a_vocabulary_of_their_own():
 @pytest.mark.slow
 def test_a_run_starts_with_the_parts_of_another(tmp_path):
     folder = small.run_in(tmp_path / "first", experiment(epochs=1))
-    other = dataclasses.replace(MODEL, head=LogLinear(), embedding=MODEL.embedding)
-    recipe = experiment(other, MORPHOLOGY, frozen=("encoder",))
+    second_model = dataclasses.replace(MODEL, head=LogLinear(), embedding=MODEL.embedding)
+    recipe = experiment(second_model, MORPHOLOGY, frozen=("encoder",))
     recipe = dataclasses.replace(recipe, init_from=str(folder))
     with pytest.raises(UserError, match="features or letters of this run differ"):
         small.trainer(recipe, tmp_path / "second")
@@ -239,8 +241,8 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
         experiment(dataclasses.replace(MODEL, head=ImportanceSampling(samples=5))),
         init_from=str(folder),
     )
-    found = small.trainer(recipe, tmp_path / "third")._start
-    assert {"embedding", "core", "encoder", "source_embedding"} <= found.params.keys()
+    start = small.trainer(recipe, tmp_path / "third")._start
+    assert {"embedding", "core", "encoder", "source_embedding"} <= start.params.keys()
 
 
 def test_what_cannot_be_translated_is_said():

@@ -17,34 +17,34 @@ pytestmark = pytest.mark.usefixtures("signals")
 
 
 def handlers():
-    return [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
 
 def test_a_run_is_trained_and_loaded(tmp_path, capsys):
-    before, said = handlers(), []
-    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=said.append)
+    before, log = handlers(), []
+    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=log.append)
     assert handlers() == before
     # Every line goes to the log: the sizes, compilations and their time, the validation.
-    assert said[1].startswith("compiling the first step")
-    assert said[-2] == "compiling the validation."
-    assert said[-1].startswith("epoch 1, step ")
+    assert log[1].startswith("compiling the first step")
+    assert log[-2] == "compiling the validation."
+    assert log[-1].startswith("epoch 1, step ")
     assert capsys.readouterr().out == ""
     run = zoo.load(tmp_path / "run")
     assert run.seen_texts is not None and run.seen_texts.made_with["versions"]["jax"]
     (figure,) = run.evaluate()
     assert figure.text == "validation"
     np.testing.assert_allclose(figure.perplexity, np.exp(figure.log_perplexity))
-    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=said.append)
-    assert said[-1].endswith("nothing is left to train.")
+    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=log.append)
+    assert log[-1].endswith("nothing is left to train.")
 
 
 @pytest.mark.parametrize("validation", ["the training text", "another"])
 def test_a_validation_text_within_the_training_text_is_told(tmp_path, validation):
     """Its figures would be taken for those of new text, though the best checkpoint knows it."""
-    path, other = tmp_path / "text.txt", tmp_path / "other.txt"
+    path, second_path = tmp_path / "text.txt", tmp_path / "other.txt"
     path.write_text("a cat sat on a mat\n" * 30, encoding="utf-8")
-    other.write_text("a mat sat on a cat\n" * 5, encoding="utf-8")
-    chosen = {"the training text": f"{path}[:5]", "another": str(other)}[validation]
+    second_path.write_text("a mat sat on a cat\n" * 5, encoding="utf-8")
+    chosen = {"the training text": f"{path}[:5]", "another": str(second_path)}[validation]
     recipe = dataclasses.replace(small.experiment(epochs=1), data=Text(str(path), chosen))
     lines: list[str] = []
     zoo.train(recipe, tmp_path / "run", log=lines.append)
@@ -72,15 +72,15 @@ def test_wrong_recipes_and_folders_are_errors(tmp_path):
 
 def test_an_interrupted_run_is_resumed_by_the_same_call(tmp_path, monkeypatch):
     """As by the stop button of a notebook, which sends SIGINT."""
-    recipe, before, said = small.experiment(epochs=2), handlers(), []
+    recipe, before, log = small.experiment(epochs=2), handlers(), []
     with monkeypatch.context() as patch:
         patch.setattr(loop.Trainer, "agreed_stop", lambda self: signal.SIGINT)
         with pytest.raises(Interrupted, match="SIGINT after step 1: the state is saved"):
-            zoo.train(recipe, tmp_path / "run", log=said.append)
+            zoo.train(recipe, tmp_path / "run", log=log.append)
     assert handlers() == before
-    zoo.train(recipe, tmp_path / "run", log=said.append)
-    assert "resuming after step 1 (epoch 1)." in said
-    zoo.train(recipe, tmp_path / "whole", log=said.append)
+    zoo.train(recipe, tmp_path / "run", log=log.append)
+    assert "resuming after step 1 (epoch 1)." in log
+    zoo.train(recipe, tmp_path / "whole", log=log.append)
     texts = ["word1 word2", "word3"]
     assert zoo.load(tmp_path / "run").score(texts) == zoo.load(tmp_path / "whole").score(texts)
 

@@ -57,10 +57,10 @@ def newest_step(workdir):
     """The step of the newest checkpoint, perhaps not yet whole; -1 without any."""
     folder = workdir / "checkpoints" / "last"
     try:
-        found = [re.match(r"\d+", path.name) for path in folder.iterdir()]
+        matches = [re.match(r"\d+", path.name) for path in folder.iterdir()]
     except FileNotFoundError:
         return -1
-    return max((int(match[0]) for match in found if match), default=-1)
+    return max((int(match[0]) for match in matches if match), default=-1)
 
 
 def stop_at(workdir, step, number):
@@ -71,12 +71,12 @@ def stop_at(workdir, step, number):
     process got no turn, is put back to where it stood and tried again.
     """
     before = workdir.with_name(f"{workdir.name}, before")
-    there = newest_step(workdir)
+    step_before = newest_step(workdir)
     for _ in range(5):
         if workdir.exists():
             shutil.copytree(workdir, before)
         process = start(command(workdir))
-        while process.poll() is None and newest_step(workdir) < max(step, there + 1):
+        while process.poll() is None and newest_step(workdir) < max(step, step_before + 1):
             time.sleep(0.002)
         process.send_signal(number)
         if number == signal.SIGTERM:  # twice, as where a script passes on what all processes get
@@ -95,27 +95,27 @@ def stop_at(workdir, step, number):
 def end_of(workdir):
     """(step, arrays, progress) of the last and the best checkpoint, the metrics, and the names of
     all checkpoints."""
-    kept = Workdir(workdir)
-    recipe = kept.experiment()
+    run = Workdir(workdir)
+    recipe = run.experiment()
     _, corpora = recipe.vocabulary.build(recipe.data)
-    task = LanguageModelling(recipe, kept.lexicon(), corpora)
+    task = LanguageModelling(recipe, run.lexicon(), corpora)
     trainer = small.trainer_of(task, recipe, workdir)
     ends = [small.last_state(trainer, kind) for kind in ("last", "best")]
     names = sorted(str(path.relative_to(workdir)) for path in workdir.glob("checkpoints/*/*"))
     return [(*end[:2], small.timeless(end[2])) for end in ends], small.metrics(workdir), names
 
 
-def assert_same_end(expected, found):
-    assert expected[1:] == found[1:]
-    for (step, arrays, progress), (other_step, other, other_progress) in zip(
-        expected[0], found[0], strict=True
+def assert_same_end(expected, end):
+    assert expected[1:] == end[1:]
+    for (step, arrays, progress), (other_step, other_arrays, other_progress) in zip(
+        expected[0], end[0], strict=True
     ):
         assert (step, progress) == (other_step, other_progress)
-        jax.tree.map(np.testing.assert_array_equal, arrays, other)
+        jax.tree.map(np.testing.assert_array_equal, arrays, other_arrays)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def uninterrupted_end(tmp_path_factory):
     workdir = tmp_path_factory.mktemp("whole") / "run"
     stdout, stderr = finish(command(workdir))
     assert "\r" not in stderr and "step/s" not in stderr  # no bar where there is no terminal
@@ -129,17 +129,19 @@ def whole(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [[1], [30], [7, 14], [57, 63, 110], [100, 150]])
-def test_a_run_killed_once_or_again_and_again_ends_as_one_that_was_not(whole, tmp_path, steps):
+def test_a_run_killed_once_or_again_and_again_ends_as_one_that_was_not(
+    uninterrupted_end, tmp_path, steps
+):
     for step in steps:
         code, stderr = stop_at(tmp_path / "run", step, signal.SIGKILL)
         assert code == -signal.SIGKILL, stderr
     stdout, _ = finish(command(tmp_path / "run"))
     assert steps == [1] or re.search(r"resuming after step \d+ \(epoch \d+\)", stdout)
-    assert_same_end(whole, end_of(tmp_path / "run"))
+    assert_same_end(uninterrupted_end, end_of(tmp_path / "run"))
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_any_moment(whole, tmp_path):
+def test_a_run_killed_at_any_moment(uninterrupted_end, tmp_path):
     """Also while it starts, writes its first files, compiles or validates."""
     for seconds in (0.5, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0):
         process = start(command(tmp_path / "run"))
@@ -147,7 +149,7 @@ def test_a_run_killed_at_any_moment(whole, tmp_path):
         process.kill()
         process.communicate()
     finish(command(tmp_path / "run"))
-    assert_same_end(whole, end_of(tmp_path / "run"))
+    assert_same_end(uninterrupted_end, end_of(tmp_path / "run"))
 
 
 def interrupt(workdir, number):
@@ -168,16 +170,16 @@ def interrupt(workdir, number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_says_how_to_resume(whole, tmp_path, number):
+def test_a_signal_says_how_to_resume(uninterrupted_end, tmp_path, number):
     workdir = tmp_path / "a run, (again)"
     arguments = interrupt(workdir, number)
     assert arguments == command(workdir)
     finish(arguments)
-    assert_same_end(whole, end_of(workdir))
+    assert_same_end(uninterrupted_end, end_of(workdir))
 
 
 @pytest.mark.slow
-def test_a_terminal_that_is_closed_loses_nothing(whole, tmp_path):
+def test_a_terminal_that_is_closed_loses_nothing(uninterrupted_end, tmp_path):
     """SIGHUP comes, and nothing can be written to the terminal any more."""
     workdir = tmp_path / "run"
     terminal, end = os.openpty()
@@ -195,4 +197,4 @@ def test_a_terminal_that_is_closed_loses_nothing(whole, tmp_path):
     assert process.wait(timeout=600) == 128 + signal.SIGHUP
     assert newest_step(workdir) % 7  # of the moment, not of checkpoint_every
     finish(command(workdir))
-    assert_same_end(whole, end_of(workdir))
+    assert_same_end(uninterrupted_end, end_of(workdir))

@@ -52,9 +52,9 @@ KINDS = {
 
 def check_same(first, second):
     """Of two folders: the same to the bit."""
-    expected, found = map(processes.end_apart_from_devices, (first, second))
-    assert (expected[0], expected[2]) == (found[0], found[2])
-    jax.tree.map(np.testing.assert_array_equal, expected[1], found[1])
+    expected, end = map(processes.end_apart_from_devices, (first, second))
+    assert (expected[0], expected[2]) == (end[0], end[2])
+    jax.tree.map(np.testing.assert_array_equal, expected[1], end[1])
 
 
 @pytest.mark.parametrize(("devices", "model"), [(1, 1), (2, 2)])
@@ -73,8 +73,8 @@ def test_two_processes_train_to_the_bit_what_one_with_their_devices_does(
 def test_a_run_starts_with_values_of_another(tmp_path):
     processes.train_alone(words_of(tmp_path / "before"), 1)
     start = ["--set", f"init_from={tmp_path / 'before'}", "--set", "training.frozen=('core',)"]
-    said = processes.train([*words_of(tmp_path / "two"), *start])
-    assert f"head: taken from {tmp_path / 'before'}, step " in said
+    printed = processes.train([*words_of(tmp_path / "two"), *start])
+    assert f"head: taken from {tmp_path / 'before'}, step " in printed
     processes.train_alone([*words_of(tmp_path / "one"), *start], 2)
     check_same(tmp_path / "one", tmp_path / "two")
     assert (tmp_path / "two" / "start.json").exists()

@@ -37,10 +37,10 @@ def running(workdir, count=2):
     return workdir, started
 
 
-def check_trained(workdir, whole):
+def check_trained(workdir, uninterrupted_end):
     """Two processes train, or resume, to the bit of one process."""
     processes.train(processes.command(workdir))
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
+    interruption.assert_same_end(uninterrupted_end, interruption.end_of(workdir))
 
 
 def child_of(process):
@@ -50,7 +50,7 @@ def child_of(process):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def uninterrupted_end(tmp_path_factory):
     """The end of a run of this process with two devices."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
     command_table.run("train", [*processes.command(workdir), "--devices", "2"])
@@ -67,14 +67,14 @@ def killed(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_killed_process_ends_the_other(killed):
-    (code, _, stderr), (of_killed, *_) = killed[1]
-    assert of_killed == -signal.SIGKILL
+    (code, _, stderr), (killed_code, *_) = killed[1]
+    assert killed_code == -signal.SIGKILL
     check_lost(code, stderr)
 
 
 @pytest.mark.slow
-def test_a_run_that_lost_a_process_resumes_to_the_bit_of_one_process(whole, killed):
-    check_trained(killed[0], whole)
+def test_a_run_that_lost_a_process_resumes_to_the_bit_of_one_process(uninterrupted_end, killed):
+    check_trained(killed[0], uninterrupted_end)
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +103,16 @@ def test_words_are_shared_out_across_processes(on_a_mesh, tmp_path, count, devic
 
 
 @pytest.mark.slow
-def test_a_killed_first_process_ends_the_other_and_both_resume_bit_for_bit(whole, tmp_path):
+def test_a_killed_first_process_ends_the_other_and_both_resume_bit_for_bit(
+    uninterrupted_end, tmp_path
+):
     """The one that the others meet at."""
     workdir, started = running(tmp_path / "run")
     started[0].send_signal(signal.SIGKILL)
-    (of_killed, *_), (code, _, stderr) = processes.ends(started, 20)
-    assert of_killed == -signal.SIGKILL
+    (killed_code, *_), (code, _, stderr) = processes.ends(started, 20)
+    assert killed_code == -signal.SIGKILL
     check_lost(code, stderr)
-    check_trained(workdir, whole)
+    check_trained(workdir, uninterrupted_end)
 
 
 @pytest.mark.slow
@@ -118,10 +120,10 @@ def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
     """As a machine does that runs out of memory."""
     _, started = running(tmp_path / "run", 4)
     os.kill(child_of(started[2]), signal.SIGKILL)
-    found = processes.ends(started, 20)
-    assert found[2][0] == 128 + signal.SIGKILL
+    outcomes = processes.ends(started, 20)
+    assert outcomes[2][0] == 128 + signal.SIGKILL
     for index in (0, 1, 3):
-        check_lost(found[index][0], found[index][2])
+        check_lost(outcomes[index][0], outcomes[index][2])
 
 
 @pytest.mark.slow
@@ -158,52 +160,52 @@ def test_a_signal_to_one_saves_once_and_stops_all(tmp_path, count, number):
 
 
 @pytest.mark.slow
-def test_another_number_of_processes_resumes_after_a_signal(whole, tmp_path):
+def test_another_number_of_processes_resumes_after_a_signal(uninterrupted_end, tmp_path):
     workdir, started = running(tmp_path / "run")
     check_stopped(workdir, started, signal.SIGTERM)
     stdout = processes.train_alone(processes.command(workdir), 2)
     assert "resuming after step" in stdout
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
+    interruption.assert_same_end(uninterrupted_end, interruption.end_of(workdir))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("small_disk", ["4m"], indirect=True)
-def test_a_full_disk_ends_all_and_they_resume_once_there_is_room(whole, small_disk):
+def test_a_full_disk_ends_all_and_they_resume_once_there_is_room(uninterrupted_end, small_disk):
     filling = small_disk / "filling"
     workdir, started = running(small_disk / "run")
     with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
-    found = processes.ends(started, 60)
-    assert 2 in [code for code, *_ in found], found
-    for code, _, stderr in found:
+    outcomes = processes.ends(started, 60)
+    assert 2 in [code for code, *_ in outcomes], outcomes
+    for code, _, stderr in outcomes:
         if code == 2:
             assert stderr.startswith("error: the disk is full") and stderr.count("\n") == 1, stderr
         else:
             check_lost(code, stderr)
     filling.unlink()
-    check_trained(workdir, whole)
+    check_trained(workdir, uninterrupted_end)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limited", [0, 1])
-def test_a_process_that_may_not_write_ends_both(whole, tmp_path, limited):
+def test_a_process_that_may_not_write_ends_both(uninterrupted_end, tmp_path, limited):
     workdir, started = running(tmp_path / "run")
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.prlimit(child_of(started[limited]), resource.RLIMIT_FSIZE, (100, most))
-    found = processes.ends(started, 60)
-    code, _, stderr = found[limited]
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.prlimit(child_of(started[limited]), resource.RLIMIT_FSIZE, (100, hard_limit))
+    outcomes = processes.ends(started, 60)
+    code, _, stderr = outcomes[limited]
     assert code == 2 and stderr.startswith("error: a file would be larger than is allowed"), stderr
     assert stderr.count("\n") == 1
-    check_lost(found[1 - limited][0], found[1 - limited][2])
-    check_trained(workdir, whole)
+    check_lost(outcomes[1 - limited][0], outcomes[1 - limited][2])
+    check_trained(workdir, uninterrupted_end)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_processes_of_other_recipes_all_leave(tmp_path, count):
     run = processes.command(tmp_path / "run")
-    started = processes.start_all(run, count, others=["--set", "training.seed=3"])
+    started = processes.start_all(run, count, further_arguments=["--set", "training.seed=3"])
     for code, _, stderr in processes.ends(started, 120):
         assert code == 2, stderr
         assert re.fullmatch(r"error: process 1 has another recipe than process 0 \(.*\n", stderr)
@@ -261,12 +263,12 @@ def test_processes_whose_folder_is_not_shared_all_leave(two_folders):
 def test_what_one_process_cannot_read_is_its_sentence_and_ends_the_other(two_folders):
     folders, run = two_folders
     (folders[1] / "text.txt").unlink()
-    (other, _, lost), (code, _, stderr) = processes.ends(
+    (other_code, _, lost), (code, _, stderr) = processes.ends(
         processes.start_all(run, folders=folders), 120
     )
     assert code == 2 and stderr.startswith("error: ") and "text.txt" in stderr
     assert stderr.count("\n") == 1
-    check_lost(other, lost)
+    check_lost(other_code, lost)
 
 
 @pytest.mark.slow
@@ -343,13 +345,13 @@ def ports_of(number):
         with contextlib.suppress(FileNotFoundError):  # closed since the folder was read
             match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(path))
             inodes |= {match[1]} if match else set()
-    found = set()
+    ports = set()
     for table in ("tcp", "tcp6"):
         for line in pathlib.Path(f"/proc/{number}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == "0A" and fields[9] in inodes:
-                found.add(int(fields[1].rpartition(":")[2], 16))
-    return found
+                ports.add(int(fields[1].rpartition(":")[2], 16))
+    return ports
 
 
 STRANGERS = {
@@ -362,13 +364,13 @@ STRANGERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("message", STRANGERS.values(), ids=STRANGERS)
-def test_a_stranger_at_every_port_changes_nothing_or_ends_all(tmp_path, whole, message):
+def test_a_stranger_at_every_port_changes_nothing_or_ends_all(tmp_path, uninterrupted_end, message):
     """At the coordinator's while the processes meet, and at all of them while they train."""
-    workdir, port, held = tmp_path / "run", processes.free_port(), []
+    workdir, port, connections = tmp_path / "run", processes.free_port(), []
 
     def call(port):
         connection = socket.create_connection(("127.0.0.1", port), timeout=60)
-        held.append(connection)  # half open, to the end
+        connections.append(connection)  # half open, to the end
         with contextlib.suppress(OSError):  # sent away
             connection.sendall(message)
 
@@ -381,13 +383,15 @@ def test_a_stranger_at_every_port_changes_nothing_or_ends_all(tmp_path, whole, m
         except OSError:
             time.sleep(0.05)
     processes.wait_for(workdir, 7, started)
-    for one in [one for process in started for one in ports_of(child_of(process))]:
+    for open_port in [
+        open_port for process in started for open_port in ports_of(child_of(process))
+    ]:
         with contextlib.suppress(ConnectionRefusedError):  # all have ended of an earlier call
-            call(one)
-    found = processes.ends(started, 120)
-    for connection in held:
+            call(open_port)
+    outcomes = processes.ends(started, 120)
+    for connection in connections:
         connection.close()
-    if any(code for code, *_ in found):  # devices' own collectives take no strangers
-        for code, _, stderr in found:
+    if any(code for code, *_ in outcomes):  # devices' own collectives take no strangers
+        for code, _, stderr in outcomes:
             check_lost(code, stderr)
-        check_trained(workdir, whole)
+        check_trained(workdir, uninterrupted_end)

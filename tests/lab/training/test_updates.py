@@ -73,11 +73,11 @@ def trained(model, recipe, sparse, steps=3, clip=0.05, usual_length=3):
     loss = functools.partial(words_loss, model)
     options = {"loss": loss, "optimizer": optimizer, "usual_length": usual_length}
     compiled = jax.jit(lambda state: step.train_step(state, tables, BATCH, key, **options))
-    found = []
+    metrics = []
     for _ in range(steps):
         state, results = compiled(state)
-        found.append(results)
-    return state.params, found, params
+        metrics.append(results)
+    return state.params, metrics, params
 
 
 # Which rows a head reads and what becomes of them are two things: not every head with both.
@@ -91,30 +91,32 @@ CASES += [(name, Adagrad(0.3)) for name in ("tied", "words for each batch row", 
 )
 def test_equal_to_the_dense_optimiser_with_clipping(name, recipe):
     model = LanguageModel(Lookup(5), LSTM(5), HEADS[name])
-    found, found_metrics, before = trained(model, recipe, sparse=True)
+    params, found_metrics, before = trained(model, recipe, sparse=True)
     expected, expected_metrics, _ = trained(model, recipe, sparse=False)
-    assert jax.tree.structure(found) == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
-    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), before, found)
-    assert min(jax.tree.leaves(moved)) > 1e-4
-    for one, other in zip(found_metrics, expected_metrics, strict=True):
-        assert one.gradient_norm > 0.05  # clipped
-        np.testing.assert_allclose(one, other, rtol=1e-4)
+    assert jax.tree.structure(params) == jax.tree.structure(expected)
+    for leaf, expected_leaf in zip(jax.tree.leaves(params), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-4, atol=2e-6)
+    changes = jax.tree.map(
+        lambda before_leaf, after_leaf: np.abs(before_leaf - after_leaf).max(), before, params
+    )
+    assert min(jax.tree.leaves(changes)) > 1e-4
+    for leaf, expected_leaf in zip(found_metrics, expected_metrics, strict=True):
+        assert leaf.gradient_norm > 0.05  # clipped
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-4)
 
 
 @pytest.mark.slow
 def test_tables_within_an_embedding_of_parts_are_sparse_too():
     model = LanguageModel(Concat((Lookup(2), Lookup(3))), LSTM(5), NCE(samples=6))
-    found, _, before = trained(model, Adagrad(0.3), sparse=True)
+    params, _, before = trained(model, Adagrad(0.3), sparse=True)
     assert model.row_tables(before)[:2] == [
         ("embedding", "0", "table"),
         ("embedding", "1", "table"),
     ]
     expected, _, _ = trained(model, Adagrad(0.3), sparse=False)
-    assert jax.tree.structure(found) == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
+    assert jax.tree.structure(params) == jax.tree.structure(expected)
+    for leaf, expected_leaf in zip(jax.tree.leaves(params), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-4, atol=2e-6)
 
 
 @pytest.mark.slow
@@ -122,50 +124,54 @@ def test_the_sums_of_adagrad_start_anew_where_the_dense_ones_do():
     """Epochs of 5 steps: before step 5 and 10, and not before 15."""
     model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=2))
     resetting = Adagrad(0.3, initial_accumulator=1e-3, reset_every=1, resets=2)
-    found, _, _ = trained(model, resetting, sparse=True, steps=17)
+    params, _, _ = trained(model, resetting, sparse=True, steps=17)
     expected, _, _ = trained(model, resetting, sparse=False, steps=17)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+    for leaf, expected_leaf in zip(jax.tree.leaves(params), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-3, atol=1e-4)
     once, _, _ = trained(
         model, Adagrad(0.3, initial_accumulator=1e-3, reset_every=1, resets=1), True, steps=17
     )
-    apart = jax.tree.map(lambda one, other: np.abs(one - other).max(), once, expected)
+    apart = jax.tree.map(
+        lambda leaf, expected_leaf: np.abs(leaf - expected_leaf).max(), once, expected
+    )
     assert max(jax.tree.leaves(apart)) > 0.05
 
 
 def test_the_rate_of_rows_follows_the_length_of_the_window():
     """Windows of 3 positions where 6 are usual have half the rate, after clipping."""
     model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=6))
-    whole, _, before = trained(model, SGD(0.7), sparse=True, steps=1)
+    full_rate, _, before = trained(model, SGD(0.7), sparse=True, steps=1)
     half, _, _ = trained(model, SGD(0.7), sparse=True, steps=1, usual_length=6)
-    for start, one, other in zip(*map(jax.tree.leaves, (before, whole, half)), strict=True):
-        np.testing.assert_allclose(other - start, (one - start) / 2, rtol=1e-4, atol=1e-7)
+    for start, full_leaf, half_leaf in zip(
+        *map(jax.tree.leaves, (before, full_rate, half)), strict=True
+    ):
+        np.testing.assert_allclose(half_leaf - start, (full_leaf - start) / 2, rtol=1e-4, atol=1e-7)
 
 
 def test_rows_that_are_not_touched_stay(random):
     # More than one noise word: one that is the target leaves nothing to learn.
     model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=6))
-    found, _, before = trained(model, Adam(0.1), sparse=True, steps=1)
-    old, new = before["embedding"]["table"], found["embedding"]["table"]
-    changed = np.flatnonzero(np.abs(old - new).max(1) > 0)
-    assert changed.tolist() == [0, 1, 3, 4]  # the words that are read
+    params, _, before = trained(model, Adam(0.1), sparse=True, steps=1)
+    old_table, new_table = before["embedding"]["table"], params["embedding"]["table"]
+    changed_rows = np.flatnonzero(np.abs(old_table - new_table).max(1) > 0)
+    assert changed_rows.tolist() == [0, 1, 3, 4]  # the words that are read
 
 
 def test_the_first_lazy_adam_step_is_adam_s_on_the_touched_rows():
     model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=6))
-    found, _, _ = trained(model, Adam(0.1), sparse=True, steps=1)
+    params, _, _ = trained(model, Adam(0.1), sparse=True, steps=1)
     expected, _, _ = trained(model, Adam(0.1), sparse=False, steps=1)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+    for leaf, expected_leaf in zip(jax.tree.leaves(params), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-3, atol=1e-4)
 
 
 def test_lazy_moments_decay_when_touched_by_hand():
     rule = updates.RowAdam(0.9, 0.99, 1e-8)
     table, state = jnp.zeros((3, 1)), rule.init(jnp.zeros((3, 1)))
     first = updates.RowGradient(jnp.asarray([1, 3]), jnp.asarray([[2.0], [0.0]]))
-    other = updates.RowGradient(jnp.asarray([0, 3]), jnp.asarray([[5.0], [0.0]]))
+    second = updates.RowGradient(jnp.asarray([0, 3]), jnp.asarray([[5.0], [0.0]]))
     table, state = rule.update(table, state, first, 0.1, 1)
-    table, state = rule.update(table, state, other, 0.1, 2)
+    table, state = rule.update(table, state, second, 0.1, 2)
     table, state = rule.update(table, state, first, 0.1, 3)
     np.testing.assert_allclose(state[0][1], 0.9 * 0.2 + 0.1 * 2)
     np.testing.assert_allclose(state[1][1], 0.99 * 0.04 + 0.01 * 4, rtol=1e-6)
@@ -177,12 +183,12 @@ def test_lazy_moments_decay_when_touched_by_hand():
 def test_rows_of_equal_ids_are_added_up():
     ids = jnp.asarray([7, 2, 7, 0, 2, 7])
     rows = jnp.arange(12.0).reshape(6, 2)
-    found = jax.jit(updates.merge_rows, static_argnums=2)(ids, rows, 9)
-    np.testing.assert_array_equal(found.ids[:3], [0, 2, 7])
-    np.testing.assert_array_equal(found.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
+    gradient = jax.jit(updates.merge_rows, static_argnums=2)(ids, rows, 9)
+    np.testing.assert_array_equal(gradient.ids[:3], [0, 2, 7])
+    np.testing.assert_array_equal(gradient.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
     # The rest is no row of the table, each number once and in order.
-    assert (np.diff(found.ids) > 0).all()
-    assert found.ids[3] >= 9
+    assert (np.diff(gradient.ids) > 0).all()
+    assert gradient.ids[3] >= 9
 
 
 def test_a_watched_table_notes_what_is_read_and_hands_out_offsets():
@@ -268,9 +274,9 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
     dense.train()
     by_rows.train()
     assert dense.task.epoch_steps > 2
-    expected, found = (small.last_state(trainer)[1].params for trainer in (dense, by_rows))
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=5e-6)
+    expected, params = (small.last_state(trainer)[1].params for trainer in (dense, by_rows))
+    for leaf, expected_leaf in zip(jax.tree.leaves(params), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-4, atol=5e-6)
 
 
 @pytest.mark.slow
@@ -279,12 +285,12 @@ def test_the_norm_is_that_of_everything_together():
     params = {"embedding": {"table": jnp.zeros((4, 1))}, "core": {"w": jnp.zeros(1)}}
     gradient = updates.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
     dense = {"embedding": {}, "core": {"w": jnp.asarray([4.0])}}
-    new, _, norm = recipe.update(
+    new_params, _, norm = recipe.update(
         params,
         recipe.init(params),
         jnp.zeros((), jnp.int32),
         updates.SparseGradients(dense, {("embedding", "table"): gradient}),
     )
     np.testing.assert_allclose(norm, 5)
-    np.testing.assert_allclose(new["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)
-    np.testing.assert_allclose(new["core"]["w"], [-0.8], rtol=1e-6)
+    np.testing.assert_allclose(new_params["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)
+    np.testing.assert_allclose(new_params["core"]["w"], [-0.8], rtol=1e-6)

@@ -16,11 +16,11 @@ RATES = (("head", 2.0), ("head/bias", 0.5), ("core/0", 3.0), ("embed", 9.0))
 
 
 def test_the_longest_name_that_a_path_begins_with_has_the_factor():
-    found = {
+    factors = {
         path: average.rate_factor(RATES, path)
         for path in ("head/weights", "head/bias", "head/biases", "head", "core/0/recurrent")
     }
-    assert list(found.values()) == [2, 0.5, 2, 2, 3]
+    assert list(factors.values()) == [2, 0.5, 2, 2, 3]
     assert (
         average.rate_factor(RATES, "core/01") == average.rate_factor(RATES, "embedding/table") == 1
     )
@@ -42,18 +42,18 @@ def update_of(tmp_path, **training):
     """What the optimiser of a trainer adds to each parameter after a gradient of ones."""
     trainer = small.trainer(small.experiment(**training), tmp_path)
     params = zeros_of(trainer)
-    state, ones = trainer.optimizer.init(params), jax.tree.map(jnp.ones_like, params)
-    updates, _ = trainer.optimizer.transformation.update(ones, state, params)
+    state, gradients = trainer.optimizer.init(params), jax.tree.map(jnp.ones_like, params)
+    updates, _ = trainer.optimizer.transformation.update(gradients, state, params)
     return updates
 
 
 def constants(updates):
     """{path: the number that fills the array there}."""
-    found = {}
+    constant_by_path = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(updates):
         np.testing.assert_array_equal(leaf, leaf.ravel()[0])
-        found[path_name(path)] = float(leaf.ravel()[0])
-    return found
+        constant_by_path[path_name(path)] = float(leaf.ravel()[0])
+    return constant_by_path
 
 
 @pytest.mark.parametrize("optimizer", [SGD(0.5), SGD(0.5, momentum=0.9), Adam(0.5), Adagrad(0.5)])
@@ -62,12 +62,12 @@ def test_updates_are_multiplied_after_clipping(tmp_path, optimizer):
     settings = {"optimizer": optimizer, "clip": 0.1}
     plain = constants(update_of(tmp_path, **settings))
     rates = (("head", 2.0), ("head/bias", 0.5), ("core", 3.0))
-    found = constants(update_of(tmp_path, rates=rates, **settings))
+    scaled = constants(update_of(tmp_path, rates=rates, **settings))
     assert {name for name in plain if name.startswith("core/0/")} and "head/bias" in plain
     for name, value in plain.items():
         part = name.partition("/")[0]
         factor = 0.5 if name == "head/bias" else {"head": 2, "core": 3}.get(part, 1)
-        assert found[name] == pytest.approx(factor * value, rel=1e-6), name
+        assert scaled[name] == pytest.approx(factor * value, rel=1e-6), name
     # All gradients together have the norm 0.1, whatever the factors.
     if optimizer == SGD(0.5):
         count = 13 * 6 + (6 + 7 + 1) * 28 + 13 * 8
@@ -77,8 +77,8 @@ def test_updates_are_multiplied_after_clipping(tmp_path, optimizer):
 @pytest.mark.slow
 def test_a_factor_of_one_changes_no_bit(tmp_path):
     plain = update_of(tmp_path, clip=0.1)
-    one = update_of(tmp_path, clip=0.1, rates=(("head", 1.0), ("embedding/table", 1.0)))
-    jax.tree.map(np.testing.assert_array_equal, plain, one)
+    by_one = update_of(tmp_path, clip=0.1, rates=(("head", 1.0), ("embedding/table", 1.0)))
+    jax.tree.map(np.testing.assert_array_equal, plain, by_one)
 
 
 @pytest.mark.parametrize("optimizer", [SGD(0.5), *slow(Adagrad(0.5), Adam(0.5))])
@@ -104,12 +104,12 @@ def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
         gradients = SparseGradients(dense, rows)
         params, _, _ = rule.update(params, rule.init(params), step, gradients)
         ends.append(params)
-    plain, found = ends
+    plain, scaled = ends
     factors = {"embedding/table": 2, "head/weights": 1, "head/bias": 4}
     for path, value in jax.tree_util.tree_leaves_with_path(plain):
         factor = factors.get(path_name(path), 3)
-        there = found
+        leaf = scaled
         for entry in path:
-            there = there[getattr(entry, "key", getattr(entry, "idx", None))]
+            leaf = leaf[getattr(entry, "key", getattr(entry, "idx", None))]
         assert jnp.abs(value).max() > 0
-        np.testing.assert_allclose(there, factor * value, rtol=1e-6)
+        np.testing.assert_allclose(leaf, factor * value, rtol=1e-6)

@@ -59,8 +59,8 @@ def second(first, head=SPELLER, frozen=FROZEN, vocabulary=None, **training):
     return dataclasses.replace(recipe, data=data, model=model, init_from=str(first))
 
 
-def assert_equal(tree, other):
-    jax.tree.map(np.testing.assert_array_equal, tree, other)
+def assert_equal(tree, expected):
+    jax.tree.map(np.testing.assert_array_equal, tree, expected)
 
 
 def read(first, recipe):
@@ -74,26 +74,28 @@ def test_a_head_is_trained_on_a_frozen_model_on_one_device_or_several(
 ):
     ends = []
     for devices in (1, 2):
-        trainer = small.trainer(second(first), tmp_path / str(devices), devices, said := [])
+        trainer = small.trainer(second(first), tmp_path / str(devices), devices, log := [])
         trainer.train()
-        assert said[:2] == [f"{part}: taken from {first}, step 7." for part in FROZEN]
-        assert said[2].startswith("head: initialised anew (bias is float32[13] there, ")
+        assert log[:2] == [f"{part}: taken from {first}, step 7." for part in FROZEN]
+        assert log[2].startswith("head: initialised anew (bias is float32[13] there, ")
         ends.append(small.last_state(trainer)[1])
         for part in FROZEN:
             assert_equal(ends[-1].params[part], first_params[part])
-    drawn = trainer.initial_state().params
-    moved = jax.tree.map(
-        lambda old, new: np.abs(old - new).max(), drawn["head"], ends[0].params["head"]
+    start_params = trainer.initial_state().params
+    changes = jax.tree.map(
+        lambda start_leaf, end_leaf: np.abs(start_leaf - end_leaf).max(),
+        start_params["head"],
+        ends[0].params["head"],
     )
-    assert min(jax.tree.leaves(moved)) > 1e-3
-    for one, other in zip(*map(jax.tree.leaves, ends), strict=True):
-        np.testing.assert_allclose(one, other, atol=2e-5)
+    assert min(jax.tree.leaves(changes)) > 1e-3
+    for single_leaf, double_leaf in zip(*map(jax.tree.leaves, ends), strict=True):
+        np.testing.assert_allclose(single_leaf, double_leaf, atol=2e-5)
     # Nothing is kept for the frozen parts: Adam's two moments are of the head alone.
-    of_head = sum(leaf.size for leaf in jax.tree.leaves(drawn["head"]))
-    kept = jax.tree.leaves(ends[0].optimizer_state)
-    assert sum(leaf.size for leaf in kept if leaf.ndim) == 2 * of_head
-    numbers = sum(leaf.size for leaf in jax.tree.leaves(drawn))
-    assert f"{numbers:,} parameters ({of_head:,} of them trained)" in trainer.summary()
+    head_size = sum(leaf.size for leaf in jax.tree.leaves(start_params["head"]))
+    optimizer_leaves = jax.tree.leaves(ends[0].optimizer_state)
+    assert sum(leaf.size for leaf in optimizer_leaves if leaf.ndim) == 2 * head_size
+    numbers = sum(leaf.size for leaf in jax.tree.leaves(start_params))
+    assert f"{numbers:,} parameters ({head_size:,} of them trained)" in trainer.summary()
 
 
 @pytest.mark.slow
@@ -111,13 +113,15 @@ def test_only_gradients_that_are_needed_are_formed_and_clipped(first, tmp_path):
         )
         key = jax.random.key_data(jax.random.key(3))
         after, results = jax.jit(step)(before, task.tables, task.epoch(0)[0], key)
-        moved = jax.tree.map(np.subtract, after.params, before.params)
-        ends.append((moved, float(results.gradient_norm)))
-    (alone, norm), (together, whole_norm) = ends
+        changes = jax.tree.map(np.subtract, after.params, before.params)
+        ends.append((changes, float(results.gradient_norm)))
+    (head_changes, norm), (all_changes, whole_norm) = ends
     assert 1e-3 < norm < whole_norm
-    for leaf, other in zip(*(jax.tree.leaves(m["head"]) for m in (alone, together)), strict=True):
-        np.testing.assert_allclose(leaf / 1e-3 * norm, other / 1e-3 * whole_norm, atol=2e-4)
-    length = np.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(alone)))
+    for leaf, other_leaf in zip(
+        *(jax.tree.leaves(m["head"]) for m in (head_changes, all_changes)), strict=True
+    ):
+        np.testing.assert_allclose(leaf / 1e-3 * norm, other_leaf / 1e-3 * whole_norm, atol=2e-4)
+    length = np.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(head_changes)))
     assert length == pytest.approx(1e-3, rel=1e-3)
 
 
@@ -139,50 +143,50 @@ def test_row_sparse_training_of_a_head_alone_is_the_dense_one(first, tmp_path):
 def test_a_resumed_run_needs_the_other_no_more(first, tmp_path, monkeypatch):
     shutil.copytree(first, tmp_path / "first")
     recipe = second(tmp_path / "first", small.MODEL.head, checkpoint_every=3)
-    whole = small.trainer(recipe, tmp_path / "whole")
-    whole.train()
+    uninterrupted = small.trainer(recipe, tmp_path / "whole")
+    uninterrupted.train()
     pieces = small.trainer(recipe, tmp_path / "pieces")
     with monkeypatch.context() as patch:
         stop_at(patch, pieces, 2)
         with pytest.raises(Interrupted):
             pieces.train()
     shutil.rmtree(tmp_path / "first")
-    pieces = small.trainer(recipe, tmp_path / "pieces", said=(said := []))
+    pieces = small.trainer(recipe, tmp_path / "pieces", log=(log := []))
     pieces.train()
-    assert said[0].startswith("resuming after step 2")
-    assert_same_end(whole, pieces)
+    assert log[0].startswith("resuming after step 2")
+    assert_same_end(uninterrupted, pieces)
     with pytest.raises(UserError, match=r"init_from: .* does not hold a run that can be read"):
         small.trainer(recipe, tmp_path / "another")
 
 
 def test_what_a_run_started_from_is_kept(first, tmp_path):
-    lexicon, theirs = second(first).build()[0], Workdir(first).lexicon()
+    lexicon, first_lexicon = second(first).build()[0], Workdir(first).lexicon()
     record = warm_start.read(str(first), second(first).model, (lexicon,)).record
     Workdir(tmp_path).save_start(record)
     assert Workdir(tmp_path).start() == {
         "workdir": str(first),
         "checkpoint": 7,
         "parts": ["core", "embedding"],
-        "lexicon": {"hash": theirs.digest(), "words_hash": theirs.words_digest()},
+        "lexicon": {"hash": first_lexicon.digest(), "words_hash": first_lexicon.words_digest()},
         "data": "digest",
         "init_from": None,
     }
 
 
 def test_the_whole_model_is_taken_where_it_fits(first, first_params):
-    found = read(first, second(first, small.MODEL.head, frozen=()))
-    assert list(found.params) == ["core", "embedding", "head"]
-    assert_equal(found.params, first_params)
+    start = read(first, second(first, small.MODEL.head, frozen=()))
+    assert list(start.params) == ["core", "embedding", "head"]
+    assert_equal(start.params, first_params)
 
 
 def test_parts_of_other_sizes_are_new(first):
     recipe = small.with_settings(second(first, small.MODEL.head, ()), "model.embedding.size=5")
-    found = read(first, recipe)
-    assert list(found.params) == ["head"]
-    assert found.lines[1] == (
+    start = read(first, recipe)
+    assert list(start.params) == ["head"]
+    assert start.lines[1] == (
         "embedding: initialised anew (table is float32[13, 6] there, float32[13, 5] here)."
     )
-    assert found.lines[2].startswith("head: taken from ")
+    assert start.lines[2].startswith("head: taken from ")
     with pytest.raises(UserError, match=r"frozen names 'embedding', which cannot be taken .*6\]"):
         warm_start.read(str(first), recipe.model, recipe.build()[:1], ("embedding",))
 
@@ -196,13 +200,13 @@ def test_rows_of_features_are_no_rows_of_words(tmp_path):
     assert lexicon.feature_names != tuple(f"Word:{word}" for word in lexicon.words)
     folder = str(saved(tmp_path / "first", recipe))
     assert len(warm_start.read(folder, small.LOG_LINEAR, (lexicon,)).params) == 3
-    found = warm_start.read(folder, small.MODEL, (lexicon,))
-    assert list(found.params) == ["core"]
+    start = warm_start.read(folder, small.MODEL, (lexicon,))
+    assert list(start.params) == ["core"]
     anew = "initialised anew (its rows are of features there, of words here)."
-    assert found.lines[1:] == [f"embedding: {anew}", f"head: {anew}"]
-    other = dataclasses.replace(small.LOG_LINEAR, head=LogLinear(kinds=("Word",)))
+    assert start.lines[1:] == [f"embedding: {anew}", f"head: {anew}"]
+    second_model = dataclasses.replace(small.LOG_LINEAR, head=LogLinear(kinds=("Word",)))
     with pytest.raises(UserError, match="rows are of features there, of features Word here"):
-        warm_start.read(folder, other, (lexicon,), frozen=("head",))
+        warm_start.read(folder, second_model, (lexicon,), frozen=("head",))
 
 
 def test_a_model_of_which_nothing_fits(first):
@@ -220,10 +224,10 @@ def with_data(recipe, data):
 
 def test_other_words_have_other_vectors(first):
     with pytest.raises(UserError, match=r"its embedding has parameters of its words, but .*differ"):
-        read(first, with_data(second(first), Replaced(old="word3", new="new")))
+        read(first, with_data(second(first), Replaced(before="word3", after="new")))
     # A core sees no words.
     recipe = small.with_settings(
-        with_data(second(first, frozen=()), Replaced(old="word3", new="new")),
+        with_data(second(first, frozen=()), Replaced(before="word3", after="new")),
         "model.embedding.size=5",
     )
     with pytest.raises(UserError, match="no part of that model fits"):
@@ -238,12 +242,12 @@ def test_other_words_have_other_vectors(first):
 class Replaced(small.RandomWords):
     """The same text with one string in the place of another in its words."""
 
-    old: str = "w"
-    new: str = "v"
+    before: str = "w"
+    after: str = "v"
 
     def read(self, split):
         corpus = super().read(split)
-        sentences = [[w.replace(self.old, self.new) for w in s] for s in corpus.sentences]
+        sentences = [[w.replace(self.before, self.after) for w in s] for s in corpus.sentences]
         return dataclasses.replace(corpus, sentences=sentences)
 
 
@@ -254,7 +258,7 @@ def test_letters_go_to_other_words_where_they_are_the_same_letters(tmp_path, uni
     model = dataclasses.replace(small.MODEL, embedding=CharCNN(6, network), head=head)
     recipe = small.experiment(model)
     folder = saved(tmp_path / "first", recipe)
-    same_letters = with_data(recipe, Replaced(old="word", new="drow"))
+    same_letters = with_data(recipe, Replaced(before="word", after="drow"))
     assert list(read(folder, same_letters).params) == ["core", "embedding", "head"]
     other_letters = with_data(recipe, Replaced())  # as many
     if unit == "bytes":
@@ -270,11 +274,11 @@ def test_vectors_of_words_beside_those_of_letters_go_to_no_other_words(tmp_path)
     )
     recipe = small.experiment(model)
     folder = saved(tmp_path / "first", recipe)
-    other = with_data(recipe, small.RandomWords(seed=3))
-    words, others = recipe.build()[0].words, other.build()[0].words
-    assert words != others and sorted(words) == sorted(others)
+    second_recipe = with_data(recipe, small.RandomWords(seed=3))
+    words, second_words = recipe.build()[0].words, second_recipe.build()[0].words
+    assert words != second_words and sorted(words) == sorted(second_words)
     with pytest.raises(UserError, match="its embedding has parameters of its words"):
-        read(folder, other)
+        read(folder, second_recipe)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -291,10 +295,10 @@ def test_parameters_that_lie_by_frequency_need_the_same_frequencies(tmp_path):
     recipe = with_data(recipe, KnownWords())
     folder = saved(tmp_path / "first", recipe)
     assert "head" in read(folder, recipe).params
-    other = with_data(recipe, KnownWords(seed=3))
-    assert other.build()[0].words == recipe.build()[0].words
+    second_recipe = with_data(recipe, KnownWords(seed=3))
+    assert second_recipe.build()[0].words == recipe.build()[0].words
     with pytest.raises(UserError, match="its head orders words by their frequencies"):
-        read(folder, other)
+        read(folder, second_recipe)
 
 
 def test_a_run_without_a_checkpoint(tmp_path):
@@ -309,11 +313,11 @@ def test_a_damaged_best_is_said(first, tmp_path):
     """The one before is taken."""
     folder = tmp_path / "first"
     small.run_in(folder, small.experiment(epochs=4, patience=0))
-    kept = sorted(int(path.name) for path in (folder / "checkpoints" / "best").iterdir())
-    assert len(kept) == 2
-    best = folder / "checkpoints" / "best" / str(kept[1])
+    steps = sorted(int(path.name) for path in (folder / "checkpoints" / "best").iterdir())
+    assert len(steps) == 2
+    best = folder / "checkpoints" / "best" / str(steps[1])
     (best / "progress" / "metadata").write_text('{"epoch": 0}')
-    found = read(folder, second(folder, small.MODEL.head, ()))
-    assert found.record["checkpoint"] == kept[0]
-    assert f"init_from: the checkpoint of step {kept[1]} in " in found.lines[0]
-    assert "its progress is not as it was saved" in found.lines[0]
+    start = read(folder, second(folder, small.MODEL.head, ()))
+    assert start.record["checkpoint"] == steps[0]
+    assert f"init_from: the checkpoint of step {steps[1]} in " in start.lines[0]
+    assert "its progress is not as it was saved" in start.lines[0]
