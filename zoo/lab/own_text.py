@@ -179,8 +179,7 @@ def _word_recipe(path, kind, language=None):
 def _letter_recipe(path):
     """Chooses a recipe for a text of letters."""
     _check_path(path)
-    source = Characters(train=path, validation=path)
-    counts = [*map(len, source.raw_sentences(path))]
+    counts = [*map(len, Characters(train=path, validation=path).raw_sentences(path))]
     first, second = _split_points(counts, "letters", path)
     settings = part_settings([path], first, second) | _sizes("letters", sum(counts[:first]))
     notes = (

@@ -226,7 +226,11 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
         (KneserNey(splits=("train", "validation")), (), ["train", "validation"]),
         (Grammar("a.grammar", splits=("validation",)), (), ["train"]),
         (Arpa("news.arpa"), ("the background Arpa news.arpa",), ["train"]),
-        (UserBackground(), ("the background Own, which is not a part of Zoo",), ["train"]),
+        (
+            UserBackground(),
+            ("the background UserBackground, which is not a part of Zoo",),
+            ["train"],
+        ),
     ],
 )
 def test_a_background_has_seen_what_it_was_estimated_on(

@@ -71,24 +71,23 @@ class Option(NamedTuple):
         """Adds the option to a parser."""
         name, _, value = self.usage.partition(" ")
         value, _, suffix = value.partition(" ")
-        settings: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
+        entry: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
         if self.default not in (None, "", math.inf) and isinstance(self.default, (str, int, float)):
-            settings["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
+            entry["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
         if self.choices:
-            settings["choices"] = tuple(self.choices)
+            entry["choices"] = tuple(self.choices)
         elif value:
-            settings["metavar"] = value.strip("[]")
+            entry["metavar"] = value.strip("[]")
         if not name.startswith("-"):
             nargs = {"...": "+", "[...]": "*"}.get(suffix)
-            settings["nargs"] = "?" if value.startswith("[") else nargs
+            entry["nargs"] = "?" if value.startswith("[") else nargs
         elif suffix:
-            help = f"{self.about}; may be repeated"
-            settings |= {"action": "append", "default": [], "help": help}
+            entry |= {"action": "append", "default": [], "help": f"{self.about}; may be repeated"}
         elif not (value or self.choices):
-            settings = {"action": "store_true", "help": self.about}
+            entry = {"action": "store_true", "help": self.about}
         if self.required:
-            settings["required"] = True
-        parser.add_argument(name, **settings)
+            entry["required"] = True
+        parser.add_argument(name, **entry)
 
 
 class Inner(NamedTuple):

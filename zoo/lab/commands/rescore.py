@@ -156,9 +156,8 @@ def _report(work):
 
 def _runs(arguments):
     """Loads the runs of --run by short names."""
-    names = short_names(arguments.run)
     runs = (options.run_with_words(path, arguments) for path in arguments.run)
-    return dict(zip(names, runs, strict=True))
+    return dict(zip(short_names(arguments.run), runs, strict=True))
 
 
 def _errors(arguments):

@@ -89,8 +89,7 @@ class LatticeFolder:
     def read(self, id: str) -> Lattice:
         """Reads the lattice of an n-best list by the list's id."""
         folder = files.find(self.path)
-        is_file_name = pathlib.PurePath(id).name == id
-        members = folder.glob(f"{glob.escape(id)}.*") if is_file_name else ()
+        members = folder.glob(f"{glob.escape(id)}.*") if pathlib.PurePath(id).name == id else ()
         lattice_files = [*filter(pathlib.Path.is_file, members)]
         if len(lattice_files) != 1:
             raise UserError(

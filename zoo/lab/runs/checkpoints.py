@@ -168,7 +168,8 @@ class Checkpoints:
             raise _Damaged("its progress is not a JSON object")
         # orbax ignores the wanted shape, and converts dtypes.
         _check_layout(manager.item_metadata(step)["arrays"], shapes)
-        if difference := _first_difference(restored["digests"], _digests(arrays, progress)):
+        difference = _first_difference(restored["digests"], _digests(arrays, progress))
+        if difference:
             raise _Damaged(f"{difference} is not as it was saved")
         return arrays, progress
 
@@ -242,6 +243,7 @@ def _check_layout(metadata, shapes):
     """Raises _Damaged unless the saved arrays have the names, shapes and dtypes of the model."""
     saved_leaves = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
     expected_leaves = checksums.leaf_names(shapes)
-    if difference := checksums.first_difference(saved_leaves, expected_leaves):
+    difference = checksums.first_difference(saved_leaves, expected_leaves)
+    if difference:
         name, saved, expected = difference
         raise _Damaged(f"{name} is {saved} there, and {expected} in the model")

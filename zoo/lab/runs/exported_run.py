@@ -84,7 +84,8 @@ def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
 def read_params(path: pathlib.Path, arrays: dict[str, np.ndarray], like: Any) -> tuple[int, Any]:
     """Checks the arrays of an exported run; returns (checkpoint, pytree of parameters)."""
     record, names = read_record(path), checksums.leaf_names(like)
-    if difference := checksums.first_difference(arrays, names):
+    difference = checksums.first_difference(arrays, names)
+    if difference:
         name, saved, expected = difference
         raise UserError(
             f"{path / PARAMS} is of another model: {name} is {saved} there, and {expected} in the "

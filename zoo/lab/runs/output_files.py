@@ -76,7 +76,8 @@ def _source_paths(text):
     """Returns the real paths of all files and folders that an argument or its run names."""
     paths = _existing_paths(text)
     for folder in [*paths]:
-        if (recipe := pathlib.Path(folder, _RUN_FILES[0])).is_file():
+        recipe = pathlib.Path(folder, _RUN_FILES[0])
+        if recipe.is_file():
             paths.remove(folder)
             paths |= {os.path.join(folder, part) for part in _RUN_FILES}
             with contextlib.suppress(UserError):  # the reader of the run raises it again

@@ -89,7 +89,8 @@ class Workdir:
             # A run may change its devices.
             saved_experiment = dataclasses.replace(self.experiment(), parallel=experiment.parallel)
             saved_recipe = configuration.to_json(saved_experiment)
-            if difference := configuration.first_difference(saved_recipe, recipe):
+            difference = configuration.first_difference(saved_recipe, recipe)
+            if difference:
                 advice = ""
                 if difference.startswith("training."):
                     advice = f"; to train its model further, add --set init_from={self.path}"
@@ -237,8 +238,9 @@ class Workdir:
             return exported_run.read_record(self.path)["data"]
         for kind in ("best", "last"):
             with self._open_checkpoints(kind) as store:
-                if store and (data := store.progress(kind).get("data")):
-                    return data
+                data = store.progress(kind).get("data") if store else None
+            if data:
+                return data
         return ""
 
     @contextlib.contextmanager

@@ -290,7 +290,8 @@ class Pass:
             stop = trainer.agreed_stop()
             ends_epoch = progress.index == len(batches)
             is_last = self.step == recipe.steps
-            validates = ends_epoch or is_last or _divides(recipe.validate_every, self.step)
+            interval = recipe.validate_every or math.inf
+            validates = ends_epoch or is_last or self.step % interval == 0
             if validates or self.step % recipe.checkpoint_every == 0 or stop:
                 self.report()
                 progress.seconds = self.watch.seconds
@@ -421,11 +422,6 @@ class Pass:
         )
 
 
-def _divides(interval: int, step: int) -> bool:
-    """Whether an interval, if it is not 0, divides the number of a step."""
-    return bool(interval) and step % interval == 0
-
-
 @jax.jit
 def _is_finite(leaf):
     return jnp.isfinite(leaf).all()
@@ -453,11 +449,8 @@ def handle_signals(handler: Callable[[int, object], None]) -> Iterator[None]:
 
     names = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    previous_handlers = {
-        number: previous_handler
-        for number in numbers
-        if (previous_handler := signal.getsignal(number)) is not signal.SIG_IGN
-    }
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    previous_handlers = {n: x for n, x in handlers.items() if x is not signal.SIG_IGN}
     for number in previous_handlers:
         signal.signal(number, handle_once)
     try:

@@ -179,8 +179,7 @@ class ProgressBar:
         log: Callable[[str], Any] = print,
     ):
         """Shows a bar if there is a terminal or a notebook."""
-        self._loss_name, self._total, self._clock = loss_name, total, clock
-        self._log = log
+        self._loss_name, self._total, self._clock, self._log = loss_name, total, clock, log
         is_notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
         self._bar = tqdm.tqdm(
             total=total,

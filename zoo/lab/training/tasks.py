@@ -416,12 +416,12 @@ class Translation(TextTask):
         return *self.model.weighted_loss(params, tables, *inputs, weights, key=key), carry
 
     def validate(self, params, mesh=None):
-        batch_rows = self.experiment.evaluation.batch
         scores = perplexity.score_pairs(
-            self.model, params, self.tables, self.validation, batch_rows, mesh
+            self.model, params, self.tables, self.validation, self.experiment.evaluation.batch, mesh
         )
-        vocabulary_and_lexicon = self.experiment.vocabulary, self.lexicon
-        text, scores = perplexity.merge_subwords(self.validation.target, scores, *vocabulary_and_lexicon)
+        text, scores = perplexity.merge_subwords(
+            self.validation.target, scores, self.experiment.vocabulary, self.lexicon
+        )
         return make_validation(scores, text, self.lexicon)
 
     def summary(self):
