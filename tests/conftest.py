@@ -123,14 +123,14 @@ def lexicon():
 def signals():
     """Signals that stop a program are ignored by none that the test starts, as they may be by this
     one: SIGHUP under nohup, SIGINT behind & in a script."""
-    kept = {
+    handlers = {
         number: signal.signal(number, lambda *_: None)  # not passed on, unlike SIG_IGN
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) is signal.SIG_IGN
     }
     yield
-    for number, before in kept.items():
-        signal.signal(number, before)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def trained_and_other() -> tuple[Lexicon, Lexicon]:
         unknown="<unk>",
     )
     words = ("x", "a", "<s>", "b", "y", "?", "c", "z")
-    other = Lexicon(words=words, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
-    return trained, other
+    larger = Lexicon(words=words, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
+    return trained, larger
 
 
 def sentence_log_probs(run, sentences) -> np.ndarray:
@@ -95,8 +95,8 @@ def finite_differences_of_tree(function, tree):
     """The gradient of function(tree), a number, by central differences, as a tree like it."""
     leaves, structure = jax.tree.flatten(tree)
 
-    def of_arrays(arrays):
+    def call_on_leaves(arrays):
         return function(jax.tree.unflatten(structure, map(jnp.asarray, arrays.values())))
 
-    found = references.finite_differences(of_arrays, dict(enumerate(leaves)))
-    return jax.tree.unflatten(structure, found.values())
+    gradients = references.finite_differences(call_on_leaves, dict(enumerate(leaves)))
+    return jax.tree.unflatten(structure, gradients.values())

@@ -72,10 +72,10 @@ class Layout:
     """A way to lay the arguments of a head's method over the devices.
 
     Attributes:
-      run: (method, params, tables, of_tokens, key, axes) -> Program. method is a function of
-        (params, tables, *of_tokens, key), leaves of of_tokens [B, ...], B a multiple of four, to a
-        dict of what is a "sum" over tokens, what is of "params", gradients, and what is of
-        "tokens", [B, ...]. axes: a tree like params of the names of their axes, "words" or None.
+      run: (method, params, tables, token_arrays, key, axes) -> Program. method is a function of
+        (params, tables, *token_arrays, key), leaves of token_arrays [B, ...], B a multiple of four,
+        to a dict of results: "sum" over tokens; gradients of "params"; and values of "tokens",
+        [B, ...]. axes: a tree like params of the names of their axes, "words" or None.
       batch, words: whether tokens, and whether rows of the parameters are shared out.
     """
 
@@ -88,7 +88,7 @@ def _mesh(kind, **axes):
     return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=(kind,) * len(axes))
 
 
-def _placed(kind, batch, words, in_context, method, params, tables, of_tokens, key, axes):
+def _placed(kind, batch, words, in_context, method, params, tables, token_arrays, key, axes):
     """Arguments placed on a mesh, and jax left to find the rest."""
     sizes = {"data": 4 if not words else 2 if batch else 1, "model": 4 // (2 if batch else 1)}
     sizes["model"] = 4 // sizes["data"]
@@ -98,16 +98,19 @@ def _placed(kind, batch, words, in_context, method, params, tables, of_tokens, k
         return put(x, NamedSharding(mesh, P(*spec)))
 
     def rows(x, names):
-        found = [
+        spec = [
             "model" if words and name == "words" and size % sizes["model"] == 0 else None
             for name, size in zip(names, x.shape, strict=True)
         ]
-        return on_mesh(x, *found)
+        return on_mesh(x, *spec)
 
     arguments = (
         jax.tree.map(rows, params, axes),
         jax.tree.map(on_mesh, tables),
-        *(jax.tree.map(lambda x: on_mesh(x, *(("data",) if batch else ())), x) for x in of_tokens),
+        *(
+            jax.tree.map(lambda x: on_mesh(x, *(("data",) if batch else ())), x)
+            for x in token_arrays
+        ),
         on_mesh(key),
     )
     if not in_context:
@@ -116,15 +119,15 @@ def _placed(kind, batch, words, in_context, method, params, tables, of_tokens, k
         return run(jax.jit(method), *arguments)
 
 
-def _shard_mapped(method, params, tables, of_tokens, key, axes):
+def _shard_mapped(method, params, tables, token_arrays, key, axes):
     """jax.shard_map with its default check, parameters and tables on every device."""
     mesh = _mesh(AxisType.Auto, data=4)
-    shapes = jax.eval_shape(method, params, tables, *of_tokens, key)
+    shapes = jax.eval_shape(method, params, tables, *token_arrays, key)
 
     @functools.partial(
         jax.shard_map,
         mesh=mesh,
-        in_specs=(P(), P(), *(P("data") for _ in of_tokens), P()),
+        in_specs=(P(), P(), *(P("data") for _ in token_arrays), P()),
         # Gradients of parameters are the sum over all devices already, as the check has it.
         out_specs={name: P("data") if name == "tokens" else P() for name in shapes},
     )
@@ -132,51 +135,51 @@ def _shard_mapped(method, params, tables, of_tokens, key, axes):
         results = method(*arguments)
         return {n: jax.lax.psum(x, "data") if n == "sum" else x for n, x in results.items()}
 
-    whole = functools.partial(put, sharding=NamedSharding(mesh, P()))
-    batch = functools.partial(put, sharding=NamedSharding(mesh, P("data")))
+    put_everywhere = functools.partial(put, sharding=NamedSharding(mesh, P()))
+    put_by_rows = functools.partial(put, sharding=NamedSharding(mesh, P("data")))
     arguments = (
-        jax.tree.map(whole, params),
-        jax.tree.map(whole, tables),
-        *(jax.tree.map(batch, x) for x in of_tokens),
-        whole(key),
+        jax.tree.map(put_everywhere, params),
+        jax.tree.map(put_everywhere, tables),
+        *(jax.tree.map(put_by_rows, x) for x in token_arrays),
+        put_everywhere(key),
     )
     return run(jax.jit(function), *arguments)
 
 
-def _pmapped(method, params, tables, of_tokens, key, axes):
+def _pmapped(method, params, tables, token_arrays, key, axes):
     """jax.pmap over the batch; sums and gradients of parameters are summed over the devices."""
-    batch_rows = of_tokens[0].shape[0]
+    batch_rows = token_arrays[0].shape[0]
 
     def function(*arguments):
         results = method(*arguments)
         return {n: x if n == "tokens" else jax.lax.psum(x, "data") for n, x in results.items()}
 
-    split = [
-        jax.tree.map(lambda x: x.reshape(4, batch_rows // 4, *x.shape[1:]), x) for x in of_tokens
+    parts = [
+        jax.tree.map(lambda x: x.reshape(4, batch_rows // 4, *x.shape[1:]), x) for x in token_arrays
     ]
-    in_axes = (None, None, *(0 for _ in of_tokens), None)
+    in_axes = (None, None, *(0 for _ in token_arrays), None)
     mapped = jax.pmap(function, axis_name="data", in_axes=in_axes)
-    results = jax.tree.map(np.asarray, mapped(params, tables, *split, key))
+    results = jax.tree.map(np.asarray, mapped(params, tables, *parts, key))
 
-    def joined(name, x):
+    def join(name, x):
         return x.reshape(batch_rows, *x.shape[2:]) if name == "tokens" else x[0]
 
-    found = {n: jax.tree.map(functools.partial(joined, n), x) for n, x in results.items()}
-    return Program((), 0, found)
+    joined_results = {n: jax.tree.map(functools.partial(join, n), x) for n, x in results.items()}
+    return Program((), 0, joined_results)
 
 
-def _in_shardings(method, params, tables, of_tokens, key, axes):
+def _in_shardings(method, params, tables, token_arrays, key, axes):
     """Arrays that lie nowhere, and layouts of them that jax.jit alone is given."""
     mesh = _mesh(AxisType.Auto, data=4)
-    whole, rows = (NamedSharding(mesh, spec) for spec in (P(), P("data")))
-    layouts = (whole, whole, *(rows for _ in of_tokens), whole)
-    arguments = (params, tables, *of_tokens, key)
+    everywhere, rows = (NamedSharding(mesh, spec) for spec in (P(), P("data")))
+    layouts = (everywhere, everywhere, *(rows for _ in token_arrays), everywhere)
+    arguments = (params, tables, *token_arrays, key)
     # A function of its own: another layout's program of the method would be taken again.
-    return run(jax.jit(lambda *given: method(*given), in_shardings=layouts), *arguments)
+    return run(jax.jit(lambda *leaves: method(*leaves), in_shardings=layouts), *arguments)
 
 
-def _alone(method, params, tables, of_tokens, key, axes):
-    return run(jax.jit(method), params, tables, *of_tokens, key)
+def _on_one_device(method, params, tables, token_arrays, key, axes):
+    return run(jax.jit(method), params, tables, *token_arrays, key)
 
 
 AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
@@ -186,7 +189,7 @@ def _layout(kind, batch, words, in_context=False):
     return Layout(functools.partial(_placed, kind, batch, words, in_context), batch, words)
 
 
-ALONE = Layout(_alone, False, False)
+ONE_DEVICE = Layout(_on_one_device, False, False)
 LAYOUTS = {
     "batch, automatic": _layout(AUTO, True, False),
     "batch, explicit": _layout(EXPLICIT, True, False),

@@ -56,5 +56,5 @@ def _kind(output):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        nbformat.write(executed(pathlib.Path(made)), FILE)
+    with tempfile.TemporaryDirectory() as folder:
+        nbformat.write(executed(pathlib.Path(folder)), FILE)

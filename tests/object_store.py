@@ -86,18 +86,18 @@ class Store(fsspec.AbstractFileSystem):
 
     def ls(self, path, detail=True, **options):
         above = self._strip_protocol(path).rstrip("/") + "/"
-        found = {}
+        entries = {}
         for name in self.find(path):
             part, slash, _ = name.removeprefix(above).partition("/")
             kind = "directory" if slash else "file"
-            found[part + slash] = {
+            entries[part + slash] = {
                 "name": above + part,
                 "size": len(self.objects[name]),
                 "type": kind,
             }
-        if not found:
+        if not entries:
             raise FileNotFoundError(path)
-        return [*found.values()] if detail else [one["name"] for one in found.values()]
+        return [*entries.values()] if detail else [entry["name"] for entry in entries.values()]
 
     def info(self, path, **options):
         path = self._strip_protocol(path).rstrip("/")
@@ -122,13 +122,13 @@ class Store(fsspec.AbstractFileSystem):
     def _open(self, path, mode="rb", **options):
         path = self._strip_protocol(path)
         if "r" not in mode:
-            return _Written(self.objects, path)
+            return _WritableObject(self.objects, path)
         if path not in self.objects:
             raise FileNotFoundError(path)
         return io.BytesIO(self.objects[path])
 
 
-class _Written(io.BytesIO):
+class _WritableObject(io.BytesIO):
     def __init__(self, objects, path):
         super().__init__()
         self._put = lambda: objects.__setitem__(path, self.getvalue())

@@ -29,7 +29,9 @@ def softmax_gradients(hidden, weights, bias, targets, loss_weights, log_z_weight
       Gradients of (hidden, weights, bias).
     """
     hidden, weights, bias = _doubles(hidden), _doubles(weights), _doubles(bias)
-    of_hidden, of_weights, of_bias = (np.zeros_like(x) for x in (hidden, weights, bias))
+    hidden_gradient, weights_gradient, bias_gradient = (
+        np.zeros_like(x) for x in (hidden, weights, bias)
+    )
     _, log_zs = softmax_loss(hidden, weights, bias, targets)
     for n, h in enumerate(hidden):
         for v, (w, c) in enumerate(zip(weights, bias, strict=True)):
@@ -37,10 +39,10 @@ def softmax_gradients(hidden, weights, bias, targets, loss_weights, log_z_weight
             slope = probability * (loss_weights[n] + log_z_weights[n])
             if v == targets[n]:
                 slope -= loss_weights[n]
-            of_hidden[n] += slope * w
-            of_weights[v] += slope * h
-            of_bias[v] += slope
-    return of_hidden, of_weights, of_bias
+            hidden_gradient[n] += slope * w
+            weights_gradient[v] += slope * h
+            bias_gradient[v] += slope
+    return hidden_gradient, weights_gradient, bias_gradient
 
 
 def softmax_log_probs(hidden, weights, bias, soft_cap=None, temperature=1.0):
@@ -81,12 +83,12 @@ def feature_matrix(features, names):
 
 def signatures(features):
     """(the signature of each word, the features of each signature), in order of appearance."""
-    found, of_words = [], []
+    distinct, word_signatures = [], []
     for word_features in features:
-        if word_features not in found:
-            found.append(word_features)
-        of_words.append(found.index(word_features))
-    return of_words, found
+        if word_features not in distinct:
+            distinct.append(word_features)
+        word_signatures.append(distinct.index(word_features))
+    return word_signatures, distinct
 
 
 def feature_sums(matrix, vectors):
@@ -167,8 +169,10 @@ def lstm_layer(inputs, weights, hidden, cell, reset=None):
             input_gate, forget_gate = sigmoid(z[:size]), sigmoid(z[size : 2 * size])
             candidate, output_gate = np.tanh(z[2 * size : 3 * size]), sigmoid(z[3 * size :])
             cell[row] = forget_gate * cell[row] + input_gate * candidate
-            of_cells = output_gate * np.tanh(cell[row])
-            hidden[row] = of_cells @ weights["projection"] if "projection" in weights else of_cells
+            cell_output = output_gate * np.tanh(cell[row])
+            hidden[row] = (
+                cell_output @ weights["projection"] if "projection" in weights else cell_output
+            )
             states.append(hidden[row].copy())
         outputs.append(states)
     return np.array(outputs), hidden, cell
@@ -201,12 +205,14 @@ def gru_layer(inputs, weights, hidden, reset=None):
         for time, x in enumerate(sequence):
             if reset is not None and reset[row, time]:
                 hidden[row] = 0
-            of_input = x @ _doubles(weights["input"]) + _doubles(weights["bias"])
-            of_hidden = hidden[row] @ _doubles(weights["recurrent"])
-            reset_gate = sigmoid(of_input[:size] + of_hidden[:size])
-            update = sigmoid(of_input[size : 2 * size] + of_hidden[size : 2 * size])
-            recalled = reset_gate * (of_hidden[2 * size :] + _doubles(weights["recurrent_bias"]))
-            candidate = np.tanh(of_input[2 * size :] + recalled)
+            input_part = x @ _doubles(weights["input"]) + _doubles(weights["bias"])
+            recurrent_part = hidden[row] @ _doubles(weights["recurrent"])
+            reset_gate = sigmoid(input_part[:size] + recurrent_part[:size])
+            update = sigmoid(input_part[size : 2 * size] + recurrent_part[size : 2 * size])
+            recalled = reset_gate * (
+                recurrent_part[2 * size :] + _doubles(weights["recurrent_bias"])
+            )
+            candidate = np.tanh(input_part[2 * size :] + recalled)
             hidden[row] = (1 - update) * candidate + update * hidden[row]
             states.append(hidden[row].copy())
         outputs.append(states)
@@ -259,9 +265,9 @@ def finite_differences(function, arrays, step=1e-5):
     return gradients
 
 
-def assert_rows_close(found, expected, share):
+def assert_rows_close(actual, expected, share):
     """No number of a row [..., D] is off by more than a share of the row's greatest."""
-    errors = np.abs(_doubles(found) - expected).max(-1) / np.abs(expected).max(-1)
+    errors = np.abs(_doubles(actual) - expected).max(-1) / np.abs(expected).max(-1)
     np.testing.assert_array_less(errors, share)
 
 

@@ -67,8 +67,8 @@ def check_sdist(sdist: pathlib.Path):
     """Checks that an sdist has the package, the recipes and a few files beside them."""
     with tarfile.open(sdist) as archive:
         paths = [pathlib.PurePath(file.name).parts[1:] for file in archive if file.isfile()]
-    others = [path for path in paths if path[0] not in (FILES if len(path) == 1 else FOLDERS)]
-    assert not others, f"{sdist} has {others}"
+    unexpected = [path for path in paths if path[0] not in (FILES if len(path) == 1 else FOLDERS)]
+    assert not unexpected, f"{sdist} has {unexpected}"
     assert {path[0] for path in paths} == FILES | FOLDERS
     assert sdist.stat().st_size < LARGEST, f"{sdist} has {sdist.stat().st_size:,} bytes"
 
@@ -77,11 +77,11 @@ def check_wheel(wheel: pathlib.Path, place: pathlib.Path) -> pathlib.Path:
     """Installs a wheel as README does, and runs the quickstart in an empty folder; returns the
     folder of the environment's programs.
     """
-    programs, here = environment(place / "fresh", f"{wheel}[train]"), place / "here"
-    here.mkdir()
-    assert run(programs / "python", "-m", "zoo", "--version", cwd=here) == f"zoo {VERSION}\n"
-    assert "micro_softmax" in run(programs / "zoo", "train", "--list", cwd=here)
-    printed = [run(programs / "zoo", *command, cwd=here) for command in QUICKSTART]
+    programs, folder = environment(place / "fresh", f"{wheel}[train]"), place / "here"
+    folder.mkdir()
+    assert run(programs / "python", "-m", "zoo", "--version", cwd=folder) == f"zoo {VERSION}\n"
+    assert "micro_softmax" in run(programs / "zoo", "train", "--list", cwd=folder)
+    printed = [run(programs / "zoo", *command, cwd=folder) for command in QUICKSTART]
     assert "entropy 3.0292 nats per token" in printed[-1]
     return programs
 

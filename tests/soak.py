@@ -33,7 +33,7 @@ from zoo.lab.commands import program
 from zoo.lab.runs import checksums
 
 # Kills of one training, at most; trainings at the same time; seconds that are too many for one.
-MOST, SIDE_BY_SIDE, STUCK = 8, 2, 300
+MAX_KILLS, SIDE_BY_SIDE, STUCK = 8, 2, 300
 # The last checkpoints before the ends of epochs, of 23 steps, where a validation is.
 BEFORE_VALIDATIONS = [7 * (23 * epoch // 7) for epoch in range(1, 13)]
 
@@ -42,23 +42,22 @@ class Kill(NamedTuple):
     """When to kill: `seconds` after the start, or after `name` is there, under the work directory,
     as nothing was at the start."""
 
-    what: str
+    kind: str
     name: str
     seconds: float
 
 
-def moments(generator: random.Random, start: float, done: int) -> list[Kill]:
-    """A kill of each kind; `start` is how long a training takes until its first step, `done` the
-    step that it stands at."""
-    left = [step for step in BEFORE_VALIDATIONS if step > done]
-    before = generator.choice(left) if left else done
+def moments(generator: random.Random, start: float, last_step: int) -> list[Kill]:
+    """Returns a kill of each kind; `start`: seconds of a training until its first step."""
+    validations = [step for step in BEFORE_VALIDATIONS if step > last_step]
+    step = generator.choice(validations) if validations else last_step
     return [
         Kill("start", "", generator.uniform(0, start)),
         Kill("step", "last/[0-9]*", generator.uniform(0, 0.5)),
         # orbax gives a checkpoint that is being written a longer name.
         Kill("save", "last/*tmp*", generator.uniform(0, 0.06)),
         Kill("best", "best/*tmp*", generator.uniform(0, 0.06)),
-        Kill("validation", f"last/{before}", generator.uniform(0, 0.15)),
+        Kill("validation", f"last/{step}", generator.uniform(0, 0.15)),
     ]
 
 
@@ -73,7 +72,7 @@ class Training:
     def start(self, kill: Kill | None):
         """Starts or resumes it; `kill` is for `turn`."""
         self.kill, self.begun, self.due = kill, time.monotonic(), None
-        self.before = self._there()
+        self.before = self._files()
         self.pid = os.fork()
         if not self.pid:
             self._train()
@@ -95,7 +94,7 @@ class Training:
             sys.stderr.flush()
             os._exit(code)
 
-    def _there(self):
+    def _files(self):
         if self.kill is None or not self.kill.name:
             return set()
         return set(self.folder.glob(f"checkpoints/{self.kill.name}"))
@@ -103,7 +102,7 @@ class Training:
     def turn(self) -> bool:
         """Kills it if it is time; whether it has ended."""
         now = time.monotonic()
-        if self.kill and self.due is None and (not self.kill.name or self._there() - self.before):
+        if self.kill and self.due is None and (not self.kill.name or self._files() - self.before):
             self.due = (now if self.kill.name else self.begun) + self.kill.seconds
         if (self.due is not None and now >= self.due) or now > self.begun + STUCK:
             os.kill(self.pid, signal.SIGKILL)  # not yet waited for: the number is still its own
@@ -112,7 +111,7 @@ class Training:
             return False
         self.code = os.waitstatus_to_exitcode(status)
         if self.code == -signal.SIGKILL and self.kill:
-            self.kills.append(self.kill.what)
+            self.kills.append(self.kill.kind)
         return True
 
     def run(self):
@@ -124,14 +123,14 @@ class Training:
 
     def end(self) -> tuple:
         """Digests and progress of the newest last and best checkpoint; metrics."""
-        found = [metrics(self.folder)]
+        results = [metrics(self.folder)]
         for kind in ("last", "best"):
-            kept = self.folder / "checkpoints" / kind
-            step = max(int(path.name) for path in kept.iterdir() if path.name.isdecimal())
-            arrays = ocp.StandardCheckpointer().restore((kept / str(step) / "arrays").absolute())
-            progress = json.loads((kept / str(step) / "progress" / "metadata").read_text())
-            found.append((step, checksums.array_digests(arrays), timeless(progress)))
-        return tuple(found)
+            folder = self.folder / "checkpoints" / kind
+            step = max(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
+            arrays = ocp.StandardCheckpointer().restore((folder / str(step) / "arrays").absolute())
+            progress = json.loads((folder / str(step) / "progress" / "metadata").read_text())
+            results.append((step, checksums.array_digests(arrays), timeless(progress)))
+        return tuple(results)
 
 
 def main():
@@ -150,51 +149,51 @@ def main():
         jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-        begun = time.monotonic()
-        whole = {count: Training(folder / f"whole-{count}", count).run() for count in (1, 2)}
-        if any(training.code for training in whole.values()):
-            sys.exit("".join(training.log.read_text() for training in whole.values()))
+        start_time = time.monotonic()
+        undisturbed = {count: Training(folder / f"whole-{count}", count).run() for count in (1, 2)}
+        if any(training.code for training in undisturbed.values()):
+            sys.exit("".join(training.log.read_text() for training in undisturbed.values()))
         # With compiled steps a start takes about this long.
-        start = 0.25 * (time.monotonic() - begun)
-        killed = _killed(folder, arguments.kills, generator, start)
-        expected = {count: training.end() for count, training in whole.items()}
+        start = 0.25 * (time.monotonic() - start_time)
+        killed = _run_killed(folder, arguments.kills, generator, start)
+        expected = {count: training.end() for count, training in undisturbed.items()}
         right = sum(_judge(training, expected[training.devices]) for training in killed)
         kinds = [kind for training in killed for kind in training.kills]
         counts = ", ".join(f"{kinds.count(kind)} at a {kind}" for kind in sorted({*kinds}))
         print(
             f"{right} of {len(killed)} trainings ended bit for bit as undisturbed ones, after "
-            f"{len(kinds)} kills ({counts}) in {time.monotonic() - begun:.0f} s"
+            f"{len(kinds)} kills ({counts}) in {time.monotonic() - start_time:.0f} s"
         )
         sys.exit(right < len(killed))
 
 
-def _killed(folder, kills, generator, start) -> list[Training]:
+def _run_killed(folder, kills, generator, start) -> list[Training]:
     """Trainings that were killed so many times in all, at their ends."""
-    done, running, left = [], {}, kills
-    while left or running:
-        while left and len(running) < SIDE_BY_SIDE:
-            count = len(done) + len(running)
+    finished, running, kills_left = [], {}, kills
+    while kills_left or running:
+        while kills_left and len(running) < SIDE_BY_SIDE:
+            count = len(finished) + len(running)
             training = Training(folder / f"run-{count}", count % 2 + 1)
-            running[training] = generator.randint(2, MOST)
+            running[training] = generator.randint(2, MAX_KILLS)
             training.start(generator.choice(moments(generator, start, 0)))
-            left -= 1
+            kills_left -= 1
         for training in list(running):
             if not training.turn():
                 continue
             was_killed = training.code == -signal.SIGKILL and training.kill is not None
             if training.kill is not None and not was_killed:
-                left += 1  # it came to its end before its time
+                kills_left += 1  # it came to its end before its time
             if not was_killed:
                 del running[training]
-                done.append(training)
+                finished.append(training)
                 continue
             running[training] -= 1
-            again = bool(left and running[training] > 0)
-            left -= again
+            is_killed_again = bool(kills_left and running[training] > 0)
+            kills_left -= is_killed_again
             kinds = moments(generator, start, newest_step(training.folder))
-            training.start(generator.choice(kinds) if again else None)
+            training.start(generator.choice(kinds) if is_killed_again else None)
         time.sleep(0.001)
-    return done
+    return finished
 
 
 def _judge(training, expected) -> bool:
@@ -204,9 +203,9 @@ def _judge(training, expected) -> bool:
     if training.code:
         print(f"{name}: exit code {training.code}\n{training.log.read_text()[-3000:]}")
         return False
-    found = training.end()
+    results = training.end()
     parts = ("metrics", "last", "best")
-    wrong = [part for part, a, b in zip(parts, expected, found, strict=True) if a != b]
+    wrong = [part for part, a, b in zip(parts, expected, results, strict=True) if a != b]
     print(f"{name}: {', '.join(wrong) + ' differ' if wrong else 'bit for bit'}", flush=True)
     return not wrong
 

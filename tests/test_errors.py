@@ -71,11 +71,11 @@ def test_a_wrong_setting(command, tmp_path, setting, part):
 @pytest.mark.slow
 def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
-    kept = Workdir(tmp_path / "run")
-    seen = seen_texts.read_record(kept)
-    assert seen.trained_on.about[0]["sentences"] == 9
-    assert seen.data == kept.data_digest() != ""
-    assert seen.made_with["versions"]["zoo"]
+    workdir = Workdir(tmp_path / "run")
+    texts = seen_texts.read_record(workdir)
+    assert texts.trained_on.about[0]["sentences"] == 9
+    assert texts.data == workdir.data_digest() != ""
+    assert texts.made_with["versions"]["zoo"]
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = command("micro_softmax", *MICRO, "model.core.size=5")
     assert_refused(result, "another experiment (model.core.size: 4 against 5)")
@@ -159,10 +159,10 @@ def test_the_list_has_every_config(monkeypatch, capsys):
     assert program.run(train.main) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) < 128 for line in lines)
-    of_configs = [line for line in lines if line[:2] in ("* ", "  ")]
-    assert {line[2:].split()[0] for line in of_configs} == {*configs.names()}
-    assert len(of_configs) == len(configs.names())
-    (start,) = (line for line in of_configs if line.startswith("* micro_softmax "))
+    config_lines = [line for line in lines if line[:2] in ("* ", "  ")]
+    assert {line[2:].split()[0] for line in config_lines} == {*configs.names()}
+    assert len(config_lines) == len(configs.names())
+    (start,) = (line for line in config_lines if line.startswith("* micro_softmax "))
     assert "quickstart" in start
 
 

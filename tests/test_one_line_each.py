@@ -82,10 +82,10 @@ def test_a_config_takes_a_head_and_a_source(mine):
     params = head.init(jax.random.key(0), 3, lexicon)
     loss = head.weighted_loss(params, {}, hidden, jnp.array([0, 1]), jnp.ones(2))
     np.testing.assert_allclose(loss, 2 * np.log(len(lexicon)), rtol=1e-6)
-    kept = configuration.to_json(mine)
-    assert configuration.from_json(kept) == mine
-    changed = configuration.apply_settings(mine, ["model.head.temperature=3", "data.letters=xy"])
-    assert changed.model.head.temperature == 3 and changed.data.letters == "xy"
+    saved = configuration.to_json(mine)
+    assert configuration.from_json(saved) == mine
+    experiment = configuration.apply_settings(mine, ["model.head.temperature=3", "data.letters=xy"])
+    assert experiment.model.head.temperature == 3 and experiment.data.letters == "xy"
     # What is judged beside its own splits is read as text, and no command need know the source.
     assert mine.data.with_test("other.txt") == Text("other.txt", "other.txt", ("other.txt",))
     assert mine.data.form == Text("a", "b").form._replace(blank_lines=None, plain=False)
@@ -94,8 +94,10 @@ def test_a_config_takes_a_head_and_a_source(mine):
 def test_a_setting_takes_components_of_ones_own(mine, monkeypatch):
     monkeypatch.setitem(sys.modules, "my_parts", sys.modules[type(mine.model.head).__module__])
     settings = ["model.head=my_parts:Same", "data=my_parts:Letters", "data.letters=xy"]
-    found = configuration.apply_settings(configs.load("micro_softmax"), settings)
-    assert isinstance(found.model.head, type(mine.model.head)) and found.data.letters == "xy"
+    experiment = configuration.apply_settings(configs.load("micro_softmax"), settings)
+    assert (
+        isinstance(experiment.model.head, type(mine.model.head)) and experiment.data.letters == "xy"
+    )
     for setting, message in (
         ("model.head=my_parts:Letters", r"my_parts:Letters is not a Head: write a class with"),
         ("model.head=my_parts:jax", r"my_parts:jax is not a Head"),

@@ -71,22 +71,24 @@ def test_a_warm_up_longer_than_the_training_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("resets", "since"),
+    ("resets", "steps_since_reset"),
     [
         ({}, range(1, 21)),
         # Resets before steps 6 and 12, not 18.
         ({"reset_every": 2, "resets": 2}, [1, 2, 3, 4, 5, 6] * 2 + [*range(1, 9)]),
     ],
 )
-def test_adagrad_forgets_its_history_at_resets_alone(resets, since):
+def test_adagrad_forgets_its_history_at_resets_alone(resets, steps_since_reset):
     """Steps of gradient 1: the sum of squares is 0.1 + steps since the last reset."""
     optimizer = Adagrad(learning_rate=1.0, **resets).build(3, 100)
     params = {"x": jnp.zeros(2)}
-    state, found = optimizer.init(params), []
+    state, updates_of_x = optimizer.init(params), []
     for _ in range(20):
         updates, state = optimizer.update({"x": jnp.ones(2)}, state, params)
-        found.append(float(updates["x"][0]))
-    np.testing.assert_allclose(found, [-((0.1 + n) ** -0.5) for n in since], rtol=1e-5)
+        updates_of_x.append(float(updates["x"][0]))
+    np.testing.assert_allclose(
+        updates_of_x, [-((0.1 + n) ** -0.5) for n in steps_since_reset], rtol=1e-5
+    )
 
 
 def test_optimisers_of_optax_by_name():
@@ -107,7 +109,7 @@ def test_optimisers_of_optax_by_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "told"),
+    ("name", "settings", "message"),
     [
         ("adafacto", (), "optax.adafacto does not work .*the nearest are adafactor, "),
         ("schedule_free_adamw", (), "not an optimiser of a rate; the nearest are "),
@@ -118,6 +120,6 @@ def test_optimisers_of_optax_by_name():
         ("adamw", ("learning_rate=1",), "multiple values"),
     ],
 )
-def test_what_optax_refuses_is_told(name, settings, told):
-    with pytest.raises(UserError, match=told):
+def test_what_optax_refuses_is_told(name, settings, message):
+    with pytest.raises(UserError, match=message):
         Optax(0.1, name, settings)

@@ -68,11 +68,11 @@ def test_equals_a_loop_over_words(monkeypatch, block):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_log_likelihood_never_falls(seed):
-    said = []
+    reports = []
     sources, targets = random_pairs(seed, pairs=20)
-    model = Model1.train(sources, targets, 30, lambda *step: said.append(step))
+    model = Model1.train(sources, targets, 30, lambda *step: reports.append(step))
     assert (np.diff(model.log_likelihoods) >= -1e-9).all()
-    assert said == [*enumerate(model.log_likelihoods)]
+    assert reports == [*enumerate(model.log_likelihoods)]
 
 
 def test_aligns_by_the_most_probable_word_then_the_nearest():
@@ -129,8 +129,12 @@ def test_final_takes_far_links_and_final_and_those_of_two_free_words():
 @pytest.mark.parametrize("seed", range(3))
 def test_each_method_has_the_links_of_those_before_it(seed):
     generator = np.random.default_rng(seed)
-    one, other = ([*map(tuple, generator.integers(0, 9, (12, 2)).tolist())] for _ in range(2))
-    inner, grown, final, strict, union = ({*symmetrise(one, other, method)} for method in METHODS)
+    forward, backward = (
+        [*map(tuple, generator.integers(0, 9, (12, 2)).tolist())] for _ in range(2)
+    )
+    inner, grown, final, strict, union = (
+        {*symmetrise(forward, backward, method)} for method in METHODS
+    )
     assert inner <= grown <= strict <= union and grown <= final <= union
     # With final, every word that has a link in the union has one.
     for side in (0, 1):

@@ -18,18 +18,18 @@ from zoo.alignment import (
 SOURCE = ["The", "ecotax", "portico", "in", "Pont-de-Buis", ",", "was"]
 TARGET = ["Le", "portique", "écotaxe", "de", "Pont-de-Buis", ",", "était"]
 LINKS = [(0, 0), (2, 1), (1, 2), (3, 3), (4, 4), (5, 5), (6, 6)]
-KNOWN = {*["The", "in", ",", "was"]}, {*["Le", "de", ","]}
+LEXICONS = {*["The", "in", ",", "was"]}, {*["Le", "de", ","]}
 DICTIONARY = {"ecotax": "écotaxe", "portico": "portique"}
 
 
 def test_copyable():
     strategy = Copyable(numbers=3)
-    source, target = strategy.annotate(SOURCE, TARGET, LINKS, *KNOWN)
+    source, target = strategy.annotate(SOURCE, TARGET, LINKS, *LEXICONS)
     assert source == ["The", "<unk_1>", "<unk_2>", "in", "<unk_3>", ",", "was"]
     # The last word is aligned with a known one.
     assert target == ["Le", "<unk_2>", "<unk_1>", "de", "<unk_3>", ",", "<unk_null>"]
-    assert source == strategy.annotate_source(SOURCE, KNOWN[0])
-    restored = strategy.restore(target, SOURCE, DICTIONARY, KNOWN[0])
+    assert source == strategy.annotate_source(SOURCE, LEXICONS[0])
+    restored = strategy.restore(target, SOURCE, DICTIONARY, LEXICONS[0])
     assert restored == [*TARGET[:-1], "<unk>"]
     assert strategy.marks() == ("<unk_1>", "<unk_2>", "<unk_3>", "<unk_null>")
 
@@ -45,22 +45,22 @@ def test_copyable_numbers_equal_words_alike_and_only_so_many():
 
 def test_positional_all():
     strategy = PositionalAll(reach=2)
-    source, target = strategy.annotate(SOURCE, TARGET, LINKS[1:], *KNOWN)
+    source, target = strategy.annotate(SOURCE, TARGET, LINKS[1:], *LEXICONS)
     assert source == ["The", "<unk>", "<unk>", "in", "<unk>", ",", "was"]
     assert " ".join(target) == (
         "Le <p_null> <unk> <p_-1> <unk> <p_1> de <p_0> <unk> <p_0> , <p_0> <unk> <p_0>"
     )
-    restored = strategy.restore(target, SOURCE, {**DICTIONARY, "was": "était"}, KNOWN[0])
+    restored = strategy.restore(target, SOURCE, {**DICTIONARY, "was": "était"}, LEXICONS[0])
     assert restored == TARGET
     assert strategy.marks() == ("<p_-2>", "<p_-1>", "<p_0>", "<p_1>", "<p_2>", "<p_null>")
 
 
 def test_positional_unknown():
     strategy = PositionalUnknown(reach=1)
-    source, target = strategy.annotate(SOURCE, TARGET, LINKS[:-1], *KNOWN)
+    source, target = strategy.annotate(SOURCE, TARGET, LINKS[:-1], *LEXICONS)
     assert source == ["The", "<unk>", "<unk>", "in", "<unk>", ",", "was"]
     assert target == ["Le", "<unkpos_-1>", "<unkpos_1>", "de", "<unkpos_0>", ",", "<unkpos_null>"]
-    assert strategy.restore(target, SOURCE, DICTIONARY, KNOWN[0]) == [*TARGET[:-1], "<unk>"]
+    assert strategy.restore(target, SOURCE, DICTIONARY, LEXICONS[0]) == [*TARGET[:-1], "<unk>"]
     assert len(PositionalUnknown().marks()) == 16  # -7 to 7, and null
 
 
@@ -107,11 +107,13 @@ def test_known_words_stay_as_they_are_and_unknown_ones_come_back(name):
         order = generator.permutation(len(source)).tolist()
         links = [(i, j) for j, i in enumerate(order)]
         target = [source[i].upper() for i in order]
-        known = {f"w{n}" for n in range(6)}
-        annotated = strategy.annotate(source, target, links, known, {w.upper() for w in known})
-        assert {*annotated[1]} <= {*strategy.marks(), "<unk>", *(w.upper() for w in known)}
+        lexicon_words = {f"w{n}" for n in range(6)}
+        annotated = strategy.annotate(
+            source, target, links, lexicon_words, {w.upper() for w in lexicon_words}
+        )
+        assert {*annotated[1]} <= {*strategy.marks(), "<unk>", *(w.upper() for w in lexicon_words)}
         dictionary = {word: word.upper() for word in source}
-        assert strategy.restore(annotated[1], source, dictionary, known) == target
+        assert strategy.restore(annotated[1], source, dictionary, lexicon_words) == target
 
 
 def test_attention_puts_in_the_most_attended_word():
@@ -154,9 +156,9 @@ DECODED = {
 def test_rows_and_columns_are_those_of_the_sentences(order, padding):
     weights = np.full((2 + padding, padding + 3), 0.9)
     weights[:2, padding:] = DECODED[order]
-    found = in_sentence_order(weights, 3, 2, order)
-    np.testing.assert_array_equal(found, EXPECTED)
-    assert most_attended(found) == [(1, 0), (0, 1)]
+    in_order = in_sentence_order(weights, 3, 2, order)
+    np.testing.assert_array_equal(in_order, EXPECTED)
+    assert most_attended(in_order) == [(1, 0), (0, 1)]
     assert most_attended(np.array([[0.4, 0.4, 0.2]])) == [(0, 0)]  # of equal weights the earlier
 
 

@@ -15,9 +15,11 @@ WORDS, BOUNDARY, WRONG = 9, 0, 0.2
 def copy(sources, lengths, words, carry):
     """The next word of the source, or the word after it in the lexicon with probability WRONG."""
     sentence, position = carry
-    place = sources.shape[1] - lengths[sentence] + position
-    ended = place >= sources.shape[1]
-    word = jnp.where(ended, BOUNDARY, sources[sentence, jnp.minimum(place, sources.shape[1] - 1)])
+    column = sources.shape[1] - lengths[sentence] + position
+    is_after_end = column >= sources.shape[1]
+    word = jnp.where(
+        is_after_end, BOUNDARY, sources[sentence, jnp.minimum(column, sources.shape[1] - 1)]
+    )
     probs = (1 - WRONG) * jax.nn.one_hot(word, WORDS)
     probs += WRONG * jax.nn.one_hot((word + 1) % WORDS, WORDS)
     return jnp.log(probs), (sentence, position + 1)
@@ -41,13 +43,13 @@ def sources(random):
 
 
 def test_translations_are_in_the_order_of_their_sources(sources):
-    start, done = Start(), []
-    found = translate(
-        start, sources, BeamSearch(3, 2), boundary=BOUNDARY, batch=16, done=done.append
+    start, batch_sizes = Start(), []
+    translations = translate(
+        start, sources, BeamSearch(3, 2), boundary=BOUNDARY, batch=16, done=batch_sizes.append
     )
-    assert [one[0].words for one in found] == sources
-    assert done == [16, 16, 8] and start.shapes == [(16, 8), (16, 16), (16, 24)]
-    for source, (best, second) in zip(sources, found, strict=True):
+    assert [nbest[0].words for nbest in translations] == sources
+    assert batch_sizes == [16, 16, 8] and start.shapes == [(16, 8), (16, 16), (16, 24)]
+    for source, (best, second) in zip(sources, translations, strict=True):
         tokens = len(source) + 1
         np.testing.assert_allclose(best.log_probs, [np.log(1 - WRONG)] * tokens, rtol=1e-5)
         np.testing.assert_allclose(best.log_prob, tokens * np.log(1 - WRONG), rtol=1e-5)
@@ -59,8 +61,8 @@ def test_translations_are_in_the_order_of_their_sources(sources):
 
 def test_few_sources_are_a_small_batch(sources):
     start = Start()
-    found = translate(start, sources[:3], BeamSearch(2), boundary=BOUNDARY)
-    assert [one[0].words for one in found] == sources[:3]
+    translations = translate(start, sources[:3], BeamSearch(2), boundary=BOUNDARY)
+    assert [nbest[0].words for nbest in translations] == sources[:3]
     assert start.shapes[0][0] == 4
     assert translate(start, [], BeamSearch(2), boundary=BOUNDARY) == []
 
@@ -75,30 +77,36 @@ def test_copies_that_fill_the_last_batch_are_not_searched(random):
     def start(sources, lengths):
         step, carry = Start()(sources, lengths)
 
-        def counted(words, carry):
+        def counting_step(words, carry):
             jax.debug.callback(lambda: calls.append(len(words)))
             return step(words, carry)
 
-        return counted, carry
+        return counting_step, carry
 
-    def searched(chosen):
+    def search(batch_sources):
         calls.clear()
-        found = translate(start, chosen, BeamSearch(12, 2), boundary=BOUNDARY, batch=32)
+        translations = translate(
+            start, batch_sources, BeamSearch(12, 2), boundary=BOUNDARY, batch=32
+        )
         jax.effects_barrier()
-        return found, len(calls)
+        return translations, len(calls)
 
-    (all_found, all_calls), (first, before), (last, more) = map(
-        searched, (sources, sources[:96], sources[96:])
+    (
+        (translations, all_calls),
+        (first_translations, first_calls),
+        (last_translations, last_calls),
+    ) = map(search, (sources, sources[:96], sources[96:]))
+    assert translations == first_translations + last_translations
+    assert (
+        all_calls == first_calls + last_calls and 0 < last_calls <= 2 * lengths[-1] + LONGEST_MORE
     )
-    assert all_found == first + last
-    assert all_calls == before + more and 0 < more <= 2 * lengths[-1] + LONGEST_MORE
 
 
 @pytest.mark.slow
 def test_lengths_are_bounded_by_the_source(sources):
     settings = BeamSearch(2, longest=12)
-    found = translate(Start(), sources, settings, boundary=BOUNDARY, ratio=0.5, extra=3)
-    for source, (best,) in zip(sources, found, strict=True):
+    translations = translate(Start(), sources, settings, boundary=BOUNDARY, ratio=0.5, extra=3)
+    for source, (best,) in zip(sources, translations, strict=True):
         limit = min(12, len(source) // 2 + 3)
         assert best.complete == (len(source) < limit)
         assert best.words == source[:limit]

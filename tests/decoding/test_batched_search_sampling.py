@@ -44,50 +44,58 @@ def test_words_are_drawn_with_their_probabilities(temperature, top_k, nucleus):
     draws = 3000
     sampling = Sampling(draws, temperature, top_k, nucleus, seed=4, longest=2)
     words = np.asarray(search(sampling).words).reshape(-1, 2)
-    first = truncated(PROBS[0], temperature, top_k, nucleus)
-    for one in range(4):
-        after = truncated(PROBS[one], temperature, top_k, nucleus) if one else [1, 0, 0, 0]
-        for two in range(4):
-            expected = first[one] * after[two]
-            share = (words == [one, two]).all(axis=1).mean()
+    first_probs = truncated(PROBS[0], temperature, top_k, nucleus)
+    for first_word in range(4):
+        second_probs = (
+            truncated(PROBS[first_word], temperature, top_k, nucleus)
+            if first_word
+            else [1, 0, 0, 0]
+        )
+        for second_word in range(4):
+            expected = first_probs[first_word] * second_probs[second_word]
+            share = (words == [first_word, second_word]).all(axis=1).mean()
             # Five standard deviations of 9,000 independent draws.
             assert abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / (3 * draws))
 
 
 @pytest.mark.parametrize("settings", [Sampling(2, longest=4), BeamSearch(2, 2, longest=4)])
 def test_a_sentence_of_greatest_length_0_has_no_hypotheses(settings):
-    found = jax.device_get(search(settings, longest=np.array([4, 0, 4])))
-    both = search(settings, rows=2, longest=np.array([4, 4]))
-    assert found.lengths[1].tolist() == [0, 0] and not found.complete[1].any()
-    assert (found.log_prob[1] == -np.inf).all() and (found.words[1] == 0).all()
-    assert (found.lengths[[0, 2]] > 0).all()
-    np.testing.assert_array_equal(found.words[0], both.words[0])
+    hypotheses = jax.device_get(search(settings, longest=np.array([4, 0, 4])))
+    without_empty = search(settings, rows=2, longest=np.array([4, 4]))
+    assert hypotheses.lengths[1].tolist() == [0, 0] and not hypotheses.complete[1].any()
+    assert (hypotheses.log_prob[1] == -np.inf).all() and (hypotheses.words[1] == 0).all()
+    assert (hypotheses.lengths[[0, 2]] > 0).all()
+    np.testing.assert_array_equal(hypotheses.words[0], without_empty.words[0])
 
 
 def test_scores_are_of_the_model_and_ends_are_told():
-    found = search(Sampling(20, temperature=1.7, seed=1, longest=5), longest=np.array([2, 5, 9]))
-    assert found.words.shape == (3, 20, 5)
-    scores = np.asarray(force(STEP, np.zeros(3, int), jnp.zeros(3), found.words))
-    found = jax.device_get(found)
+    hypotheses = search(
+        Sampling(20, temperature=1.7, seed=1, longest=5), longest=np.array([2, 5, 9])
+    )
+    assert hypotheses.words.shape == (3, 20, 5)
+    scores = np.asarray(force(STEP, np.zeros(3, int), jnp.zeros(3), hypotheses.words))
+    hypotheses = jax.device_get(hypotheses)
     for sentence, limit in enumerate([2, 5, 5]):
         for draw in range(20):
-            words = found.words[sentence, draw].tolist()
+            words = hypotheses.words[sentence, draw].tolist()
             ends = 0 in words[:limit]
             length = words.index(0) + 1 if ends else limit
-            assert found.lengths[sentence, draw] == length
-            assert found.complete[sentence, draw] == ends
+            assert hypotheses.lengths[sentence, draw] == length
+            assert hypotheses.complete[sentence, draw] == ends
             np.testing.assert_allclose(
-                found.log_prob[sentence, draw], scores[sentence, draw][:length].sum(), rtol=1e-5
+                hypotheses.log_prob[sentence, draw],
+                scores[sentence, draw][:length].sum(),
+                rtol=1e-5,
             )
-            assert not found.log_probs[sentence, draw][length:].any()
-    assert found.complete.any() and not found.complete.all()
-    np.testing.assert_array_equal(found.score, found.log_prob)
+            assert not hypotheses.log_probs[sentence, draw][length:].any()
+    assert hypotheses.complete.any() and not hypotheses.complete.all()
+    np.testing.assert_array_equal(hypotheses.score, hypotheses.log_prob)
 
 
 def test_a_hypothesis_has_as_many_words_as_are_asked_for():
-    found = search(Sampling(50, shortest=4, longest=6))
-    assert found.lengths.min() == 4
-    assert (np.asarray(found.words)[..., :3] != 0).all()
+    hypotheses = search(Sampling(50, shortest=4, longest=6))
+    assert hypotheses.lengths.min() == 4
+    assert (np.asarray(hypotheses.words)[..., :3] != 0).all()
 
 
 def test_draws_do_not_depend_on_what_stands_beside_them(random):
@@ -95,30 +103,30 @@ def test_draws_do_not_depend_on_what_stands_beside_them(random):
     sources = [random.integers(1, 8, length).tolist() for length in lengths]
     sampling = Sampling(nbest=2, seed=3)
 
-    def drawn(sources, batch, numbers=None):
+    def draw_words(sources, batch, numbers=None):
         return [
-            [one.words for one in found]
-            for found in translate(
+            [hypothesis.words for hypothesis in nbest]
+            for nbest in translate(
                 Start(), sources, sampling, boundary=BOUNDARY, batch=batch, numbers=numbers
             )
         ]
 
-    whole = drawn(sources, 16)
-    assert drawn(sources, 4) == whole
-    assert drawn(sources[5:], 4, range(5, 14)) == whole[5:]
-    assert drawn(sources[5:], 4) != whole[5:]
+    all_words = draw_words(sources, 16)
+    assert draw_words(sources, 4) == all_words
+    assert draw_words(sources[5:], 4, range(5, 14)) == all_words[5:]
+    assert draw_words(sources[5:], 4) != all_words[5:]
     sampling = dataclasses.replace(sampling, seed=4)
-    assert drawn(sources, 16) != whole
+    assert draw_words(sources, 16) != all_words
 
 
 def test_a_temperature_of_0_is_greedy(random):
     sources = [random.integers(1, 8, length).tolist() for length in (3, 1, 7)]
     greedy = translate(Start(), sources, Sampling(temperature=0), boundary=BOUNDARY)
-    for ours, theirs in zip(
+    for sampled, searched in zip(
         greedy, translate(Start(), sources, BeamSearch(1), boundary=BOUNDARY), strict=True
     ):
-        assert ours[0].words == theirs[0].words
-        np.testing.assert_allclose(ours[0].log_prob, theirs[0].log_prob, rtol=1e-6)
+        assert sampled[0].words == searched[0].words
+        np.testing.assert_allclose(sampled[0].log_prob, searched[0].log_prob, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -142,14 +150,14 @@ def test_a_draw_that_may_not_end_yet_and_cannot_go_on_is_none():
     table = jnp.log(jnp.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     step = jax.tree_util.Partial(follow, table)
     sampling = Sampling(200, seed=1, shortest=3, longest=4)
-    found = sampling.search(step, np.zeros(1, int), jnp.zeros(1), boundary=0)
-    none = np.asarray(found.lengths[0]) == 0
-    assert 60 < none.sum() < 140
-    assert np.isneginf(np.asarray(found.log_prob[0])[none]).all()
-    assert not np.asarray(found.complete[0])[none].any()
-    assert (np.asarray(found.words[0])[~none] == 2).all()
-    hypotheses = unbatch(found, 0)[0]
-    assert len(hypotheses) == 200 - none.sum()
+    draws = sampling.search(step, np.zeros(1, int), jnp.zeros(1), boundary=0)
+    is_empty = np.asarray(draws.lengths[0]) == 0
+    assert 60 < is_empty.sum() < 140
+    assert np.isneginf(np.asarray(draws.log_prob[0])[is_empty]).all()
+    assert not np.asarray(draws.complete[0])[is_empty].any()
+    assert (np.asarray(draws.words[0])[~is_empty] == 2).all()
+    hypotheses = unbatch(draws, 0)[0]
+    assert len(hypotheses) == 200 - is_empty.sum()
 
 
 @pytest.mark.parametrize("seed", [-1, 2**31, 2**63])

@@ -38,11 +38,11 @@ def tables(request, random):
 
 
 def token_log_probs(table, words):
-    context, found = 0, []
+    context, log_probs = 0, []
     for word in words:
-        found.append(float(table[context, word]))
+        log_probs.append(float(table[context, word]))
         context = WORDS * context + int(word) + 1
-    return found
+    return log_probs
 
 
 def norm(settings, length):
@@ -52,12 +52,12 @@ def norm(settings, length):
 
 def enumerated(table, settings, longest):
     """{words: score} of all sequences that the settings allow, of probability above 0."""
-    others = [word for word in range(WORDS) if word != BOUNDARY]
+    ordinary_words = [word for word in range(WORDS) if word != BOUNDARY]
     scores = {}
     for length in range(1, longest + 1):
-        for words in itertools.product(others, repeat=length - 1):
+        for words in itertools.product(ordinary_words, repeat=length - 1):
             last = [BOUNDARY] if length >= settings.shortest else []
-            for word in last + (others if length == longest else []):
+            for word in last + (ordinary_words if length == longest else []):
                 log_prob = sum(token_log_probs(table, (*words, word)))
                 if log_prob > -np.inf:
                     scores[*words, word] = log_prob / norm(settings, length)
@@ -66,25 +66,27 @@ def enumerated(table, settings, longest):
 
 def in_a_loop(table, settings, longest):
     """[(score, words)] of a beam that runs to the end, the best first."""
-    hypotheses, done = [(0.0, ())], []
+    hypotheses, finished = [(0.0, ())], []
     for length in range(1, longest + 1):
         longer = [
-            (log_prob + more, (*words, word))
+            (log_prob + word_log_prob, (*words, word))
             for log_prob, words in hypotheses
-            for word, more in enumerate(table[token_context(words)].astype(float))
-            if more > -np.inf and (word != BOUNDARY or length >= settings.shortest)
+            for word, word_log_prob in enumerate(table[token_context(words)].astype(float))
+            if word_log_prob > -np.inf and (word != BOUNDARY or length >= settings.shortest)
         ]
         longer.sort(reverse=True)
         ends = longer if settings.every_end else longer[: settings.beam]
-        done += [
+        finished += [
             (log_prob / norm(settings, length), words)
             for log_prob, words in ends
             if words[-1] == BOUNDARY
         ]
-        open_ones = [one for one in longer if one[1][-1] != BOUNDARY]
-        hypotheses = open_ones[: settings.beam]
-    done += [(log_prob / norm(settings, longest), words) for log_prob, words in hypotheses]
-    return sorted((one for one in done if one[0] > -np.inf), reverse=True)[: settings.nbest]
+        open_hypotheses = [hypothesis for hypothesis in longer if hypothesis[1][-1] != BOUNDARY]
+        hypotheses = open_hypotheses[: settings.beam]
+    finished += [(log_prob / norm(settings, longest), words) for log_prob, words in hypotheses]
+    return sorted((hypothesis for hypothesis in finished if hypothesis[0] > -np.inf), reverse=True)[
+        : settings.nbest
+    ]
 
 
 def token_context(words):
@@ -103,15 +105,15 @@ def search(settings, tables, longest=None, sentences=slice(None)):
     )
 
 
-def sequences(found, sentence):
+def sequences(hypotheses, sentence):
     """The words of each hypothesis that there is."""
-    lengths = np.asarray(found.lengths[sentence])
-    rows = np.asarray(found.words[sentence])
+    lengths = np.asarray(hypotheses.lengths[sentence])
+    rows = np.asarray(hypotheses.words[sentence])
     return [tuple(row[:length].tolist()) for row, length in zip(rows, lengths, strict=True)]
 
 
 @pytest.mark.parametrize(
-    "lengths",
+    "fields",
     [
         {"length_normalisation": 0.6, "longest": 3},
         {"length_normalisation": 2.0, "normaliser": "gnmt", "shortest": 3},
@@ -120,23 +122,23 @@ def sequences(found, sentence):
     ],
     ids=str,
 )
-def test_a_wide_beam_finds_the_best_of_all_sequences(tables, lengths):
+def test_a_wide_beam_finds_the_best_of_all_sequences(tables, fields):
     # All ways to go on have room, except where they are of the greatest length.
-    settings = BeamSearch(**{"beam": 80, "nbest": 50, "longest": LONGEST, **lengths})
-    found = search(settings, tables)
+    settings = BeamSearch(**{"beam": 80, "nbest": 50, "longest": LONGEST, **fields})
+    hypotheses = search(settings, tables)
     for sentence, table in enumerate(tables):
         scores = enumerated(table, settings, settings.longest)
         best = sorted(scores, key=scores.get, reverse=True)[:50]
         count = len(best)
-        assert sequences(found, sentence)[:count] == best
+        assert sequences(hypotheses, sentence)[:count] == best
         np.testing.assert_allclose(
-            found.score[sentence, :count], [scores[words] for words in best], rtol=1e-5
+            hypotheses.score[sentence, :count], [scores[words] for words in best], rtol=1e-5
         )
-        np.testing.assert_array_equal(found.score[sentence, count:], -np.inf)
-        assert found.missed[sentence] <= found.score[sentence, -1]
-        ended = [words[-1] == BOUNDARY for words in best]
-        assert found.complete[sentence, :count].tolist() == ended
-        assert not found.complete[sentence, count:].any()
+        np.testing.assert_array_equal(hypotheses.score[sentence, count:], -np.inf)
+        assert hypotheses.missed[sentence] <= hypotheses.score[sentence, -1]
+        is_complete = [words[-1] == BOUNDARY for words in best]
+        assert hypotheses.complete[sentence, :count].tolist() == is_complete
+        assert not hypotheses.complete[sentence, count:].any()
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
@@ -146,31 +148,38 @@ def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(
     tables, width, alpha, every_end
 ):
     settings = BeamSearch(width, min(width, 3), alpha, longest=LONGEST, every_end=every_end)
-    found = search(settings, tables)
+    hypotheses = search(settings, tables)
     for sentence, table in enumerate(tables):
         expected = in_a_loop(table, settings, LONGEST)
-        words = sequences(found, sentence)[: len(expected)]
+        words = sequences(hypotheses, sentence)[: len(expected)]
         assert words == [words for _, words in expected]
         np.testing.assert_allclose(
-            found.score[sentence, : len(expected)], [score for score, _ in expected], rtol=1e-5
+            hypotheses.score[sentence, : len(expected)], [score for score, _ in expected], rtol=1e-5
         )
         # Each token has its log-probability, and nothing comes after the last.
         for rank, sequence in enumerate(words):
             np.testing.assert_allclose(
-                found.log_probs[sentence, rank, : len(sequence)],
+                hypotheses.log_probs[sentence, rank, : len(sequence)],
                 token_log_probs(table, sequence),
                 rtol=1e-6,
             )
-            np.testing.assert_array_equal(found.words[sentence, rank, len(sequence) :], BOUNDARY)
+            np.testing.assert_array_equal(
+                hypotheses.words[sentence, rank, len(sequence) :], BOUNDARY
+            )
         np.testing.assert_allclose(
-            found.log_probs[sentence].sum(axis=-1)[: len(words)],
-            found.log_prob[sentence, : len(words)],
+            hypotheses.log_probs[sentence].sum(axis=-1)[: len(words)],
+            hypotheses.log_prob[sentence, : len(words)],
             rtol=1e-5,
         )
         # What was lost is not above the bound.
         scores = enumerated(table, settings, LONGEST)
-        lost = [score for words, score in scores.items() if words not in sequences(found, sentence)]
-        assert max(lost) <= max(found.missed[sentence], found.score[sentence, -1]) + 1e-5
+        dropped_scores = [
+            score for words, score in scores.items() if words not in sequences(hypotheses, sentence)
+        ]
+        assert (
+            max(dropped_scores)
+            <= max(hypotheses.missed[sentence], hypotheses.score[sentence, -1]) + 1e-5
+        )
 
 
 def test_a_beam_of_one_is_greedy(tables):
@@ -179,21 +188,21 @@ def test_a_beam_of_one_is_greedy(tables):
     greedy, _ = sample(
         step, words, first_carry(), jax.random.key(0), LONGEST, temperature=0, boundary=BOUNDARY
     )
-    found = search(BeamSearch(1, longest=LONGEST), tables)
-    np.testing.assert_array_equal(found.words[:, 0], greedy)
+    hypotheses = search(BeamSearch(1, longest=LONGEST), tables)
+    np.testing.assert_array_equal(hypotheses.words[:, 0], greedy)
 
 
 def test_a_batch_of_sentences_is_one_by_one(tables):
     settings = BeamSearch(3, 3, 0.7, longest=LONGEST)
     limits = np.array([4, 2, 3])
-    found = search(settings, tables, limits)
+    hypotheses = search(settings, tables, limits)
     for sentence in range(SENTENCES):
-        one = slice(sentence, sentence + 1)
-        alone = search(settings, tables, limits[one], one)
-        for name, leaf in found._asdict().items():
-            np.testing.assert_array_equal(leaf[one], getattr(alone, name), err_msg=name)
+        rows = slice(sentence, sentence + 1)
+        single = search(settings, tables, limits[rows], rows)
+        for name, leaf in hypotheses._asdict().items():
+            np.testing.assert_array_equal(leaf[rows], getattr(single, name), err_msg=name)
         expected = in_a_loop(tables[sentence], settings, limits[sentence])
-        assert sequences(found, sentence)[: len(expected)] == [words for _, words in expected]
+        assert sequences(hypotheses, sentence)[: len(expected)] == [words for _, words in expected]
 
 
 # With 4 rows a call, the bound is computed after every third.
@@ -205,30 +214,34 @@ def test_more_rows_than_a_call_of_the_step_takes(random, monkeypatch, rows):
     tables = random.dirichlet([0.2] * WORDS, (sentences, CONTEXTS)).astype(np.float32)
     tables = np.log(np.maximum(tables, 1e-20))
     limits = random.integers(2, LONGEST + 1, sentences)
-    asked = []
+    call_rows = []
 
     def step(words, carry):
-        jax.debug.callback(lambda sentence: asked.append(len(sentence)), carry[2])
+        jax.debug.callback(lambda sentence: call_rows.append(len(sentence)), carry[2])
         return next_word(jnp.asarray(tables), words, carry)
 
     words = np.full(sentences, BOUNDARY)
-    found = settings.search(step, words, first_carry(sentences), boundary=BOUNDARY, longest=limits)
+    hypotheses = settings.search(
+        step, words, first_carry(sentences), boundary=BOUNDARY, longest=limits
+    )
     jax.effects_barrier()
     for sentence, table in enumerate(tables):
         expected = in_a_loop(table, settings, limits[sentence])
-        assert sequences(found, sentence) == [words for _, words in expected]
-        np.testing.assert_allclose(found.score[sentence], [s for s, _ in expected], rtol=1e-5)
+        assert sequences(hypotheses, sentence) == [words for _, words in expected]
+        np.testing.assert_allclose(hypotheses.score[sentence], [s for s, _ in expected], rtol=1e-5)
         scores = enumerated(table, settings, limits[sentence])
-        lost = [score for words, score in scores.items() if words not in sequences(found, sentence)]
-        assert max(lost, default=-np.inf) <= max(
-            found.missed[sentence] + 1e-5, found.score[sentence, -1] + 1e-5
+        dropped_scores = [
+            score for words, score in scores.items() if words not in sequences(hypotheses, sentence)
+        ]
+        assert max(dropped_scores, default=-np.inf) <= max(
+            hypotheses.missed[sentence] + 1e-5, hypotheses.score[sentence, -1] + 1e-5
         )
-    assert set(asked) == {beam.ROWS} and sentences * settings.beam > beam.ROWS
-    assert len(asked) < LONGEST * -(-sentences * settings.beam // beam.ROWS)
+    assert set(call_rows) == {beam.ROWS} and sentences * settings.beam > beam.ROWS
+    assert len(call_rows) < LONGEST * -(-sentences * settings.beam // beam.ROWS)
     # Where the bound is never computed, no hypothesis that is open is left out.
     monkeypatch.setattr(beam, "BOUNDS", 1e-3)
-    bounded = len(asked)
-    again = settings.search(
+    bounded_calls = len(call_rows)
+    unbounded = settings.search(
         lambda *state: step(*state),
         words,
         first_carry(sentences),
@@ -236,8 +249,8 @@ def test_more_rows_than_a_call_of_the_step_takes(random, monkeypatch, rows):
         longest=limits,
     )
     jax.effects_barrier()
-    assert len(asked) - bounded > bounded or rows > 4
-    np.testing.assert_array_equal(again.words, found.words)
+    assert len(call_rows) - bounded_calls > bounded_calls or rows > 4
+    np.testing.assert_array_equal(unbounded.words, hypotheses.words)
 
 
 def first_order(tables, words, carry):
@@ -247,10 +260,10 @@ def first_order(tables, words, carry):
 
 def all_strings(table, settings, longest):
     """[(score, words)] of all strings of probability above 0, the best first, in float64."""
-    others = [word for word in range(len(table)) if word != BOUNDARY]
+    ordinary_words = [word for word in range(len(table)) if word != BOUNDARY]
     strings = []
     for length in range(1, longest + 1):
-        for words in itertools.product(others, repeat=length - 1):
+        for words in itertools.product(ordinary_words, repeat=length - 1):
             for last in range(len(table)) if length == longest else [BOUNDARY]:
                 string = (*words, last)
                 log_prob = sum(table[pair] for pair in itertools.pairwise((BOUNDARY, *string)))
@@ -266,9 +279,9 @@ def all_strings(table, settings, longest):
 def test_a_narrow_beam_calls_exact_what_is_the_best_of_all_strings(normaliser, alpha, random):
     # The first ends with 0.55 at once; its other word repeats itself almost surely, and wins
     # with length normalisation. The others are random, with words that like to repeat themselves.
-    first = [[0.9989, 0, 0.0011], [0, 1, 0], [0.45, 0, 0.55]]
-    others = random.dirichlet([0.6] * 3, (40, 3)) + 2 * np.diag([1.0, 1.0, 0.0])
-    tables = np.array([first, *(others / others.sum(axis=-1, keepdims=True))])
+    first_table = [[0.9989, 0, 0.0011], [0, 1, 0], [0.45, 0, 0.55]]
+    random_tables = random.dirichlet([0.6] * 3, (40, 3)) + 2 * np.diag([1.0, 1.0, 0.0])
+    tables = np.array([first_table, *(random_tables / random_tables.sum(axis=-1, keepdims=True))])
     with np.errstate(divide="ignore"):
         tables = np.log(tables)
     settings = BeamSearch(2, 1, alpha, normaliser, longest=8)
@@ -276,7 +289,7 @@ def test_a_narrow_beam_calls_exact_what_is_the_best_of_all_strings(normaliser, a
     step = jax.tree_util.Partial(first_order, jnp.asarray(tables, jnp.float32))
     words = np.full(len(tables), BOUNDARY)
     numbers = jnp.arange(len(tables))
-    found = settings.search(step, words, numbers, boundary=BOUNDARY, longest=limits)
+    hypotheses = settings.search(step, words, numbers, boundary=BOUNDARY, longest=limits)
 
     best = [
         all_strings(table, settings, limit)[0] for table, limit in zip(tables, limits, strict=True)
@@ -286,12 +299,12 @@ def test_a_narrow_beam_calls_exact_what_is_the_best_of_all_strings(normaliser, a
     hand = np.log(0.55) if alpha == 0 else (np.log(0.45) + 7 * np.log(0.9989)) / norm(settings, 8)
     np.testing.assert_allclose(expected, hand, rtol=1e-12)
     assert string == ((BOUNDARY,) if alpha == 0 else (0,) * 8)
-    exact = [*np.flatnonzero(found.missed <= found.score[:, 0])]
+    exact = [*np.flatnonzero(hypotheses.missed <= hypotheses.score[:, 0])]
     assert 0 in exact and len(exact) >= 20
     for sentence in exact:
         score, string = best[sentence]
-        assert sequences(found, sentence) == [string]
-        np.testing.assert_allclose(found.score[sentence, 0], score, rtol=1e-5)
+        assert sequences(hypotheses, sentence) == [string]
+        np.testing.assert_allclose(hypotheses.score[sentence, 0], score, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -308,10 +321,10 @@ def test_the_search_stops_when_no_open_hypothesis_can_win():
     for nbest, alpha, longest in [(1, 0.0, 50), (2, 0.0, 50), (1, 1.0, 50), (1, 1.0, 3)]:
         calls.clear()
         settings = BeamSearch(2, nbest, alpha, longest=longest)
-        found = settings.search(step, words, (), boundary=2)
+        hypotheses = settings.search(step, words, (), boundary=2)
         jax.effects_barrier()
         steps[nbest, alpha, longest] = len(calls)
-        np.testing.assert_allclose(found.score[:, 0], np.log(0.6), rtol=1e-6)
+        np.testing.assert_allclose(hypotheses.score[:, 0], np.log(0.6), rtol=1e-6)
     # Of two, 0.6 and 0.3 * 0.6 = 0.18: 0.09 is left of the open ones after two words. Normalised,
     # 0.6 is above 0.3 ** (t / longest) only when t > longest * log 0.6 / log 0.3 = 21.2.
     assert steps == {(1, 0.0, 50): 1, (2, 0.0, 50): 2, (1, 1.0, 50): 22, (1, 1.0, 3): 2}
@@ -324,21 +337,21 @@ def test_a_beam_that_has_more_room_than_there_are_sequences():
         return jnp.tile(log_probs, (len(words), 1)), carry
 
     settings = BeamSearch(7, 7, longest=3)
-    only = jax.tree_util.Partial(step, jnp.zeros(1))
-    found = settings.search(only, np.zeros(1), (), boundary=0)
-    assert found.lengths.tolist() == [[1, 0, 0, 0, 0, 0, 0]]
-    two = jax.tree_util.Partial(step, jnp.log(jnp.array([0.25, 0.75])))
-    found = settings.search(two, np.zeros(1), (), boundary=0)
-    assert found.words[0, :4].tolist() == [[1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 0]]
-    assert found.complete.tolist() == [[False, True, True, True, False, False, False]]
+    boundary_step = jax.tree_util.Partial(step, jnp.zeros(1))
+    hypotheses = settings.search(boundary_step, np.zeros(1), (), boundary=0)
+    assert hypotheses.lengths.tolist() == [[1, 0, 0, 0, 0, 0, 0]]
+    two_word_step = jax.tree_util.Partial(step, jnp.log(jnp.array([0.25, 0.75])))
+    hypotheses = settings.search(two_word_step, np.zeros(1), (), boundary=0)
+    assert hypotheses.words[0, :4].tolist() == [[1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    assert hypotheses.complete.tolist() == [[False, True, True, True, False, False, False]]
     np.testing.assert_allclose(
-        np.exp(found.log_prob[0]), [0.75**3, 0.25, 0.1875, 0.140625, 0, 0, 0], rtol=1e-6
+        np.exp(hypotheses.log_prob[0]), [0.75**3, 0.25, 0.1875, 0.140625, 0, 0, 0], rtol=1e-6
     )
-    assert found.missed[0] == -np.inf
+    assert hypotheses.missed[0] == -np.inf
 
 
 @pytest.mark.parametrize(
-    ("chosen", "message"),
+    ("fields", "message"),
     [
         ({"beam": 2, "nbest": 3}, "a beam of 2 cannot find 3 hypotheses: give 1 to 2"),
         ({"beam": 0, "nbest": 0}, "a beam of 0 cannot find 0"),
@@ -351,9 +364,9 @@ def test_a_beam_that_has_more_room_than_there_are_sequences():
     ],
     ids=str,
 )
-def test_settings_out_of_range_are_refused(chosen, message):
+def test_settings_out_of_range_are_refused(fields, message):
     with pytest.raises(UserError, match=message):
-        BeamSearch(**chosen)
+        BeamSearch(**fields)
 
 
 def test_wrong_shapes_are_named():
@@ -369,11 +382,11 @@ def test_wrong_shapes_are_named():
 @pytest.mark.parametrize("boundary", [WORDS, -1])
 def test_a_boundary_is_a_word(boundary):
     step = jax.tree_util.Partial(next_word, jnp.zeros((SENTENCES, CONTEXTS, WORDS)))
-    given = step, np.full(SENTENCES, BOUNDARY), first_carry()
+    arguments = step, np.full(SENTENCES, BOUNDARY), first_carry()
     message = f"boundary is {boundary}: give a word, from 0 to 4"
     with pytest.raises(ValueError, match=message):
-        BeamSearch(beam=2, longest=2).search(*given, boundary=boundary)
+        BeamSearch(beam=2, longest=2).search(*arguments, boundary=boundary)
     with pytest.raises(ValueError, match=message):
-        Sampling(longest=2).search(*given, boundary=boundary)
+        Sampling(longest=2).search(*arguments, boundary=boundary)
     with pytest.raises(ValueError, match=message):
-        sample(*given, jax.random.key(0), 2, boundary=boundary)
+        sample(*arguments, jax.random.key(0), 2, boundary=boundary)

@@ -13,11 +13,11 @@ from zoo.decoding.sampling import argmax
 def test_they_are_those_of_a_stable_sort(random, size, values):
     array = random.integers(0, values, (3, size)).astype(np.float32)
     array[0, size // 2 :] = -np.inf
-    numbers, places = top_k(array, 7)
+    numbers, columns = top_k(array, 7)
     for row in range(3):
         expected = np.argsort(-array[row], kind="stable")[:7]
         count = len(expected)
-        np.testing.assert_array_equal(places[row, :count], expected)
+        np.testing.assert_array_equal(columns[row, :count], expected)
         np.testing.assert_array_equal(numbers[row, :count], array[row, expected])
         np.testing.assert_array_equal(numbers[row, count:], -np.inf)
 

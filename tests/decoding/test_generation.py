@@ -24,20 +24,20 @@ LEXICON = Lexicon(
 
 @pytest.fixture(scope="module")
 def params():
-    made = MODEL.init(jax.random.key(3), LEXICON)
-    made["head"]["weights"] = made["head"]["weights"] * 100  # far from uniform
-    return made
+    params = MODEL.init(jax.random.key(3), LEXICON)
+    params["head"]["weights"] = params["head"]["weights"] * 100  # far from uniform
+    return params
 
 
 def best_continuation(params, words, length):
     """The most probable word again and again, each time from the start of the text."""
-    found = []
+    continuation = []
     for _ in range(length):
-        ids = np.array([[LEXICON.ids[word] for word in ["</s>", *words, *found]]], np.int32)
+        ids = np.array([[LEXICON.ids[word] for word in ["</s>", *words, *continuation]]], np.int32)
         hidden, _ = MODEL.hidden(params, examples.NO_TABLES, ids, MODEL.core.initial_carry(1))
         logits = hidden[0, -1] @ params["head"]["weights"].T + params["head"]["bias"]
-        found.append(LEXICON.words[int(logits.argmax())])
-    return found[: found.index("</s>")] if "</s>" in found else found
+        continuation.append(LEXICON.words[int(logits.argmax())])
+    return continuation[: continuation.index("</s>")] if "</s>" in continuation else continuation
 
 
 @pytest.mark.parametrize("prompt", ["", "a", "b c", "C a b"])
@@ -111,8 +111,8 @@ def test_words_without_features_have_none_to_show():
 def test_a_prompt_of_characters_is_read_by_the_character():
     lexicon = Lexicon(words=("<unk>", *"ab \n"), counts=np.ones(5, np.int64), unknown="<unk>")
     params = MODEL.init(jax.random.key(3), lexicon)
-    chosen = {"prompt": "a ba\n", "count": 2, "length": 3}
+    options = {"prompt": "a ba\n", "count": 2, "length": 3}
     vocabulary = Vocabulary(boundary="none")
-    for text in generate(MODEL, params, examples.NO_TABLES, lexicon, vocabulary, **chosen):
+    for text in generate(MODEL, params, examples.NO_TABLES, lexicon, vocabulary, **options):
         assert text[:5] == [*"a ba\n"]
         assert len(text) == 8

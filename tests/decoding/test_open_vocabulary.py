@@ -45,16 +45,18 @@ def test_drawn_words_are_read_again_by_their_letters(params):
             break
     assert len(set(text) - set(WORDS)) > 1
     words = list(dict.fromkeys((*WORDS, *text)))
-    other = Lexicon(
+    text_lexicon = Lexicon(
         tuple(words),
         np.zeros(len(words), np.int64),
         unknown="<unk>",
         boundary="</s>",
         alphabet=LEXICON.letters,
     )
-    moved = MODEL.for_lexicon(params, LEXICON, other)
-    ids = np.array([[other.ids[word] for word in ("</s>", *text)]], np.int32)
-    hidden, _, _ = MODEL.states(moved, MODEL.tables(other), ids, MODEL.initial_carry(1))
+    text_params = MODEL.for_lexicon(params, LEXICON, text_lexicon)
+    ids = np.array([[text_lexicon.ids[word] for word in ("</s>", *text)]], np.int32)
+    hidden, _, _ = MODEL.states(
+        text_params, MODEL.tables(text_lexicon), ids, MODEL.initial_carry(1)
+    )
     for position, word in enumerate(text):
         key = jax.random.fold_in(jax.random.key(seed), position)
         letters = MODEL.head.sample_spellings(params["head"], hidden[:, position], key)
@@ -69,8 +71,8 @@ def test_the_most_probable_spellings(params):
     ids = np.array([[0, 2]], np.int32)
     hidden, _, _ = MODEL.states(params, MODEL.tables(LEXICON), ids, MODEL.initial_carry(1))
     best = search_spellings(MODEL.head, params["head"], hidden[:, -1], 1)[1][0, 0]
-    wanted = [] if best[0] == spelling.BOUNDARY else [spelling.word(best, LEXICON, LETTERS)]
-    assert texts == [["ab", *wanted]] * 2
+    expected = [] if best[0] == spelling.BOUNDARY else [spelling.word(best, LEXICON, LETTERS)]
+    assert texts == [["ab", *expected]] * 2
 
 
 def test_a_prompt_is_put_in_the_vocabulary_s_case(params):

@@ -27,8 +27,8 @@ STEP = jax.tree_util.Partial(chain_step, CHAIN)
 def draw(words, length, step=STEP, seed=0, **options):
     """Samples as numpy arrays."""
     carry = jnp.zeros((), jnp.int32)
-    drawn = sample(step, jnp.array(words), carry, jax.random.key(seed), length, **options)
-    return tuple(map(np.asarray, drawn))
+    samples = sample(step, jnp.array(words), carry, jax.random.key(seed), length, **options)
+    return tuple(map(np.asarray, samples))
 
 
 def test_temperature_zero_is_greedy():
@@ -46,9 +46,9 @@ def test_nothing_comes_after_the_boundary():
 
 
 def test_seeds_repeat_and_differ():
-    again, other = draw([0] * 50, 5)[0], draw([0] * 50, 5, seed=1)[0]
-    np.testing.assert_array_equal(draw([0] * 50, 5)[0], again)
-    assert (again != other).any()
+    words, other_seed_words = draw([0] * 50, 5)[0], draw([0] * 50, 5, seed=1)[0]
+    np.testing.assert_array_equal(draw([0] * 50, 5)[0], words)
+    assert (words != other_seed_words).any()
 
 
 def test_a_plain_function_is_a_step():
@@ -77,19 +77,19 @@ def truncated(probs, temperature=1.0, top_k=None, nucleus=None):
     probs = np.asarray(probs, np.float64) ** (1 / temperature)
     order = sorted(range(len(probs)), key=lambda word: (-probs[word], word))[:top_k]
     probs = probs / probs[order].sum()
-    kept, mass = [], 0.0
+    nucleus_words, mass = [], 0.0
     for word in order:
-        if kept and nucleus is not None and mass >= nucleus:
+        if nucleus_words and nucleus is not None and mass >= nucleus:
             break
-        kept.append(word)
+        nucleus_words.append(word)
         mass += probs[word]
-    found = np.zeros(len(probs))
-    found[kept] = probs[kept] / probs[kept].sum()
-    return found
+    distribution = np.zeros(len(probs))
+    distribution[nucleus_words] = probs[nucleus_words] / probs[nucleus_words].sum()
+    return distribution
 
 
 @pytest.mark.parametrize(
-    ("options", "kept"),
+    ("options", "support_size"),
     [
         ({"top_k": 1}, 1),
         ({"top_k": 6}, 6),  # the last is one of three equals: the first of them
@@ -102,11 +102,11 @@ def truncated(probs, temperature=1.0, top_k=None, nucleus=None):
     ],
     ids=str,
 )
-def test_words_are_drawn_from_the_truncated_distribution(options, kept):
+def test_words_are_drawn_from_the_truncated_distribution(options, support_size):
     step = jax.tree_util.Partial(chain_step, np.tile(TEN.astype(np.float32), (10, 1)))
     words, log_prob = draw([0] * 10000, 1, step, **options)
     expected = truncated(TEN, **options)
-    assert (expected > 0).sum() == kept
+    assert (expected > 0).sum() == support_size
     frequencies = np.bincount(words[:, 0], minlength=10) / len(words)
     assert not frequencies[expected == 0].any()
     # Four standard deviations of a frequency over 10,000 draws are at most 0.02.
@@ -116,8 +116,8 @@ def test_words_are_drawn_from_the_truncated_distribution(options, kept):
 
 def test_rows_have_words_of_their_own():
     words, _ = draw([0, 1, 2] * 50, 1, nucleus=0.6)
-    for word, kept in enumerate([{1, 2}, {0}, {2}]):
-        assert {*words[word::3, 0].tolist()} == kept
+    for word, support in enumerate([{1, 2}, {0}, {2}]):
+        assert {*words[word::3, 0].tolist()} == support
 
 
 def test_what_keeps_all_words_draws_as_before():
@@ -126,7 +126,7 @@ def test_what_keeps_all_words_draws_as_before():
 
 
 @pytest.mark.parametrize(
-    ("chosen", "message"),
+    ("options", "message"),
     [
         ({"top_k": 0}, "top-k is 0"),
         ({"nucleus": 0.0}, "nucleus is 0.0"),
@@ -135,20 +135,24 @@ def test_what_keeps_all_words_draws_as_before():
     ],
     ids=str,
 )
-def test_truncations_out_of_range_are_refused(chosen, message):
+def test_truncations_out_of_range_are_refused(options, message):
     with pytest.raises(UserError, match=message):
-        draw([0], 1, **chosen)
+        draw([0], 1, **options)
 
 
 def test_forced_sequences_have_the_log_probs_of_their_words():
     carry = jnp.zeros(2, jnp.int32)
     targets = np.array([[[1, 2, 0], [0, 0, 1]], [[2, 2, 2], [1, 0, 2]]])
-    found = force(STEP, np.array([0, 2]), carry, targets)
-    for b, n in np.ndindex(2, 2):
-        before = [(0, 2)[b], *targets[b, n, :-1]]
-        expected = [np.log(CHAIN[pair]) for pair in zip(before, targets[b, n], strict=True)]
-        np.testing.assert_allclose(found[b, n], expected, rtol=1e-6)
-    np.testing.assert_array_equal(force(STEP, np.array([0, 2]), carry, targets[:, 1]), found[:, 1])
+    log_probs = force(STEP, np.array([0, 2]), carry, targets)
+    for row, rank in np.ndindex(2, 2):
+        previous_words = [(0, 2)[row], *targets[row, rank, :-1]]
+        expected = [
+            np.log(CHAIN[pair]) for pair in zip(previous_words, targets[row, rank], strict=True)
+        ]
+        np.testing.assert_allclose(log_probs[row, rank], expected, rtol=1e-6)
+    np.testing.assert_array_equal(
+        force(STEP, np.array([0, 2]), carry, targets[:, 1]), log_probs[:, 1]
+    )
 
 
 def test_forced_sequences_have_a_row_for_each_word():
@@ -159,18 +163,18 @@ def test_forced_sequences_have_a_row_for_each_word():
 
 def test_draws_of_single_distributions_are_those_that_are_kept():
     log_probs = jnp.log(jnp.asarray([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]]))
-    many = jnp.broadcast_to(log_probs, (200, 2, 3))
+    repeated_log_probs = jnp.broadcast_to(log_probs, (200, 2, 3))
     key = jax.random.key(1)
-    for options, kept in (
+    for options, supports in (
         ({}, [{0, 1, 2}, {0, 1, 2}]),
         ({"top_k": 2}, [{1, 2}, {0, 2}]),
         ({"nucleus": 0.55}, [{1}, {0, 2}]),
         ({"top_k": 7, "nucleus": 1}, [{0, 1, 2}, {0, 1, 2}]),
         ({"temperature": 0}, [{1}, {0}]),
     ):
-        drawn = decoding.draw(many, key, **options)
-        assert (drawn.shape, drawn.dtype) == ((200, 2), jnp.int32)
-        assert [set(column.tolist()) for column in drawn.T] == kept, options
+        words = decoding.draw(repeated_log_probs, key, **options)
+        assert (words.shape, words.dtype) == ((200, 2), jnp.int32)
+        assert [set(column.tolist()) for column in words.T] == supports, options
     assert decoding.draw(log_probs[0], key, temperature=0).shape == ()
     with pytest.raises(UserError, match="top-k is 0"):
         decoding.draw(log_probs, key, top_k=0)
@@ -187,10 +191,10 @@ def test_draws_have_the_frequencies_of_p_in_any_number_of_words(size, random):
     counts = np.bincount(decoding.draw(rows, jax.random.key(1)), minlength=size)
     assert not counts[probs == 0].any()
     expected = draws * probs
-    often = expected >= 5
-    statistic = ((counts - expected)[often] ** 2 / expected[often]).sum()
+    is_frequent = expected >= 5
+    statistic = ((counts - expected)[is_frequent] ** 2 / expected[is_frequent]).sum()
     # Chi-square of n cells has mean n and variance 2 n.
-    assert statistic < often.sum() + 5 * np.sqrt(2 * often.sum())
+    assert statistic < is_frequent.sum() + 5 * np.sqrt(2 * is_frequent.sum())
 
 
 def test_a_share_that_rounds_to_the_whole_falls_on_a_possible_word():

@@ -15,7 +15,7 @@ from zoo.errors import UserError
 WORDS = 7
 
 
-def of_table(table, words, carry):
+def follow_table(table, words, carry):
     """The carry has the last word before this one, too."""
     return table[(words + 2 * carry) % WORDS], words
 
@@ -30,8 +30,8 @@ def tables(random):
         return np.log(probs)
 
 
-def steps_of(tables):
-    return [jax.tree_util.Partial(of_table, jnp.asarray(t, jnp.float32)) for t in tables]
+def make_steps(tables):
+    return [jax.tree_util.Partial(follow_table, jnp.asarray(t, jnp.float32)) for t in tables]
 
 
 WORD, BEFORE = np.array([4, 0, 6]), np.array([[1, 2, 3], [0, 0, 5], [6, 1, 2]], np.int32)
@@ -55,47 +55,47 @@ def members(tables):
 def test_averages_of_probabilities_and_of_logarithms(tables, weights):
     shares = np.array(weights or (1, 1, 1)) / sum(weights or (1, 1, 1))
     pairs = [*zip(shares, members(tables), strict=True)]
-    found = apply(average(steps_of(tables), weights))
-    np.testing.assert_allclose(np.exp(found), sum(s * p for s, p in pairs), rtol=1e-5)
-    found = apply(average(steps_of(tables), weights, quantity="logs"))
+    averaged = apply(average(make_steps(tables), weights))
+    np.testing.assert_allclose(np.exp(averaged), sum(s * p for s, p in pairs), rtol=1e-5)
+    averaged = apply(average(make_steps(tables), weights, quantity="logs"))
     product = np.prod([p**s for s, p in pairs], axis=0)
     expected = product / product.sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-5)
+    np.testing.assert_allclose(np.exp(averaged), expected, rtol=1e-5)
 
 
 def test_a_language_model_adds_to_the_scores(tables):
-    steps = steps_of(tables)
+    steps = make_steps(tables)
     p, q = members(tables)[1], members(tables)[2]
     carry = tuple(jnp.asarray(before) for before in BEFORE[1:])
     scores = np.log(p) + 0.4 * np.log(q)
     word = jnp.asarray(WORD, jnp.int32)
-    found, after = fuse(steps[1], steps[2], 0.4)(word, carry)
-    np.testing.assert_allclose(found, scores, rtol=1e-5)
-    assert len(after) == 2
-    found, _ = fuse(steps[1], steps[2], 0.4, renormalised=True)(word, carry)
+    fused, carries = fuse(steps[1], steps[2], 0.4)(word, carry)
+    np.testing.assert_allclose(fused, scores, rtol=1e-5)
+    assert len(carries) == 2
+    fused, _ = fuse(steps[1], steps[2], 0.4, renormalised=True)(word, carry)
     expected = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-5)
+    np.testing.assert_allclose(np.exp(fused), expected, rtol=1e-5)
     # Without weight even what the language model forbids is the translator's.
-    found, _ = fuse(steps[1], steps[0], 0.0)(word, (carry[0], jnp.asarray(BEFORE[0])))
-    np.testing.assert_allclose(np.exp(found), p, rtol=1e-5)
+    fused, _ = fuse(steps[1], steps[0], 0.0)(word, (carry[0], jnp.asarray(BEFORE[0])))
+    np.testing.assert_allclose(np.exp(fused), p, rtol=1e-5)
 
 
 def test_decoders_take_ensembles(tables):
     """An ensemble of one model with itself decodes as the model, beams reorder all carries."""
-    one = steps_of(tables)[1]
-    two = average([one, average([one, one], quantity="logs")])
+    single = make_steps(tables)[1]
+    ensemble = average([single, average([single, single], quantity="logs")])
     words, carry = np.array([3, 4]), jnp.zeros(2, jnp.int32)
     carries = carry, (carry, carry)
     settings = BeamSearch(3, 3, longest=4)
-    found, expected = (
+    hypotheses, expected = (
         settings.search(step, words, state, boundary=0)
-        for step, state in ((two, carries), (one, carry))
+        for step, state in ((ensemble, carries), (single, carry))
     )
-    np.testing.assert_array_equal(found.words, expected.words)
-    np.testing.assert_allclose(found.score, expected.score, rtol=1e-5)
+    np.testing.assert_array_equal(hypotheses.words, expected.words)
+    np.testing.assert_allclose(hypotheses.score, expected.score, rtol=1e-5)
     greedy = [
         sample(step, words, state, jax.random.key(0), 4, temperature=0)[0]
-        for step, state in ((two, carries), (one, carry))
+        for step, state in ((ensemble, carries), (single, carry))
     ]
     np.testing.assert_array_equal(*greedy)
 
@@ -103,11 +103,11 @@ def test_decoders_take_ensembles(tables):
 @pytest.mark.parametrize("weights", [(1, 2), (1, -1, 2), (0, 0, 0), (1, float("nan"), 1)], ids=str)
 def test_weights_are_checked(tables, weights):
     with pytest.raises(UserError, match="weights of an ensemble of 3"):
-        average(steps_of(tables), weights)
+        average(make_steps(tables), weights)
 
 
 def test_what_cannot_be_combined_is_refused(tables):
-    steps = steps_of(tables)
+    steps = make_steps(tables)
     with pytest.raises(UserError, match="no steps"):
         average([])
     with pytest.raises(UserError, match="an ensemble cannot average 'words': give 'prob"):
@@ -115,15 +115,15 @@ def test_what_cannot_be_combined_is_refused(tables):
     with pytest.raises(UserError, match="weight is -1"):
         fuse(*steps[:2], -1)
     with pytest.raises(ValueError, match=r"have \[6, 7\] words"):
-        apply(average([*steps[:2], *steps_of(tables[2:, :, 1:])]))
+        apply(average([*steps[:2], *make_steps(tables[2:, :, 1:])]))
 
 
 def test_models_of_other_words_are_refused():
     lexicon = examples.plain_lexicon()
     check_same_words([lexicon, examples.plain_lexicon()], ["a", "b"])
-    other = dataclasses.replace(lexicon, words=lexicon.words[::-1])
+    reversed_lexicon = dataclasses.replace(lexicon, words=lexicon.words[::-1])
     with pytest.raises(UserError, match="runs/c and runs/a have different words: combine"):
-        check_same_words([lexicon, lexicon, other], ["runs/a", "runs/b", "runs/c"])
-    marked = dataclasses.replace(lexicon, boundary=lexicon.words[0])
+        check_same_words([lexicon, lexicon, reversed_lexicon], ["runs/a", "runs/b", "runs/c"])
+    marked_lexicon = dataclasses.replace(lexicon, boundary=lexicon.words[0])
     with pytest.raises(UserError, match="have different boundary or unknown words"):
-        check_same_words([lexicon, marked], ["a", "b"])
+        check_same_words([lexicon, marked_lexicon], ["a", "b"])

@@ -136,7 +136,7 @@ def program(name, layout, operation):
 
 @functools.cache
 def flops_alone(name, operation):
-    return program(name, layouts.ALONE, operation).flops
+    return program(name, layouts.ONE_DEVICE, operation).flops
 
 
 def measure(name, layout, operation) -> Measurement:

@@ -94,7 +94,7 @@ class Trial:
             jnp.asarray(random.integers(0, VOCABULARY, shape), jnp.int32),
             jnp.asarray(weights, jnp.float32),
         )
-        self.baseline = functools.cache(lambda operation: self.run(layouts.ALONE, operation))
+        self.baseline = functools.cache(lambda operation: self.run(layouts.ONE_DEVICE, operation))
 
     def run(self, layout, operation):
         method = functools.partial(globals()[f"evaluate_{operation}"], self.head)

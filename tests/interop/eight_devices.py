@@ -49,8 +49,10 @@ def main(names):
         weights = jnp.full((8, 5), 1 / 40).at[2, 3].set(0)
         state, losses = page["train"](head, lexicon, hidden, targets, weights)
         rows = {"shards": shards(state.params), "losses": losses}
-        results[name] = rows | {"one device": alone(head, lexicon, hidden, targets, weights)}
-        results[name] |= {"nanodo": of_nanodo(head, lexicon, hidden)}
+        results[name] = rows | {
+            "one device": train_on_one_device(head, lexicon, hidden, targets, weights)
+        }
+        results[name] |= {"nanodo": shard_as_nanodo(head, lexicon, hidden)}
     json.dump(results, sys.stdout)
 
 
@@ -66,7 +68,7 @@ def shards(params):
     }
 
 
-def alone(head, lexicon, hidden, targets, weights):
+def train_on_one_device(head, lexicon, hidden, targets, weights):
     """The losses of three steps without Flax, of the same first parameters, on one device."""
     variables = linen.Head(head, lexicon).init(jax.random.key(0), hidden)
     params, tables, optimizer = variables["params"], head.tables(lexicon), optax.adam(0.1)
@@ -81,7 +83,7 @@ def alone(head, lexicon, hidden, targets, weights):
     return losses
 
 
-def of_nanodo(head, lexicon, hidden):
+def shard_as_nanodo(head, lexicon, hidden):
     """Shards of the layout that nanodo asks of its modules: names are axes of the mesh."""
     mesh = jax.make_mesh((8,), ("data",), axis_types=(AxisType.Auto,))
     model = linen.Head(head, lexicon, axes={"hidden": "data", "vector": "data"})

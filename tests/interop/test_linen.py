@@ -29,8 +29,8 @@ HEADS = {
 }
 
 
-def same(found, expected):
-    jax.tree.map(np.testing.assert_array_equal, found, expected)
+def assert_same_trees(actual, expected):
+    jax.tree.map(np.testing.assert_array_equal, actual, expected)
 
 
 class Model(nn.Module):
@@ -52,12 +52,12 @@ def test_variables_are_those_of_the_head(name, lexicon):
     def init(key):
         return Model(head, lexicon).init(key, HIDDEN, TARGETS, WEIGHTS)
 
-    found = jax.eval_shape(init, jax.random.key(0))
+    variables = jax.eval_shape(init, jax.random.key(0))
     params = jax.eval_shape(lambda key: head.init(key, SIZE, lexicon), jax.random.key(0))
-    assert jax.tree.map(jnp.shape, found["params"]["head"]) == jax.tree.map(jnp.shape, params)
+    assert jax.tree.map(jnp.shape, variables["params"]["head"]) == jax.tree.map(jnp.shape, params)
     tables = jax.tree.map(jnp.shape, head.tables(lexicon))
     expected = {"head": {"arrays": tables}} if tables else {}
-    assert jax.tree.map(jnp.shape, found.get("tables", {})) == expected
+    assert jax.tree.map(jnp.shape, variables.get("tables", {})) == expected
 
 
 def test_a_module_is_its_head(lexicon):
@@ -65,7 +65,7 @@ def test_a_module_is_its_head(lexicon):
     model = Model(head, lexicon)
     variables = model.init(jax.random.key(0), HIDDEN, TARGETS, WEIGHTS)
     params, tables = variables["params"]["head"], variables["tables"]["head"]["arrays"]
-    same(tables, head.tables(lexicon))
+    assert_same_trees(tables, head.tables(lexicon))
 
     def loss(params):
         return model.apply({**variables, "params": params}, HIDDEN, TARGETS, WEIGHTS, rngs=rngs)
@@ -73,9 +73,11 @@ def test_a_module_is_its_head(lexicon):
     (value, log_prob), gradient = jax.value_and_grad(loss, has_aux=True)(variables["params"])
     key = KeyOf().apply({}, rngs=rngs)
     arguments = params, tables, HIDDEN, TARGETS
-    expected, of_params = jax.value_and_grad(head.weighted_loss)(*arguments, WEIGHTS, key=key)
+    expected, expected_gradient = jax.value_and_grad(head.weighted_loss)(
+        *arguments, WEIGHTS, key=key
+    )
     np.testing.assert_array_equal(value, expected)
-    same(gradient["head"], of_params)
+    assert_same_trees(gradient["head"], expected_gradient)
     np.testing.assert_array_equal(log_prob, head.log_prob(*arguments))
 
 
@@ -104,7 +106,7 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
 
     variables = linen.Head(Recorded(), lexicon).init(jax.random.key(3), HIDDEN)
     (key,) = keys  # once for all parameters
-    same(variables["params"], heads.Softmax().init(key, SIZE, lexicon))
+    assert_same_trees(variables["params"], heads.Softmax().init(key, SIZE, lexicon))
 
 
 @pytest.mark.parametrize(
@@ -118,12 +120,14 @@ def test_methods_can_be_named(method, lexicon):
     head = HEADS["log-linear"]
     module = linen.Head(head, lexicon)
     variables = module.init(jax.random.key(0), HIDDEN)
-    others = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
-    others |= {"weighted_loss_and_penalty": (TARGETS, WEIGHTS)}
-    others = others.get(method, (TARGETS,))
-    found = module.apply(variables, HIDDEN, *others, method=method)
+    arguments = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
+    arguments |= {"weighted_loss_and_penalty": (TARGETS, WEIGHTS)}
+    arguments = arguments.get(method, (TARGETS,))
+    result = module.apply(variables, HIDDEN, *arguments, method=method)
     function = getattr(head, "log_probs" if method == "__call__" else method)
-    same(found, function(variables["params"], head.tables(lexicon), HIDDEN, *others))
+    assert_same_trees(
+        result, function(variables["params"], head.tables(lexicon), HIDDEN, *arguments)
+    )
 
 
 @pytest.mark.slow
@@ -132,9 +136,9 @@ def test_what_is_prepared_is_taken(lexicon):
     variables = module.init(jax.random.key(0), HIDDEN)
     prepared = module.apply(variables, method="prepared")
     assert prepared.shape == (13, SIZE)
-    found = module.apply(variables, HIDDEN, prepared=2 * prepared, method="log_probs")
+    log_probs = module.apply(variables, HIDDEN, prepared=2 * prepared, method="log_probs")
     expected = jax.nn.log_softmax(HIDDEN @ (2 * prepared).T)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-5, atol=1e-6)
 
 
 class Tied(nn.Module):
@@ -160,8 +164,8 @@ def test_embedding_core_and_tied_head(lexicon, bias):
     embedding, core = embeddings.Lookup(SIZE), cores.LSTM(SIZE, dropout=0.5)
     inputs = embedding.apply(params["embedding"], {}, TARGETS)
     hidden, _ = core.apply((params["core"]["0"],), inputs, core.initial_carry(2))
-    of_head = {**params["head"], "weights": params["embedding"]["table"]}
-    expected = heads.Softmax(tied=True, bias=bias).log_probs(of_head, {}, hidden)
+    head_params = {**params["head"], "weights": params["embedding"]["table"]}
+    expected = heads.Softmax(tied=True, bias=bias).log_probs(head_params, {}, hidden)
     np.testing.assert_array_equal(module.apply(variables, TARGETS), expected)
     dropped = module.apply(variables, TARGETS, rngs={"dropout": jax.random.key(1)})
     assert np.abs(dropped - expected).max() > 1e-5
@@ -172,8 +176,8 @@ def test_dropout_can_be_left_out():
     variables = module.init(jax.random.key(0), inputs)
     plain, _ = module.apply(variables, inputs)
     rngs = {"dropout": jax.random.key(1)}
-    found, _ = module.apply(variables, inputs, deterministic=True, rngs=rngs)
-    np.testing.assert_array_equal(found, plain)
+    hidden, _ = module.apply(variables, inputs, deterministic=True, rngs=rngs)
+    np.testing.assert_array_equal(hidden, plain)
 
 
 class WithBackground(nn.Module):
@@ -193,14 +197,14 @@ def test_a_background_runs_along(lexicon):
     background = priors.KneserNey(order=2)
     text = EncodedText(words, np.ones(9, bool), np.ones(9, bool), np.array([0]))
     prepared = background.prepare(lexicon, {"train": text})
-    known = dataclasses.replace(lexicon, background_tables=prepared)
+    prepared_lexicon = dataclasses.replace(lexicon, background_tables=prepared)
     head = heads.LogLinear(initial_scale=0.0, background=background)
-    module, before = WithBackground(head, known), jnp.array([[1, 4, 2], [4, 1, 9]])
+    module, before = WithBackground(head, prepared_lexicon), jnp.array([[1, 4, 2], [4, 1, 9]])
     variables = module.init(jax.random.key(0), before, HIDDEN, TARGETS)
     log_prob, carry = module.apply(variables, before, HIDDEN, TARGETS)
-    tables = head.tables(known)
+    tables = head.tables(prepared_lexicon)
     context, expected = background.apply(tables["background"], before, background.initial_carry(2))
-    same(carry, expected)
+    assert_same_trees(carry, expected)
     np.testing.assert_allclose(
         log_prob, background.log_prob(tables["background"], context, TARGETS), rtol=1e-5
     )
@@ -215,7 +219,7 @@ def test_axes_have_the_names_of_the_project(lexicon):
     assert tuple(specs["projection_0"]) == ("embed", None)
     assert tuple(specs["tail_1"]) == ("vocab", None)
     plain = linen.Head(module.head, lexicon).init(jax.random.key(0), HIDDEN)
-    same(nn.unbox(variables), plain)
+    assert_same_trees(nn.unbox(variables), plain)
     np.testing.assert_array_equal(module.apply(variables, HIDDEN), module.apply(plain, HIDDEN))
     with pytest.raises(ValueError, match="axes has 'vocab'"):
         linen.Head(heads.Softmax(), lexicon, axes={"vocab": "model"}).init(
@@ -228,12 +232,12 @@ def test_types_can_be_chosen(lexicon):
     variables = module.init(jax.random.key(0), HIDDEN)
     assert {x.dtype for x in jax.tree.leaves(variables)} == {jnp.dtype(jnp.bfloat16)}
     params = heads.Softmax().init(jax.random.key(0), SIZE, lexicon)
-    found = linen.Head(heads.Softmax(), lexicon, dtype=jnp.bfloat16).apply(
+    log_probs = linen.Head(heads.Softmax(), lexicon, dtype=jnp.bfloat16).apply(
         {"params": params}, HIDDEN
     )
-    assert found.dtype == jnp.float32  # summed in full
+    assert log_probs.dtype == jnp.float32  # summed in full
     in_half = jax.tree.map(lambda x: x.astype(jnp.bfloat16), (params, HIDDEN))
-    same(found, heads.Softmax().log_probs(in_half[0], {}, in_half[1]))
+    assert_same_trees(log_probs, heads.Softmax().log_probs(in_half[0], {}, in_half[1]))
 
 
 @pytest.mark.parametrize(
@@ -287,11 +291,11 @@ def test_a_cache_runs_along(lexicon):
     words, module = jnp.array([[1, 4, 2], [4, 1, 9]]), WithMemory(lexicon)
     variables = module.init(jax.random.key(0), words, HIDDEN, TARGETS)
     head, params = heads.WithCache(heads.Softmax(), size=2), variables["params"]["head"]
-    memory, found = head.background, []
+    memory, log_probs = head.background, []
     for reset in (None, jnp.array([[False, False, True], [False, True, False]])):
         carry = memory.initial_carry(2, SIZE)
         context, _ = memory.apply({}, words, carry, reset=reset, hidden=HIDDEN)
         expected = head.log_prob(params, head.tables(lexicon), HIDDEN, TARGETS, context=context)
-        found.append(module.apply(variables, words, HIDDEN, TARGETS, reset))
-        np.testing.assert_allclose(found[-1], expected, rtol=1e-5)
-    assert (found[0] != found[1]).any()
+        log_probs.append(module.apply(variables, words, HIDDEN, TARGETS, reset))
+        np.testing.assert_allclose(log_probs[-1], expected, rtol=1e-5)
+    assert (log_probs[0] != log_probs[1]).any()

@@ -48,7 +48,7 @@ SHARDS = {
     "log-linear": {"weights": [[96, 32], [96, 8]], "bias": [[96], [96]]},
 }
 # Of eight devices along "data": each holds an eighth of every array but biases.
-WHOLE = {"bias", "head_bias", "projection_bias"}
+UNSHARDED = {"bias", "head_bias", "projection_bias"}
 # Each starts a program.
 ONE_AT_ONCE = pytest.mark.parametrize(
     "head", ["softmax", *slow(*(head for head in SHARDS if head != "softmax"))]
@@ -57,13 +57,13 @@ ONE_AT_ONCE = pytest.mark.parametrize(
 
 @ONE_AT_ONCE
 def test_rules_for_words_and_hidden_states(head):
-    found = results(head)
-    assert found["shards"] == SHARDS[head]
-    np.testing.assert_allclose(found["losses"], found["one device"], rtol=2e-5)
-    assert found["losses"][-1] < found["losses"][0] - 0.1
+    result = results(head)
+    assert result["shards"] == SHARDS[head]
+    np.testing.assert_allclose(result["losses"], result["one device"], rtol=2e-5)
+    assert result["losses"][-1] < result["losses"][0] - 0.1
 
 
 @ONE_AT_ONCE
 def test_names_of_axes_of_a_mesh(head):
     for name, (shape, part) in results(head)["nanodo"].items():
-        assert np.prod(part) == np.prod(shape) // (1 if name in WHOLE else 8), name
+        assert np.prod(part) == np.prod(shape) // (1 if name in UNSHARDED else 8), name

@@ -7,7 +7,7 @@ import optax
 import pytest
 from flax import nnx
 
-from tests.interop.test_linen import HEADS, HIDDEN, SIZE, TARGETS, WEIGHTS, same
+from tests.interop.test_linen import HEADS, HIDDEN, SIZE, TARGETS, WEIGHTS, assert_same_trees
 from zoo import cores, embeddings, heads
 from zoo.interop import nnx as modules
 
@@ -22,8 +22,8 @@ def values(variables):
 @pytest.mark.parametrize("name", HEADS)
 def test_parameters_are_those_of_init_bit_for_bit(name, lexicon):
     module = modules.Head(HEADS[name], SIZE, lexicon, rngs=nnx.Rngs(0))
-    same(values(module.params), HEADS[name].init(nnx.Rngs(0).params(), SIZE, lexicon))
-    same(values(module.tables), HEADS[name].tables(lexicon))
+    assert_same_trees(values(module.params), HEADS[name].init(nnx.Rngs(0).params(), SIZE, lexicon))
+    assert_same_trees(values(module.tables), HEADS[name].tables(lexicon))
 
 
 def test_a_module_is_its_head(lexicon):
@@ -36,14 +36,14 @@ def test_a_module_is_its_head(lexicon):
         return module.weighted_loss(*arguments, WEIGHTS, key=key)
 
     value, gradient = nnx.value_and_grad(loss)(module)
-    expected, of_params = jax.value_and_grad(head.weighted_loss)(
+    expected, expected_gradient = jax.value_and_grad(head.weighted_loss)(
         params, tables, *arguments, WEIGHTS, key=key
     )
     np.testing.assert_array_equal(value, expected)
     # Of the parameters alone: the tables are not trained.
-    found, wanted = jax.tree.leaves(gradient), jax.tree.leaves(of_params)
-    assert len(found) == len(wanted)
-    same(found, wanted)
+    leaves, expected_leaves = jax.tree.leaves(gradient), jax.tree.leaves(expected_gradient)
+    assert len(leaves) == len(expected_leaves)
+    assert_same_trees(leaves, expected_leaves)
     np.testing.assert_array_equal(
         module.log_prob(*arguments), head.log_prob(params, tables, *arguments)
     )
@@ -53,10 +53,10 @@ def test_a_module_is_its_head(lexicon):
 def test_a_stream_gives_noise(lexicon):
     head = HEADS["sampled"]
     module = modules.Head(head, SIZE, lexicon, rngs=nnx.Rngs(0))
-    found = module.loss(HIDDEN, TARGETS, key=nnx.Rngs(noise=5))
-    given = values(module.params), head.tables(lexicon), HIDDEN, TARGETS
-    expected = head.loss(*given, key=nnx.Rngs(noise=5).noise())
-    np.testing.assert_array_equal(found, expected)
+    loss = module.loss(HIDDEN, TARGETS, key=nnx.Rngs(noise=5))
+    arguments = values(module.params), head.tables(lexicon), HIDDEN, TARGETS
+    expected = head.loss(*arguments, key=nnx.Rngs(noise=5).noise())
+    np.testing.assert_array_equal(loss, expected)
     with pytest.raises(ValueError, match="give it a key"):
         module.loss(HIDDEN, TARGETS)
 
@@ -129,6 +129,6 @@ def test_types_can_be_chosen(lexicon):
     module = modules.Head(heads.Softmax(), SIZE, lexicon, **options)
     params = heads.Softmax().init(nnx.Rngs(0).params(), SIZE, lexicon)
     params = jax.tree.map(lambda x: x.astype(half), params)
-    same(values(module.params), params)
+    assert_same_trees(values(module.params), params)
     expected = heads.Softmax().log_probs(params, {}, HIDDEN.astype(half))
     np.testing.assert_array_equal(module(HIDDEN), expected)

@@ -74,9 +74,11 @@ def test_log_prob_and_loss_along_a_sequence(name, lexicon, random):
         expected = log_probs(model.head, params, hidden[row])[np.arange(4), TARGETS[row]]
         np.testing.assert_allclose(log_prob[row], expected, rtol=2e-6, atol=1e-6)
     np.testing.assert_allclose(loss, -np.sum(token_weights * log_prob), rtol=1e-10)
-    for found in (end, loss_end):
-        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected_end), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9)
+    for carry_leaves in (end, loss_end):
+        for leaf, expected_leaf in zip(
+            jax.tree.leaves(carry_leaves), jax.tree.leaves(expected_end), strict=True
+        ):
+            np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-9)
 
 
 def test_a_tied_table_learns_from_both_ends(lexicon):
@@ -96,7 +98,7 @@ def test_a_tied_table_learns_from_both_ends(lexicon):
 
         return jax.grad(loss)(params)["embedding"]["table"]
 
-    found = np.asarray(gradient(params))
+    table_gradient = np.asarray(gradient(params))
     hidden, _ = references.lstm(
         [[params["embedding"]["table"][1]]],
         params["core"],
@@ -104,9 +106,9 @@ def test_a_tied_table_learns_from_both_ends(lexicon):
     )
     weights, bias = params["embedding"]["table"], params["head"]["bias"]
     _, expected, _ = references.softmax_gradients(hidden[0], weights, bias, [2], [1], [0])
-    np.testing.assert_allclose(found[2:], expected[2:], rtol=1e-4, atol=1e-8)
+    np.testing.assert_allclose(table_gradient[2:], expected[2:], rtol=1e-4, atol=1e-8)
     # The first word's row has the input's gradient as well.
-    assert np.abs(found[1] - expected[1]).max() > 1e-4
+    assert np.abs(table_gradient[1] - expected[1]).max() > 1e-4
 
 
 TIED = Softmax(tied=True)
@@ -128,11 +130,11 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize(
-    ("embedding", "core", "head", "size", "other"), UNLIKE.values(), ids=UNLIKE
+    ("embedding", "core", "head", "size", "alternative"), UNLIKE.values(), ids=UNLIKE
 )
-def test_a_tied_head_needs_a_table_of_its_shape(embedding, core, head, size, other, lexicon):
+def test_a_tied_head_needs_a_table_of_its_shape(embedding, core, head, size, alternative, lexicon):
     model = LanguageModel(embedding, core, head)
-    message = rf"model\.embedding\.size={size}{other}, or set model\.head"
+    message = rf"model\.embedding\.size={size}{alternative}, or set model\.head"
     with pytest.raises(UserError, match=message):
         model.init(jax.random.key(0), lexicon)
 
@@ -181,10 +183,10 @@ def test_a_tied_head_needs_the_features_of_its_table(lexicon):
     features = Features(SIZE, kinds=("length",))
     key = jax.random.key(0)
     LanguageModel(features, LSTM(SIZE), LogLinear(tied=True, kinds=("length",))).init(key, lexicon)
-    for kinds, named in (((), "of all kinds"), (("twins",), "twins")):
+    for kinds, kind_names in (((), "of all kinds"), (("twins",), "twins")):
         model = LanguageModel(features, LSTM(SIZE), LogLinear(tied=True, kinds=kinds))
         with pytest.raises(
-            UserError, match=f"whose features are length, and the head's are {named}:"
+            UserError, match=f"whose features are length, and the head's are {kind_names}:"
         ):
             model.init(key, lexicon)
 
@@ -226,43 +228,45 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     loss, penalty, end = regularised_loss(model, params, lexicon, carry, token_weights, keys)
 
     # The masks: what dropout does to ones.
-    of_words = jax.random.fold_in(keys.batch, language_model._WORDS)
-    ones = jnp.ones((2, 4, 1))
-    words = np.asarray(dropout.drop_words(ones, jnp.asarray(WORDS), 0.4, of_words))
+    word_key = jax.random.fold_in(keys.batch, language_model._WORDS)
+    inputs = jnp.ones((2, 4, 1))
+    words = np.asarray(dropout.drop_words(inputs, jnp.asarray(WORDS), 0.4, word_key))
 
-    def of_rows(use, size, rate):
-        of_use = fold_in_rows(keys.rows, use)
-        return np.asarray(dropout.masks(of_use, (size,), rate, jnp.float64))
+    def row_mask(use, size, rate):
+        mask_keys = fold_in_rows(keys.rows, use)
+        return np.asarray(dropout.masks(mask_keys, (size,), rate, jnp.float64))
 
-    outputs = of_rows(language_model._OUTPUTS, LAST, 0.3)
+    outputs = row_mask(language_model._OUTPUTS, LAST, 0.3)
     assert 0 < (words == 0).sum() < 8 and 0 < (outputs == 0).sum() < 10
 
-    hidden = params["embedding"]["table"][WORDS] * words * of_rows(0, 3, 0.2)[:, None]
+    hidden = params["embedding"]["table"][WORDS] * words * row_mask(0, 3, 0.2)[:, None]
     expected_end = []
     for layer, weights in enumerate(params["core"]):
         masked = dict(weights)
-        of_weights = jax.random.fold_in(keys.batch, 0x75736561 + layer)
-        mask = dropout.weight_mask(weights["recurrent"], 0.4, of_weights)
+        weight_key = jax.random.fold_in(keys.batch, 0x75736561 + layer)
+        mask = dropout.weight_mask(weights["recurrent"], 0.4, weight_key)
         masked["recurrent"] = dropout.drop_weights(weights["recurrent"], mask)
         assert 0.2 < (masked["recurrent"] == 0).mean() < 0.6
         if layer:
-            hidden = hidden * of_rows(1, SIZE, 0.25)[:, None]
+            hidden = hidden * row_mask(1, SIZE, 0.25)[:, None]
         hidden, end_of_layer = references.lstm(hidden, (masked,), (carry[layer],), RESET)
         expected_end += end_of_layer
-    total = of_states = 0.0
+    total = state_penalty = 0.0
     for row in range(2):
-        seen = hidden[row] * outputs[row]
-        log_p = log_probs(model.head, params, seen)
+        head_inputs = hidden[row] * outputs[row]
+        log_p = log_probs(model.head, params, head_inputs)
         for position in range(4):
             weight, h = token_weights[row, position], hidden[row, position]
             total -= weight * log_p[position, TARGETS[row, position]]
-            of_states += weight * 2.0 * (seen[position] ** 2).mean()
+            state_penalty += weight * 2.0 * (head_inputs[position] ** 2).mean()
             if position and not RESET[row, position]:
-                of_states += weight * 0.5 * ((h - hidden[row, position - 1]) ** 2).mean()
-    np.testing.assert_allclose(penalty, of_states, rtol=1e-12)
-    np.testing.assert_allclose(loss, total + of_states, rtol=1e-12)
-    for one, other in zip(jax.tree.leaves(end), jax.tree.leaves(expected_end), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+                state_penalty += weight * 0.5 * ((h - hidden[row, position - 1]) ** 2).mean()
+    np.testing.assert_allclose(penalty, state_penalty, rtol=1e-12)
+    np.testing.assert_allclose(loss, total + state_penalty, rtol=1e-12)
+    for leaf, expected_leaf in zip(
+        jax.tree.leaves(end), jax.tree.leaves(expected_end), strict=True
+    ):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-12)
 
 
 def test_penalties_stand_without_dropout_and_scores_have_neither(lexicon, random):

@@ -62,8 +62,8 @@ def test_losses_and_gradients_are_those_of_one_device(name, random):
         sharded, everywhere = NamedSharding(mesh, P("rows")), NamedSharding(mesh, P())
         placed = jax.device_put(params, everywhere), *jax.device_put((rows, reset), sharded)
         program = layouts.run(loss, *placed)
-    for one, other in zip(*map(jax.tree.leaves, (program.results, expected)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    for leaf, expected_leaf in zip(*map(jax.tree.leaves, (program.results, expected)), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-4, atol=1e-5)
     # The gradients of all devices are summed, and letters looked up for the words of all.
     ids = 4 * words.size if name == "letters" else 0
     assert program.largest("all-gather", "all-to-all", "collective-permute") <= ids

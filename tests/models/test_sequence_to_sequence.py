@@ -52,13 +52,13 @@ def expected_log_probs(params, source, words):
 
 def test_log_probs_are_those_of_a_loop_over_words(problem):
     params, tables, words, targets = problem
-    found, _ = jax.jit(MODEL.log_prob_and_log_z)(
+    log_prob, _ = jax.jit(MODEL.log_prob_and_log_z)(
         params, tables, *source_batch(SENTENCES, longest=6), words, targets
     )
     for row, source in enumerate(SENTENCES):
         log_probs = expected_log_probs(params, source, words[row])
         expected = log_probs[np.arange(4), targets[row]]
-        np.testing.assert_allclose(found[row], expected, atol=1e-5)
+        np.testing.assert_allclose(log_prob[row], expected, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -76,9 +76,9 @@ def test_padding_has_no_part_in_the_loss(problem):
     value, gradient = value_and_gradient(params, 5, *arrays)
     wider = [np.pad(array, ((0, 0), (0, 3)), constant_values=0) for array in arrays]
     wider[0][:2, 4:] = 3
-    other, others = value_and_gradient(params, 9, *wider)
-    assert float(value) == pytest.approx(float(other), abs=1e-5)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), gradient, others)
+    wider_value, wider_gradient = value_and_gradient(params, 9, *wider)
+    assert float(value) == pytest.approx(float(wider_value), abs=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), gradient, wider_gradient)
     log_prob, _ = MODEL.log_prob_and_log_z(params, tables, *source_batch(SENTENCES), words, targets)
     assert float(value) == pytest.approx(-float((log_prob * weights).sum()), abs=1e-4)
 
@@ -94,23 +94,23 @@ def test_step_functions_say_what_log_prob_says(problem, random, attention, beams
     expected, _ = model.log_prob_and_log_z(params, tables, *source, words, targets)
     step, carry = steps.from_sequence_to_sequence(model, params, tables, *source)
     carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, beams, axis=0), carry)
-    take = jax.jit(lambda step, words, carry: step(words, carry))
+    call_step = jax.jit(lambda step, words, carry: step(words, carry))
     for position in range(words.shape[1]):
-        log_probs, carry = take(step, jnp.repeat(words[:, position], beams), carry)
+        log_probs, carry = call_step(step, jnp.repeat(words[:, position], beams), carry)
         assert log_probs.shape == (3 * beams, TARGET)
-        found = log_probs[np.arange(3 * beams), np.repeat(targets[:, position], beams)]
-        np.testing.assert_allclose(found, np.repeat(expected[:, position], beams), atol=1e-5)
+        log_prob = log_probs[np.arange(3 * beams), np.repeat(targets[:, position], beams)]
+        np.testing.assert_allclose(log_prob, np.repeat(expected[:, position], beams), atol=1e-5)
 
 
 def test_gradients_are_those_of_small_steps(problem):
     params, tables, words, targets = problem
     batch = source_batch(SENTENCES, longest=6)
-    found = jax.jit(MODEL.gradients)(params, tables, *batch, words, targets)
-    assert found.shape == (3, 4, 6)
+    norms = jax.jit(MODEL.gradients)(params, tables, *batch, words, targets)
+    assert norms.shape == (3, 4, 6)
     table, step = np.asarray(params["source_embedding"]["table"], np.float64), 1e-5
     for row, source in enumerate(SENTENCES):
-        first = 6 - len(source)
-        np.testing.assert_array_equal(found[row, :, :first], 0)
+        start = 6 - len(source)
+        np.testing.assert_array_equal(norms[row, :, :start], 0)
         # Each source word has a row of its own in the table, so that one position can be moved.
         rows = {"table": np.concatenate([table[source], np.zeros((1, 3))])}
         for position in range(len(source)):
@@ -118,37 +118,43 @@ def test_gradients_are_those_of_small_steps(problem):
             for axis in range(3):
                 values = []
                 for sign in (1, -1):
-                    moved = rows["table"].copy()
-                    moved[position, axis] += sign * step
-                    other = {**params, "source_embedding": {"table": moved}}
-                    log_probs = expected_log_probs(other, range(len(source)), words[row])
+                    table_copy = rows["table"].copy()
+                    table_copy[position, axis] += sign * step
+                    shifted_params = {**params, "source_embedding": {"table": table_copy}}
+                    log_probs = expected_log_probs(shifted_params, range(len(source)), words[row])
                     values.append(log_probs[np.arange(4), targets[row]])
                 slopes.append((values[0] - values[1]) / (2 * step))
             expected = np.sqrt(np.sum(np.square(slopes), axis=0))
-            np.testing.assert_allclose(found[row, :, first + position], expected, atol=1e-5)
+            np.testing.assert_allclose(norms[row, :, start + position], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("order", [*slow("forward"), "source_reversed"])
 def test_a_share_of_the_source_is_its_first_words(problem, random, order):
-    whole = dataclasses.replace(MODEL, attention=Luong(), order=order)
-    model = dataclasses.replace(whole, source_share=0.5)
+    full_model = dataclasses.replace(MODEL, attention=Luong(), order=order)
+    model = dataclasses.replace(full_model, source_share=0.5)
     lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
-    params = examples.random_params(whole, random, *lexicons, scale=0.7)
+    params = examples.random_params(full_model, random, *lexicons, scale=0.7)
     _, tables, words, targets = problem
-    in_order = [one[::-1] if order == "source_reversed" else one for one in SENTENCES]
-    first = [one[: -(-len(one) // 2)] for one in SENTENCES]
-    first = [one[::-1] if order == "source_reversed" else one for one in first]
-    given, expected = source_batch(in_order, 6), source_batch(first, 6)
-    found = model.log_prob_and_log_z(params, tables, *given, words, targets)[0]
+    in_order = [
+        sentence[::-1] if order == "source_reversed" else sentence for sentence in SENTENCES
+    ]
+    first_halves = [sentence[: -(-len(sentence) // 2)] for sentence in SENTENCES]
+    first_halves = [
+        sentence[::-1] if order == "source_reversed" else sentence for sentence in first_halves
+    ]
+    source, expected = source_batch(in_order, 6), source_batch(first_halves, 6)
+    log_prob = model.log_prob_and_log_z(params, tables, *source, words, targets)[0]
     np.testing.assert_allclose(
-        found, whole.log_prob_and_log_z(params, tables, *expected, words, targets)[0], atol=1e-5
+        log_prob,
+        full_model.log_prob_and_log_z(params, tables, *expected, words, targets)[0],
+        atol=1e-5,
     )
-    weights = np.asarray(model.attention_weights(params, tables, *given, words))
-    of_first = np.asarray(whole.attention_weights(params, tables, *expected, words))
-    for row, (sentence, read) in enumerate(zip(in_order, first, strict=True)):
+    weights = np.asarray(model.attention_weights(params, tables, *source, words))
+    first_weights = np.asarray(full_model.attention_weights(params, tables, *expected, words))
+    for row, (sentence, read) in enumerate(zip(in_order, first_halves, strict=True)):
         start = 6 - len(sentence) if order == "forward" else 6 - len(read)
         columns = slice(start, start + len(read))
-        np.testing.assert_allclose(weights[row, :, columns], of_first[row, :, 6 - len(read) :])
+        np.testing.assert_allclose(weights[row, :, columns], first_weights[row, :, 6 - len(read) :])
         np.testing.assert_allclose(weights[row].sum(axis=-1), 1, atol=1e-6)
 
 
@@ -164,26 +170,26 @@ def test_attentional_log_probs_and_weights_are_those_of_a_loop(problem, random):
     params = examples.random_params(model, random, *lexicons, scale=0.7)
     _, tables, words, targets = problem
     arrays = (*source_batch(SENTENCES, longest=6), words)
-    found, _ = jax.jit(model.log_prob_and_log_z)(params, tables, *arrays, targets)
+    log_prob, _ = jax.jit(model.log_prob_and_log_z)(params, tables, *arrays, targets)
     weights = np.asarray(jax.jit(model.attention_weights)(params, tables, *arrays))
-    full = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
-    empty, attention = [(np.zeros((1, 7)), np.zeros((1, 7)))] * 2, full["attention"]
+    doubles = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
+    empty, attention = [(np.zeros((1, 7)), np.zeros((1, 7)))] * 2, doubles["attention"]
     for row, source in enumerate(SENTENCES):
-        inputs = full["source_embedding"]["table"][source][None]
-        memory, carry = references.lstm(inputs, full["encoder"], empty)
+        inputs = doubles["source_embedding"]["table"][source][None]
+        memory, carry = references.lstm(inputs, doubles["encoder"], empty)
         hidden, _ = references.lstm(
-            full["embedding"]["table"][words[row]][None], full["core"], carry
+            doubles["embedding"]["table"][words[row]][None], doubles["core"], carry
         )
         states = []
         for time, h in enumerate(hidden[0]):
             scores = [h @ (m @ attention["keys"]) for m in memory[0]]
             expected = np.exp(np.array(scores) - references.log_sum_exp(scores))
             np.testing.assert_allclose(weights[row, time, -len(source) :], expected, atol=1e-5)
-            both = np.concatenate([expected @ memory[0], h])
-            states.append(np.tanh(both @ attention["state"] + attention["state_bias"]))
-        head = full["head"]
+            concatenated = np.concatenate([expected @ memory[0], h])
+            states.append(np.tanh(concatenated @ attention["state"] + attention["state_bias"]))
+        head = doubles["head"]
         log_probs = references.softmax_log_probs(states, head["weights"], head["bias"])
-        np.testing.assert_allclose(found[row], log_probs[np.arange(4), targets[row]], atol=1e-5)
+        np.testing.assert_allclose(log_prob[row], log_probs[np.arange(4), targets[row]], atol=1e-5)
         np.testing.assert_array_equal(weights[row, :, : -len(source)], 0)
 
 
@@ -219,11 +225,11 @@ def test_padding_has_no_part_whatever_encodes(problem, random, name):
     params = examples.random_params(model, random, *lexicons, scale=0.7)
     _, tables, words, targets = problem
     score = jax.jit(model.log_prob_and_log_z)
-    together, _ = score(params, tables, *source_batch(SENTENCES, 8), words, targets)
+    batched, _ = score(params, tables, *source_batch(SENTENCES, 8), words, targets)
     for row, source in enumerate(SENTENCES):
         arrays = (np.tile(array[row], (3, 1)) for array in (words, targets))
-        alone, _ = score(params, tables, *source_batch([source], 5, rows=3), *arrays)
-        np.testing.assert_allclose(together[row], alone[0], atol=1e-5)
+        single, _ = score(params, tables, *source_batch([source], 5, rows=3), *arrays)
+        np.testing.assert_allclose(batched[row], single[0], atol=1e-5)
 
 
 def test_parameters_start_uniform_within_the_scale():

@@ -71,9 +71,9 @@ def mean_loss(head: Head, words: Lexicon, hidden: jax.Array, targets: jax.Array)
 
 def hidden_states(embedding: Embedding, core: Core, words: Lexicon, text: jax.Array) -> jax.Array:
     """The states of any core over any embedding."""
-    of_embedding, of_core = jax.random.split(jax.random.key(0))
-    vectors = embedding.apply(embedding.init(of_embedding, words), embedding.tables(words), text)
-    params = core.init(of_core, embedding.size)
+    embedding_key, core_key = jax.random.split(jax.random.key(0))
+    vectors = embedding.apply(embedding.init(embedding_key, words), embedding.tables(words), text)
+    params = core.init(core_key, embedding.size)
     hidden, _ = core.apply(params, vectors, core.initial_carry(len(text)))
     return hidden
 
