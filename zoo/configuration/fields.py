@@ -185,9 +185,7 @@ def changed_fields(component: Any) -> list[str]:
         if field.default_factory is not absent:
             default = field.default_factory()
         value = getattr(component, field.name)
-        if field.compare and (
-            default is absent or type(value) is not type(default) or value != default
-        ):
+        if field.compare and (type(value) is not type(default) or value != default):
             names.append(field.name)
     return names
 

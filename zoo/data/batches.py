@@ -66,8 +66,7 @@ class Batches(Sequence):
         if state == "carried":
             self._layout = _Carried(len(text.words), batch, 0 if boundary is not None else 1)
         else:
-            items = text.items if state == "items" else None
-            starts = text.starts if items is None else items
+            starts = text.starts if state != "items" or text.items is None else text.items
             self._layout = _Sentences(starts, np.diff(np.append(starts, len(text.words))), batch)
         width = self._layout.width
         self._bounds = windows(width) if windows else equal_windows(width, length)
@@ -360,10 +359,8 @@ class BucketedPairs:
     def __init__(self, text: PairedText, batch: int, padding: float, longest: int = 0):
         self.text, self.batch = text, batch
         sources, targets = text.source_lengths, text.target_lengths
-        fitting = np.ones(len(text), bool)
-        if longest:
-            fitting = (sources <= longest) & (targets - text.marks <= longest)
-        self.pairs = np.flatnonzero(fitting)
+        limit = longest or np.inf
+        self.pairs = np.flatnonzero((sources <= limit) & (targets - text.marks <= limit))
         self.dropped = len(text) - len(self.pairs)
         if not len(self.pairs):
             raise UserError(

@@ -125,7 +125,7 @@ def notes(
             f"{quote(split, 3)}: words with blanks in the training text, and several words here: "
             "give the text as CoNLL-U with these words"
         )
-    joint = [w for w in unknown if len(p := w.split()) > 1 and all(x in lexicon.ids for x in p)]
+    joint = [w for w in unknown if len(w.split()) > 1 and all(x in lexicon.ids for x in w.split())]
     if joint:
         yield (
             f"{quote(joint, 3)}: words with blanks, which the training text has as several words: "

@@ -130,8 +130,7 @@ class Vocabulary:
             word
             for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             if count >= self.minimum_count and word not in marks
-        ]
-        frequent = frequent[: self.maximum_size or None]
+        ][: self.maximum_size or None]
         if self.subwords is not None:
             pieces = learn_subwords({word: counts[word] for word in frequent}, self.subwords)
             frequent = sorted(pieces, key=lambda piece: (-pieces[piece], piece))
@@ -170,7 +169,8 @@ class Vocabulary:
         if self.unknown != "counted" or lexicon.counts[lexicon.ids[UNKNOWN]]:
             return
         for split, corpus in corpora.items():
-            if split != "train" and (unknown := [*self.missing(corpus.sentences, lexicon)]):
+            unknown = [*self.missing(corpus.sentences, lexicon)] if split != "train" else []
+            if unknown:
                 logger.warning(
                     "every word of the training text is in the lexicon, so <unk> is never trained, "
                     "and words of %s such as %s are read as <unk>: its probability means "
@@ -359,9 +359,7 @@ class Vocabulary:
         return encodings["id"], Strings(encodings["log_within"], encodings["count"])
 
 
-@functools.lru_cache(maxsize=2)
-def _open_words(lexicon, classes):
-    return OpenWords.restore(lexicon, classes)
+_open_words = functools.lru_cache(maxsize=2)(OpenWords.restore)
 
 
 @functools.lru_cache(maxsize=4)

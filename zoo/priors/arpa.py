@@ -16,13 +16,16 @@ r"""n-gram backgrounds from ARPA files, as KenLM, SRILM and others write them.
 
 import dataclasses
 import math
+import pathlib
 import re
 from collections.abc import Iterable
 
 import numpy as np
 
 from zoo.errors import UserError, check_least, quote
+from zoo.lexicon import Lexicon
 from zoo.priors import backoff
+from zoo.priors.prior import Texts
 from zoo.sources import files
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
@@ -68,7 +71,8 @@ class Arpa(backoff.Backoff):
     def __post_init__(self):
         check_least(self, "priors.Arpa", order=2)
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
+        """Reads the file and returns its back-off tables; see `backoff.prepare`."""
         file = files.find(self.path)
         levels = read(files.read_text(file), file)
         if len(levels) == 1:
@@ -100,8 +104,8 @@ class Arpa(backoff.Backoff):
             rank = np.lexsort((ids[:, -1], nodes))
             values = np.array([p for p, _ in level.values()]) * in_nats
             lists.append((nodes[rank], ids[rank, -1], values[rank]))
-        weights_by_name = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
-        return backoff.prepare(trie, "list_log_prob", lists, **weights_by_name)
+        arrays = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
+        return backoff.prepare(trie, "list_log_prob", lists, **arrays)
 
     def _log_unigram(self, unigrams, lexicon, file):
         """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
@@ -159,7 +163,7 @@ def _trie(contexts, order, vocabulary):
     return trie, np.split(nodes, np.cumsum([len(array) for array in contexts])[:-1])
 
 
-def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
+def read(text: str, path: pathlib.Path | str) -> list[dict[tuple[str, ...], tuple[float, float]]]:
     """Reads an ARPA file, values below -99 as -99, so that log-probabilities are finite."""
     announced_counts = {}
     levels: list = []

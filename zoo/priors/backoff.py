@@ -26,8 +26,10 @@ import numpy as np
 
 from zoo.base.arrays import array_files
 from zoo.base.arrays.row_blocks import at_most, is_known
+from zoo.base.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError
-from zoo.priors.prior import ContextualBackground
+from zoo.lexicon import Lexicon
+from zoo.priors.prior import ContextualBackground, Reset
 
 # Words of a node's list that are taken at a time.
 WINDOW = 16
@@ -69,7 +71,9 @@ class Trie:
         return len(self.word)
 
 
-def prepare(trie: Trie, kind: str, lists, **weights) -> dict[str, np.ndarray]:
+def prepare(
+    trie: Trie, kind: str, lists: list[tuple[np.ndarray, ...]], **weights: np.ndarray
+) -> dict[str, np.ndarray]:
     """Makes the tables of a model, as a `Backoff` keeps them.
 
     `lists` has (nodes, words, values) of the n-grams of each length, sorted by nodes and words. An
@@ -95,7 +99,7 @@ def _find(starts, sorted_words, node, word):
     low, high = starts[node], starts[node + 1]
     last = len(sorted_words) - 1
 
-    def halve(_, bounds):
+    def halve(_: int, bounds: tuple[jax.Array, jax.Array]):
         low, high = bounds
         middle = (low + high) // 2
         below = (sorted_words[jnp.minimum(middle, last)] < word) & (low < high)
@@ -115,7 +119,7 @@ class Backoff(ContextualBackground):
 
     order: int
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """Returns the trie, and the lists of words and of signatures, long ones as dense rows."""
         arrays = self.prepared_tables(lexicon)
         signature = np.arange(len(lexicon), dtype=np.int32)
@@ -132,11 +136,11 @@ class Backoff(ContextualBackground):
             "signature": _on_device(masses, is_dense, levels),
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before any word: -1, int32 [batch, n - 1]."""
         return jnp.full((batch, self.order - 1), -1, jnp.int32)
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None):
         """Finds (nodes of the contexts after words [B, T], int32 [B, T, n - 1]; carry)."""
         time, span = words.shape[1], self.order - 1
         words = jnp.concatenate([carry, words.astype(jnp.int32)], axis=1)
@@ -156,7 +160,7 @@ class Backoff(ContextualBackground):
         carry = jnp.where(same_sequence, words[:, time:], -1)
         return jnp.stack(nodes, axis=-1), carry
 
-    def log_prob(self, tables, contexts, words):
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         self._check(contexts)
         lists = tables["word"]
         log_probs = lists["unigram"][words]
@@ -169,11 +173,13 @@ class Backoff(ContextualBackground):
                 log_probs = jnp.where(is_listed, value, log_probs)
         return log_probs
 
-    def log_probs(self, tables, contexts):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         self._check(contexts)
         return _log_values(tables, contexts, tables["word"])
 
-    def log_masses(self, tables, contexts, signature, signatures):
+    def log_masses(
+        self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
+    ) -> jax.Array:
         """Computes log B(s | c), nats, [..., S], from the unigram masses and the lists."""
         self._check(contexts)
         return _log_values(tables, contexts, tables["signature"])
@@ -245,7 +251,7 @@ def _put_lists(values, lists, node, weight):
     ends = jnp.cumsum(-(-length // WINDOW))
     chunk = at_most(WINDOWS, 4 * rows)
 
-    def put(state):
+    def put(state: tuple[int, jax.Array]):
         first, values = state
         window = first + jnp.arange(chunk)
         owner = jnp.minimum(_first_above(ends, window), rows - 1)
@@ -294,7 +300,7 @@ class Lists:
     def _keys(self):
         return self.node * len(self.unigram) + self.item
 
-    def look_up(self, nodes, items):
+    def look_up(self, nodes: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Computes the value of each item after its node, listed or backed off to."""
         size, keys = len(self.unigram), self._keys
         weight, values = np.ones(len(nodes)), np.zeros(len(nodes))
@@ -347,7 +353,8 @@ def _parents(arrays, backoff, unigram, listed, words) -> np.ndarray:
     # The children of node 0 begin at node 1.
     ends = ("node_start", 1, nodes), ("list_start", 0, items), ("levels", 0, nodes)
     for name, first, end in ends:
-        array_files.check_offsets(starts := arrays[name].astype(np.int64) - first, name)
+        starts = arrays[name].astype(np.int64) - first
+        array_files.check_offsets(starts, name)
         if starts[-1] != end - first:
             raise ValueError(f"{name} ends at {arrays[name][-1]}, not {end}")
     for name in ("node_word", "list_word"):
@@ -359,7 +366,7 @@ def _parents(arrays, backoff, unigram, listed, words) -> np.ndarray:
     return np.concatenate([[0], parent])
 
 
-def interpolate(additions: Lists, levels) -> Lists:
+def interpolate(additions: Lists, levels: np.ndarray) -> Lists:
     """Sets listed(x | c) = additional(x | c) + backoff(c) b(x | c') of an interpolated model."""
     listed = additions.value.copy()
     lists = dataclasses.replace(additions, value=listed)
@@ -370,7 +377,7 @@ def interpolate(additions: Lists, levels) -> Lists:
     return lists
 
 
-def make_signature_lists(words: Lists, levels, signature) -> Lists:
+def make_signature_lists(words: Lists, levels: np.ndarray, signature: np.ndarray) -> Lists:
     """Computes the lists of the masses of signatures: B(s | c) is listed where c lists a word of s.
 
     B(s | c) = sum of listed(x | c) + backoff(c) (B(s | c') - sum of b(x | c')) over the words x of

@@ -16,8 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.base.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
-from zoo.priors.prior import ContextualBackground, lexicon_tables, scan_words
+from zoo.lexicon import Lexicon
+from zoo.priors.prior import ContextualBackground, Reset, Texts, lexicon_tables, scan_words
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1
@@ -67,7 +69,7 @@ class Evidence(ContextualBackground):
         if not self.splits:
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
         """Builds the trie of the usual words, and tells which characters are letters."""
         self._check_marks(lexicon)
         marks = (lexicon.unknown, lexicon.boundary)
@@ -83,7 +85,7 @@ class Evidence(ContextualBackground):
                 f"{self.separator!r}: set its separator to the data's, and vocabulary.boundary."
             )
 
-    def usual_words(self, lexicon, texts) -> list[tuple[int, ...]]:
+    def usual_words(self, lexicon: Lexicon, texts: Texts) -> list[tuple[int, ...]]:
         """Finds the usual words."""
         separator = lexicon.ids[self.separator]
         letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
@@ -97,12 +99,12 @@ class Evidence(ContextualBackground):
                 counts.update(word for word in words if word not in evident)
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         self._check_marks(lexicon)
         separator = jnp.asarray(lexicon.ids[self.separator], jnp.int32)
         return super().tables(lexicon) | lexicon_tables(lexicon) | {"separator": separator}
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         shape = (batch, self.longest + 1)
         return {
             "condition": jnp.full(shape, -1, jnp.int32),  # its characters, then -1
@@ -115,7 +117,7 @@ class Evidence(ContextualBackground):
             "begun": jnp.zeros(batch, bool),  # whether a word has begun
         }
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None):
         """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
         A context has "evident", bool [B, T, V], the letters with which a word of the condition goes
@@ -124,8 +126,7 @@ class Evidence(ContextualBackground):
         are few characters, "evident" is smaller than the state from which it is computed.
         """
 
-        def step(carry, inputs):
-            word, fresh = inputs
+        def step(carry: Carry, word: jax.Array, fresh: jax.Array):
             carry = self._read(tables, carry, word, fresh)
             return carry, self._context(tables, carry)
 
@@ -181,7 +182,7 @@ class Evidence(ContextualBackground):
             "free": ~carry["inside"] | lost,
         }
 
-    def log_probs(self, tables, contexts):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """Computes log b(x | c) of every character, nats, [..., V]; not normalised."""
         node = contexts["node"][..., None]
         usual = (node >= 0) & (tables["child"][jnp.maximum(node[..., 0], 0)] > 0)

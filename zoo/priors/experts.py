@@ -6,11 +6,14 @@ knowledge base with the words so far. zoo.heads.with_expert makes a head use suc
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.base.arrays.types import Carry, Tables
 from zoo.errors import UserError, check_least
-from zoo.priors.prior import Contextual, scan_words
+from zoo.lexicon import Lexicon
+from zoo.priors.prior import Contextual, Reset, Texts, scan_words
 
 # What an expert gives where it knows nothing.
 NOTHING = -1
@@ -47,7 +50,8 @@ class KnowledgeBase(Expert):
 
     path: str
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
+        """Reads the table, and numbers its subjects and relations."""
         from zoo.sources.table_rows import read_table
 
         relations, facts = read_table(self.path)
@@ -67,27 +71,25 @@ class KnowledgeBase(Expert):
             [ids.get(value_by_relation.get(name), NOTHING) for name in relations]
             for value_by_relation in facts.values()
         ]
-        begin = ids.get(lexicon.boundary, NOTHING)
         return {
             # [V], the number of the subject, and of the relation, that each word names, or -1
             "subject": subject,
             "relation": relation,
             "value": np.array(value, np.int32),  # [subjects, relations], a word, or -1
-            "begin": np.array(begin, np.int32),  # the boundary, or -1
+            "begin": np.array(ids.get(lexicon.boundary, NOTHING), np.int32),  # the boundary, or -1
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Returns (subject, relation) before any is named: -1, int32 [batch, 2]."""
         return jnp.full((batch, 2), NOTHING, jnp.int32)
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None):
         """Looks up (the value at each position, or -1, int32 [B, T]; carry)."""
         mentions = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
         fresh = words == tables["begin"]
         forgotten = fresh if reset is None else fresh | reset
 
-        def step(carry, inputs):
-            mention, forget = inputs
+        def step(carry: Carry, mention: jax.Array, forget: jax.Array):
             carry = jnp.where(mention >= 0, mention, jnp.where(forget[:, None], NOTHING, carry))
             return carry, carry
 
@@ -125,19 +127,18 @@ class RecentWords(Expert):
     def __post_init__(self):
         check_least(self, "priors.RecentWords", words=1)
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
         """Returns {"named": int32 [V], the id of each word, or -1 for a mark}."""
         return {"named": _without_marks(lexicon)}
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before any word: -1, int32 [batch, words]."""
         return jnp.full((batch, self.words), NOTHING, jnp.int32)
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None):
         """Returns (the last words at each position, int32 [B, T, words], -1 for none; carry)."""
 
-        def step(carry, inputs):
-            word, forget = inputs
+        def step(carry: Carry, word: jax.Array, forget: jax.Array):
             carry = jnp.where(forget[:, None], NOTHING, carry)
             carry = jnp.concatenate([carry[:, 1:], word[:, None]], axis=1)
             return carry, carry
@@ -169,7 +170,7 @@ class PrefixWords(Expert):
     def __post_init__(self):
         check_least(self, "priors.PrefixWords", most=1)
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
                 "priors.PrefixWords needs sentences that end with a boundary and have "
@@ -182,21 +183,20 @@ class PrefixWords(Expert):
             "separator": np.array(lexicon.ids[self.separator], np.int32),
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         return {
             "words": jnp.full((batch, self.most), NOTHING, jnp.int32),  # of the prefix, then -1
             "count": jnp.zeros(batch, jnp.int32),  # the number of these words
             "after": jnp.zeros(batch, bool),  # whether the separator was read
         }
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None):
         """Returns (the words of the prefix at each position, [B, T, most], -1 for none; carry)."""
         forgotten = words == tables["begin"]
         forgotten = forgotten if reset is None else forgotten | reset
         places = jnp.arange(self.most)
 
-        def step(carry, inputs):
-            word, forget = inputs
+        def step(carry: Carry, word: jax.Array, forget: jax.Array):
             begun = ~forget[:, None]
             prefix, count = jnp.where(begun, carry["words"], NOTHING), carry["count"] * ~forget
             after = (carry["after"] & ~forget) | (word == tables["separator"])

@@ -8,15 +8,18 @@ a bounded depth, so that the automaton runs within a jitted step.
 
 import dataclasses
 import math
+from collections.abc import Collection, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import memory
+from zoo.base.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
 from zoo.priors import grammar_rules
-from zoo.priors.prior import ContextualBackground, lexicon_tables, scan_words
+from zoo.priors.prior import ContextualBackground, Reset, Texts, lexicon_tables, scan_words
 from zoo.sources import files
 
 # More words, or levels, than any form has.
@@ -60,7 +63,7 @@ class Grammar(ContextualBackground):
     def __post_init__(self):
         check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
         """Compiles the grammar to the arrays of its automaton; see `_compile`."""
         file = files.find(self.path)
         if lexicon.boundary is None:
@@ -98,7 +101,9 @@ class Grammar(ContextualBackground):
                     "longest, depth or stacks, or leave the split out of splits."
                 )
 
-    def violations(self, tables, lexicon, sentences) -> np.ndarray:
+    def violations(
+        self, tables: Tables, lexicon: Lexicon, sentences: Sequence[Collection[int]]
+    ) -> np.ndarray:
         """Finds the position of the first word that the grammar does not allow, -1 for none, of
         each sentence of word ids with its boundaries."""
         # Only a word that is not allowed has no mass.
@@ -111,7 +116,7 @@ class Grammar(ContextualBackground):
         inside = np.arange(width) < np.array([*map(len, sentences)])[:, None]
 
         @jax.jit
-        def is_forbidden(tables, words):
+        def is_forbidden(tables: Tables, words: jax.Array) -> jax.Array:
             contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
             return jnp.isneginf(self.log_prob(tables, contexts, words[:, 1:]))
 
@@ -123,10 +128,10 @@ class Grammar(ContextualBackground):
         begin = lexicon.ids[self.start] if self.start else lexicon.boundary_id
         return lexicon_tables(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         return super().tables(lexicon) | self._marks(lexicon)
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Returns the carry outside any form: no stack."""
         return {
             "stack": jnp.zeros((batch, self.stacks, self.depth), jnp.int32),
@@ -134,7 +139,7 @@ class Grammar(ContextualBackground):
             "left": jnp.zeros(batch, jnp.int32),
         }
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None):
         """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
         A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", the
@@ -142,8 +147,7 @@ class Grammar(ContextualBackground):
         that may still come, [B, T].
         """
 
-        def step(carry, inputs):
-            word, fresh = inputs
+        def step(carry: Carry, word: jax.Array, fresh: jax.Array):
             inside = (carry["size"] > 0).any(-1) & ~fresh
             read = self._read(tables, carry, tables["class"][word])
             begins = (word == tables["begin"]) & (~inside if self.start else True)
@@ -224,13 +228,13 @@ class Grammar(ContextualBackground):
             "size": jnp.pad(size, ((0, 0), (0, padding))),
         }
 
-    def log_prob(self, tables, contexts, words):
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
         allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
         allowed |= ~(contexts["size"] > 0).any(-1)
         return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
-    def log_probs(self, tables, contexts):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         classes = self._may_move(tables, contexts).any((-1, -3, -4))
         allowed, ended = classes[..., tables["class"]], self._may_end(tables, contexts)
         is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
@@ -286,11 +290,9 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
             for word_class in classes_by_symbol.get(symbol, ()):
                 moves.setdefault((state, word_class), {})[number] = None
     states, width = len(automata.edges), max(map(len, shifts), default=1)
-    move_count = max(map(len, moves.values()), default=1)
-    note = (
-        f"{path}, of {states:,} states, {len(classes):,} classes of words and {move_count:,} moves,"
-    )
-    memory.check(note, 3 * 4 * states * len(classes) * move_count, memory.host_memory())
+    choices = max(map(len, moves.values()), default=1)
+    note = f"{path}, of {states:,} states, {len(classes):,} classes of words and {choices:,} moves,"
+    memory.check(note, 3 * 4 * states * len(classes) * choices, memory.host_memory())
     tables: dict[str, np.ndarray] = {
         "class": np.array(class_ids, np.int32),
         "first": np.array(automata.start, np.int32),
@@ -298,7 +300,7 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         # A state that cannot be completed is never on a stack.
         "fewest": np.array([min(words, NEVER) for words, _ in completions], np.int32),
         "levels": np.array([min(levels, NEVER) for _, levels in completions], np.int32),
-        "moves": np.zeros((states, len(classes), move_count), np.int32),
+        "moves": np.zeros((states, len(classes), choices), np.int32),
         "pushed": np.zeros((len(shifts) + 1, width), np.int32),
         "height": np.zeros(len(shifts) + 1, np.int32),
     }

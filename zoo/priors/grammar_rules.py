@@ -19,6 +19,7 @@ import dataclasses
 import functools
 import graphlib
 import math
+import pathlib
 import re
 import warnings
 from collections.abc import Callable
@@ -33,7 +34,7 @@ _TOKEN = re.compile(
 # repetition of a repetition, which Python has only as possessive.
 _LETTER = re.compile(
     r"""(?P<sign>\(\?:|\((?!\?)|[|)]|[*+?]\??(?![*+?{]))"""
-    r"""|(?P<count>\{(?P<least>[0-9]{1,3})(?P<most>,[0-9]{0,3})?\}\??(?![*+?{]))"""
+    r"""|(?P<count>\{(?P<minimum>[0-9]{1,3})(?P<maximum>,[0-9]{0,3})?\}\??(?![*+?{]))"""
     r"""|(?P<letter>\[\^?\]?(?:[^\\\]]|\\.)*\]|\\[dDsSwW\W]|[^\\^${(|)*+?[])|(?P<bad>.)""",
     re.DOTALL,
 )
@@ -52,6 +53,10 @@ _HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 # A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal"); in an
 # automaton of a regular expression ("letter", "[a-z]").
 Symbol = tuple[str, str]
+# (the symbol that is read, the states that it pushes, the state that it leads to)
+Shift = tuple[Symbol, tuple[int, ...], int]
+# (words, levels of the stack)
+Cost = tuple[float, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Automata:
     order: list[str]  # of the rules; those with which another rule can begin come before it
 
 
-def read(text: str, path) -> Automata:
+def read(text: str, path: pathlib.Path | str) -> Automata:
     """Reads a grammar and builds its automata."""
     rules: dict = {}
     lines: dict = {}
@@ -182,6 +187,7 @@ class _Parser:
         return begin, end
 
     def _single(self):
+        """Parses a symbol or a group to (first state, last state)."""
         kind, text = self._peek()
         if kind == "sign" and text != "(":
             self._fail(f"{text} has nothing before it to repeat: put a symbol or a group there")
@@ -258,7 +264,7 @@ def _closure(moves, states: frozenset[int]) -> frozenset[int]:
     return frozenset(reached)
 
 
-def matcher(pattern: str, path="", line: int = 0) -> Callable[[str], object]:
+def matcher(pattern: str, path: pathlib.Path | str = "", line: int = 0) -> Callable[[str], object]:
     """Returns a function that tells whether a word matches a regular expression.
 
     Its automaton stands at all possible places at once: Python's own matcher tries them in turn,
@@ -274,7 +280,7 @@ def matcher(pattern: str, path="", line: int = 0) -> Callable[[str], object]:
     start = _closure(moves, frozenset([first]))
 
     @functools.lru_cache(256)
-    def step(states, letter):
+    def step(states: frozenset[int], letter: str) -> frozenset[int]:
         arrows = (arrow for state in states for arrow in moves[state])
         targets = (target for symbol, target in arrows if symbol and is_letter[symbol[1]](letter))
         return _closure(moves, frozenset(targets))
@@ -294,8 +300,8 @@ def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
                 f"{{m,n}} below 1000, not by {shortened(pattern[match.start() :], 40)}"
             )
         if kind == "count":
-            part, minimum, is_open = tokens[begin:], int(match["least"]), match["most"] == ","
-            maximum = int((match["most"] or ",")[1:] or minimum + is_open)
+            part, minimum, is_open = tokens[begin:], int(match["minimum"]), match["maximum"] == ","
+            maximum = int((match["maximum"] or ",")[1:] or minimum + is_open)
             sign = ("sign", "*" if is_open else "?", line)  # x{2,} is x x x*
             tokens[begin:] = part * minimum + [*part, sign] * (maximum - minimum)
         elif kind == "letter":
@@ -336,17 +342,12 @@ def skips(automata: Automata) -> list[set[int]]:
 def _in_order(automata, path):
     """Orders the rules so that each comes after those with which it can begin."""
     reached = skips(automata)
-    begins = {
-        rule: [
-            text
-            for state in reached[start]
-            for kind, text in automata.edges[state]
-            if kind == "rule"
-        ]
-        for rule, start in automata.starts.items()
-    }
+    sorter: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
+    for rule, start in automata.starts.items():
+        symbols = (symbol for state in reached[start] for symbol in automata.edges[state])
+        sorter.add(rule, *(text for kind, text in symbols if kind == "rule"))
     try:
-        return [*graphlib.TopologicalSorter(begins).static_order()]
+        return [*sorter.static_order()]
     except graphlib.CycleError as error:
         rule = min(error.args[1], key=automata.lines.__getitem__)
         raise UserError(
@@ -355,7 +356,7 @@ def _in_order(automata, path):
         ) from error
 
 
-def completions(automata: Automata, is_possible) -> list[tuple[float, float]]:
+def completions(automata: Automata, is_possible: Callable[[Symbol], bool]) -> list[Cost]:
     """Computes the cost of the cheapest completion of each state."""
     values = [(0, 0) if final else (math.inf, math.inf) for final in automata.final]
     has_improved = True
@@ -382,7 +383,7 @@ def is_end(automata: Automata, state: int) -> bool:
     return automata.final[state] and not automata.edges[state]
 
 
-def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
+def shifts(automata: Automata, path: pathlib.Path | str) -> list[set[Shift]]:
     """Finds the effects of reading one word in each state."""
     reached, count = skips(automata), 0
     results_by_state: dict[int, set] = {}

@@ -17,7 +17,9 @@ import dataclasses
 import numpy as np
 
 from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
 from zoo.priors import backoff
+from zoo.priors.prior import Texts
 
 # Discounts for texts with too few counts to estimate them from.
 USUAL_DISCOUNTS = (0.5, 1.0, 1.5)
@@ -50,9 +52,9 @@ class KneserNey(backoff.Backoff):
                 "priors.KneserNey.splits is empty: name the splits to count, as in train."
             )
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
         """Estimates the model and returns its back-off tables; see `backoff.prepare`."""
-        boundary = lexicon.ids.get(lexicon.boundary)
+        boundary = lexicon.boundary_id
         streams = [text.words.astype(np.int64) for text in texts.values()]
         trie, ngrams = count(streams, boundary, self.order, len(lexicon))
         weights, lists = [], []
@@ -68,7 +70,7 @@ class KneserNey(backoff.Backoff):
         return backoff.prepare(trie, "list_value", lists, unigram=unigram, backoff=backoffs)
 
 
-def count(streams, boundary: int | None, order: int, vocabulary: int):
+def count(streams: list[np.ndarray], boundary: int | None, order: int, vocabulary: int):
     """Returns the trie of all contexts, and (nodes, words, adjusted counts) of each length."""
     start = [] if boundary is None else [boundary]
     texts = [np.concatenate([np.array(start, np.int64), stream]) for stream in streams]

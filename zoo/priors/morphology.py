@@ -7,8 +7,7 @@ import logging
 import re
 
 from zoo.errors import UserError, check_least, quote
-from zoo.priors.prior import FeaturePrior, check_splits, token_counts
-from zoo.sources.source import Corpus
+from zoo.priors.prior import Corpora, Entries, FeaturePrior, Words, check_splits, token_counts
 
 logger = logging.getLogger(__name__)
 
@@ -140,15 +139,13 @@ class Morphology(FeaturePrior):
     without: tuple[str, ...] = ("ExtPos", "Typo")
     treebanks: tuple[str, ...] = ()
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         check_splits(corpora, self.splits)
         tags = self.tags_of_words(corpora, entries)
         guess = self._make_guesser(tags, corpora) if self.guesser and tags else lambda word: (NIL,)
         return [dict.fromkeys(tags[word] if word in tags else guess(word), 1.0) for word in words]
 
-    def tags_of_words(
-        self, corpora: dict[str, Corpus], entries: dict[str, tuple[str, ...]]
-    ) -> dict[str, tuple[str, ...]]:
+    def tags_of_words(self, corpora: Corpora, entries: Entries) -> dict[str, Tags]:
         """Returns {word: its tags} of the words that a token or an entry shows, without guesses."""
         tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
@@ -179,7 +176,8 @@ class Morphology(FeaturePrior):
     def _select_tags(self, tags):
         """Returns the tags whose kinds are kept; raises UserError for a kind not among them."""
         kinds = {_kind(tag) for tag in tags}
-        if missing := [kind for kind in self.kinds if kind not in kinds]:
+        missing = [kind for kind in self.kinds if kind not in kinds]
+        if missing:
             raise UserError(
                 f"priors.Morphology is to take tags of the kind {missing[0]!r}, and the texts have "
                 f"{quote(sorted(kinds), 40)}: correct kinds, or set data.columns for the kinds "
@@ -194,7 +192,7 @@ class Morphology(FeaturePrior):
         )
         return {tag for tag in tags if _kind(tag) in selected_kinds or tag == NIL}
 
-    def _make_guesser(self, tags_by_word, corpora: dict[str, Corpus]):
+    def _make_guesser(self, tags_by_word, corpora: Corpora):
         """Returns the function that guesses the tags of a word."""
         counts = token_counts(corpora, self.splits)
         training_tags = {

@@ -2,10 +2,9 @@
 
 import collections
 import dataclasses
-import itertools
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -17,20 +16,27 @@ from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
 
 if TYPE_CHECKING:  # heads, which read no text, import this module
+    from zoo.data.encoded_text import EncodedText
     from zoo.sources.source import Corpus
 
+Words: TypeAlias = tuple[str, ...]
+# {split: its corpus}
+Corpora: TypeAlias = dict[str, "Corpus"]
+# {word: features} that a source knows beforehand.
+Entries: TypeAlias = dict[str, tuple[str, ...]]
+# {split: its text as word ids}
+Texts: TypeAlias = Mapping[str, "EncodedText"]
+# bool [B, T], positions before which the carry becomes the initial one; None for none.
+Reset: TypeAlias = jax.Array | None
+# (carry, word [B], whether rows begin anew [B]) -> (carry, context)
+Step: TypeAlias = Callable[[Carry, jax.Array, jax.Array], tuple[Carry, Context]]
 MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
 
 class FeaturePrior(Component):
     """The contract of priors that give features of words. Subclasses are frozen dataclasses."""
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, "Corpus"],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns the features of each word; every prior writes this itself.
 
         Args:
@@ -47,7 +53,7 @@ class FeaturePrior(Component):
 class Background(Component):
     """The contract of distributions over words that do not depend on the context."""
 
-    def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
+    def log_probs(self, words: Words, corpora: Corpora) -> np.ndarray:
         """Computes log b of each word; every background writes this itself.
 
         Args:
@@ -76,7 +82,7 @@ class Contextual(Component):
     # size, hidden_size=; see heads.WithCache.
     reads_states: ClassVar[bool] = False
 
-    def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon: Lexicon, texts: Texts) -> dict[str, np.ndarray]:
         """Computes {name: array} from {split: EncodedText}, UserError where these do not fit.
 
         The lexicon of the run keeps them as its background_tables. {} by default.
@@ -102,7 +108,7 @@ class Contextual(Component):
         raise self._unwritten("initial_carry")
 
     def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: Reset = None
     ) -> tuple[Context, Carry]:
         """Computes (contexts with leaves [B, T, ...], carry); every prior writes this itself.
 
@@ -138,7 +144,7 @@ class ContextualBackground(Contextual):
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
 
 
-def token_counts(corpora: dict[str, "Corpus"], splits: tuple[str, ...]) -> collections.Counter:
+def token_counts(corpora: Corpora, splits: tuple[str, ...]) -> collections.Counter:
     """Counts the occurrences of each word in the splits."""
     check_splits(corpora, splits)
     counts: collections.Counter = collections.Counter()
@@ -148,7 +154,7 @@ def token_counts(corpora: dict[str, "Corpus"], splits: tuple[str, ...]) -> colle
     return counts
 
 
-def check_splits(corpora: dict[str, "Corpus"], splits: tuple[str, ...]):
+def check_splits(corpora: Corpora, splits: tuple[str, ...]):
     """Raises UserError if one of the splits is not among the corpora."""
     for split in splits:
         if split not in corpora:
@@ -158,7 +164,7 @@ def check_splits(corpora: dict[str, "Corpus"], splits: tuple[str, ...]):
             )
 
 
-def check_features(prior, words, features):
+def check_features(prior: FeaturePrior, words: Words, features: list[dict[str, float]]):
     """Raises UserError unless a prior gave one dict of finite numbers for each word."""
     name = type(prior).__name__
     if len(features) != len(words):
@@ -166,9 +172,6 @@ def check_features(prior, words, features):
             f"{name}.features gives {len(features):,} dicts for {len(words):,} words: give one for "
             "each, in their order."
         )
-    values = itertools.chain.from_iterable(word_features.values() for word_features in features)
-    if all(map(math.isfinite, values)):
-        return
     for word, word_features in zip(words, features, strict=True):
         for feature, value in word_features.items():
             if not math.isfinite(value):
@@ -178,7 +181,7 @@ def check_features(prior, words, features):
                 )
 
 
-def check_background(prior, words, log_background):
+def check_background(prior: Background, words: Words, log_background: np.ndarray):
     """Raises UserError unless a background gave log-probabilities, not all of them -inf."""
     name = type(prior).__name__
     if log_background.shape != (len(words),):
@@ -205,11 +208,11 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
     rows = jnp.moveaxis(log_probs, -1, 0)
     largest = _or_zero(jnp.max(rows, axis=0, keepdims=True))
 
-    def by_row(rows):
+    def by_row(rows: jax.Array) -> jax.Array:
         sums = jax.ops.segment_sum(jnp.exp(rows - largest), signature, num_segments=signatures)
         return jnp.log(sums) + largest
 
-    def by_signature(rows):
+    def by_signature(rows: jax.Array) -> jax.Array:
         largest = _or_zero(jax.ops.segment_max(rows, signature, num_segments=signatures))
         shares = jnp.exp(rows - largest[signature])
         return jnp.log(jax.ops.segment_sum(shares, signature, num_segments=signatures)) + largest
@@ -226,10 +229,11 @@ def lexicon_tables(lexicon: Lexicon) -> Tables:
     }
 
 
-def scan_words(step, carry, words, reset):
-    """Runs a step (carry, (word [B], whether rows begin anew [B])) along words [B, T]."""
+def scan_words(step: Step, carry: Carry, words: jax.Array, reset: Reset) -> tuple[Context, Carry]:
+    """Runs a step along words [B, T]."""
     fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
-    carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))
+    inputs = (jnp.moveaxis(words, 1, 0), fresh.T)
+    carry, contexts = jax.lax.scan(lambda carry, xs: step(carry, *xs), carry, inputs)
     return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
 
@@ -250,7 +254,7 @@ class Uniform(Background):
       [0.25, 0.25, 0.25, 0.25]
     """
 
-    def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
+    def log_probs(self, words: Words, corpora: Corpora) -> np.ndarray:
         return np.full(len(words), -np.log(len(words)))
 
 
@@ -276,7 +280,7 @@ class Unigram(Background):
     def __post_init__(self):
         check_least(self, smoothing=0)
 
-    def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
+    def log_probs(self, words: Words, corpora: Corpora) -> np.ndarray:
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
         if not counts.all():

@@ -5,7 +5,7 @@ import dataclasses
 import re
 
 from zoo.errors import UserError, check_least
-from zoo.priors.prior import FeaturePrior, token_counts
+from zoo.priors.prior import Corpora, Entries, FeaturePrior, Words, token_counts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Affixes(FeaturePrior):
         check_least(self, "priors.Affixes", minimum_words=1)
         _check_lengths("priors.Affixes", (*self.prefixes, *self.suffixes))
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns the affixes of each word that at least `minimum_words` words share."""
         word_features: list[dict[str, float]] = [{} for _ in words]
         for kind, lengths in (("Prefix", self.prefixes), ("Suffix", self.suffixes)):
@@ -80,7 +80,7 @@ class LetterNgrams(FeaturePrior):
         check_least(self, "priors.LetterNgrams", minimum_words=1)
         _check_lengths("priors.LetterNgrams", self.sizes)
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns the n-gram counts of each word, for n-grams of at least `minimum_words` words."""
         counts_by_word = [self._count_ngrams(word) for word in words]
         uses = collections.Counter(name for counts in counts_by_word for name in counts)
@@ -170,7 +170,7 @@ class Numbers(FeaturePrior):
                 f"{', '.join(SPELLED)}, or '' for numbers in digits only."
             )
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         spelled = frozenset(SPELLED.get(self.language, "").split())
         return [self._number_features(word, spelled) for word in words]
 
@@ -183,7 +183,7 @@ class Numbers(FeaturePrior):
 
     def _digit_features(self, word):
         features = {"Number:digits": 1.0}
-        features["Number:length"] = min(1.0, sum(character.isdigit() for character in word) / 10)
+        features["Number:length"] = min(1.0, sum(map(str.isdigit, word)) / 10)
         significant = word.lstrip("0") or "0"
         # Python refuses to make a number of thousands of digits.
         longest = max(4, len(str(self.small_below)))
@@ -223,7 +223,7 @@ class TopWords(FeaturePrior):
     def __post_init__(self):
         check_least(self, "priors.TopWords", count=0)
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns one feature for each word; of words of equal count the first are on top."""
         counts = token_counts(corpora, self.splits)
         if not any(counts[word] for word in words):

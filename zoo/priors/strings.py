@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+import numpy as np
+
 from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_above, check_least
 
@@ -76,18 +78,18 @@ class DigitStrings(StringClass):
         if not 0 < self.ratio < 1:
             raise UserError(f"the ratio of {self.name} is {self.ratio}: give one between 0 and 1.")
 
-    def fit(self, words):
+    def fit(self, words: Iterable[str]) -> "DigitStrings":
         """Returns the class itself: nothing is estimated."""
         return self
 
-    def is_disjoint(self, other):
+    def is_disjoint(self, other: StringClass) -> bool:
         """Whether the other class has letters, or digits of other lengths only."""
         if not isinstance(other, DigitStrings):
             return True
         first, second = sorted((self, other), key=lambda kind: kind.shortest)
         return bool(first.longest) and first.longest < second.shortest
 
-    def log_prob(self, string):
+    def log_prob(self, string: str) -> float:
         """Computes log of ratio^(n - shortest) (1 - ratio) 10^-n / mass up to `longest`, nats."""
         size = len(string)
         digits = string.isascii() and string.isdigit()
@@ -98,7 +100,7 @@ class DigitStrings(StringClass):
             log_length -= math.log1p(-(self.ratio ** (self.longest - self.shortest + 1)))
         return log_length - size * math.log(10)
 
-    def sample(self, generator):
+    def sample(self, generator: np.random.Generator) -> str:
         while True:
             size = self.shortest - 1 + int(generator.geometric(1 - self.ratio))
             if not self.longest or size <= self.longest:
@@ -149,14 +151,14 @@ class LetterStrings(StringClass):
                 f"the first letter of {self.name} is {self.first!r}: give capital, other or any."
             )
 
-    def is_disjoint(self, other):
+    def is_disjoint(self, other: Any) -> bool:
         """Whether the other class has digits, or strings with the other kind of first letter."""
         return isinstance(other, DigitStrings) or {self.first, other.first} == {"capital", "other"}
 
     def _may_begin(self, letter):
         return self.first == "any" or letter.isupper() == (self.first == "capital")
 
-    def fit(self, words):
+    def fit(self, words: Iterable[str]) -> "LetterModel":
         """Estimates the letter model on words; raises UserError if no word is left."""
         words = [
             word
@@ -223,13 +225,13 @@ class LetterModel:
         symbols = (_BEGIN,) * (self.order - 1) + tuple(string)
         return self._after(symbols[len(symbols) - self.order + 1 :], letter)
 
-    def log_prob(self, string):
+    def log_prob(self, string: str) -> float:
         if string[:1] not in self.begins or not set(string) <= set(self.letters):
             return -math.inf
         letters = enumerate((*string, _END))
         return sum(math.log(self._next(string[:position], letter)) for position, letter in letters)
 
-    def sample(self, generator):
+    def sample(self, generator: np.random.Generator) -> str:
         letters: list = []
         while True:
             p = [self._next(letters, letter) for letter in self.letters]

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from zoo.base.trust import permissions, user_modules
 from zoo.errors import UserError, quote
-from zoo.priors.prior import FeaturePrior
+from zoo.priors.prior import Corpora, Entries, FeaturePrior, Words
 from zoo.sources import files, table_rows
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class _FilePrior(FeaturePrior):
     lower_case: bool
     remedy: ClassVar[str]  # where the file has no word of the lexicon
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns the features of each word that the file has."""
         path = files.find(self.path)
         table = self._read(path)
@@ -131,7 +131,8 @@ class WordTable(_FilePrior):
                 "the first line or as columns= of priors.WordTable."
             )
         requested_columns = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
-        if missing := [name for name in requested_columns if name not in columns]:
+        missing = [name for name in requested_columns if name not in columns]
+        if missing:
             raise UserError(
                 f"{location}: the columns {quote([*columns])} do not include {missing[0]!r}, which "
                 "priors.WordTable asks for: correct the first line or priors.WordTable."
@@ -238,12 +239,13 @@ class WordFunction(FeaturePrior):
 
     function: str
 
-    def features(self, words, corpora, entries):
+    def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns the features that the function gives each word; its exceptions are not caught."""
         function = self._load()
         return [self._call(function, word) for word in words]
 
     def _load(self):
+        """Imports the function, if the user trusts it."""
         workdir = permissions.stranger(self.function)
         if workdir is not None:
             raise UserError(
@@ -266,6 +268,7 @@ class WordFunction(FeaturePrior):
         return function
 
     def _call(self, function, word):
+        """Returns {feature: value} of a word; UserError unless these are names and numbers."""
         try:
             output = function(word)
             if isinstance(output, str):  # whose letters would be taken for names

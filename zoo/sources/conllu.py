@@ -16,7 +16,6 @@ from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*)")
-CHOICES = ("split", "surface", "kept")
 TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
@@ -75,7 +74,7 @@ class Conllu(FileSource):
     words: tuple[str, ...] = ()
 
     def __post_init__(self):
-        check_choices(self, "data", fused=CHOICES)
+        check_choices(self, "data", fused=("split", "surface", "kept"))
         if not self.columns or not {*self.columns} <= {*TAGS}:
             raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
 

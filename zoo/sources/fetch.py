@@ -73,7 +73,8 @@ def fetch(
     with contextlib.ExitStack() as opened:
         for file in corpus.files:
             path = folder / file.path
-            if (verified := _verify_existing(folder, file)) is None:
+            verified = _verify_existing(folder, file)
+            if verified is None:
                 pieces = None if mirror else _through_datasets(corpus, file)
                 pieces = pieces or _content(file, mirror, path, archives, opened)
                 verified = _write(path, pieces, functools.partial(_verify, folder, file))

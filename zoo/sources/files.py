@@ -155,8 +155,7 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
         return
     pure_path = pathlib.PurePath(path)
     elsewhere = path.startswith(("hub:", "~")) or "://" in path or ".." in pure_path.parts
-    elsewhere = elsewhere or bool(pure_path.anchor)
-    if elsewhere or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
+    if elsewhere or pure_path.anchor or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
         raise UserError(
             f"{origin} was not trained here by you, and its recipe names {shortened(path)}, which "
             "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "
@@ -173,9 +172,8 @@ def _lies_elsewhere(file):
     data = data_folder()  # links within it are the user's own
     if data is not None and pathlib.Path(os.path.abspath(file)).is_relative_to(data.absolute()):
         return False
-    homes = [pathlib.Path(), *([] if data is None else [data])]
     try:
-        return not any(file.resolve().is_relative_to(home.resolve()) for home in homes)
+        return not any(file.resolve().is_relative_to(home.resolve()) for home in candidates(""))
     except (OSError, ValueError, RuntimeError):  # no path of a file, or a circle of links
         return True
 

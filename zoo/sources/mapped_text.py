@@ -175,7 +175,8 @@ class Mapped(TextArrays):
             raise ValueError(f"ids.npy has the id {wrong}, and there are {len(self.types)} types")
         if self.lengths.min() < (self.blank_lines == "skipped"):
             raise ValueError(f"lengths.npy has a sentence of {self.lengths.min()} words")
-        if (total := self.lengths.sum(dtype=np.int64)) != len(self.ids):
+        total = self.lengths.sum(dtype=np.int64)
+        if total != len(self.ids):
             raise ValueError(f"lengths.npy has {total} words in all, ids.npy {len(self.ids)}")
 
 

@@ -181,11 +181,7 @@ class WordForms:
                     self.twins[form][differences[0].split(":")[0]] = twin
 
     def invent(
-        self,
-        count: int,
-        tables: Sequence[Mapping[Any, str]],
-        *features: str,
-        capital: bool = False,
+        self, count: int, tables: Sequence[Mapping[Any, str]], *features: str, capital: bool = False
     ) -> dict[tuple[str, ...], list[str]]:
         """Invents `count` lemmas, drawing for each a new stem and one of the tables of endings."""
         forms = defaultdict(list)
@@ -252,7 +248,7 @@ ADJECTIVE_TABLES = [
     for endings in (("if", "ive"), ("al", "ale"), ("u", "ue"))
 ]
 PLACE_ENDINGS = ("ville", "mont", "ac", "ogne")
-PRENOMINAL_ADJECTIVES = 12
+PRENOMINALS = 12
 ADVERBS = 40
 LAST_YEAR = 1999
 # Symbols that emit a word agreeing with a noun to its left.
@@ -473,9 +469,7 @@ class Micro(Source):
 
     def _add_nominals(self, forms: WordForms, rules: _Rules) -> None:
         """Adds nouns with their adjectives, prepositional phrases and relative clauses."""
-        before = forms.invent(
-            PRENOMINAL_ADJECTIVES, ADJECTIVE_TABLES, "POS:ADJ", "Class:Prenominal"
-        )
+        before = forms.invent(PRENOMINALS, ADJECTIVE_TABLES, "POS:ADJ", "Class:Prenominal")
         adjectives = forms.invent(self.adjectives, ADJECTIVE_TABLES, "POS:ADJ")
         for gender in GENDERS:
             tables = [

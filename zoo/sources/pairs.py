@@ -233,15 +233,13 @@ class RawPairs(Pairs):
 
     @property
     def form(self):
-        source, target = self.languages
-        return Form(pairs=True, language=target, source_language=source)
+        return Form(pairs=True, source_language=self.languages[0], language=self.languages[1])
 
 
 def _empty_side(row: Row) -> str | None:
     """Returns the name of a side that is empty; None if neither is."""
-    _, source, translation = row
-    sides = {"source": source, "translation": translation}
-    return next((name for name, side in sides.items() if _NOTHING.fullmatch(side)), None)
+    sides = zip(("source", "translation"), row[1:], strict=True)
+    return next((name for name, side in sides if _NOTHING.fullmatch(side)), None)
 
 
 def side_by_side(source_path: str, target_path: str) -> Iterator[Row]:

@@ -218,8 +218,7 @@ class Paths(Source):
     def path_of(self, split: str) -> Any:
         """Returns the path of a split, perhaps with a range."""
         check_split(split, self.splits())
-        paths = zip(self.splits(), (self.train, self.validation, *self.tests), strict=True)
-        return dict(paths)[split]
+        return (self.train, self.validation, *self.tests)[self.splits().index(split)]
 
 
 @dataclasses.dataclass(frozen=True)

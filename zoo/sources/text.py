@@ -212,4 +212,4 @@ def pieces(lines: list[str]) -> list[str]:
 def lines_of(text: str) -> list[str]:
     """Splits a text into lines, each with its line break; the last may have none."""
     *complete_lines, last = files.with_line_feeds(text).split("\n")
-    return [f"{line}\n" for line in complete_lines] + [last] * bool(last)
+    return [f"{line}\n" for line in complete_lines] + ([last] if last else [])
