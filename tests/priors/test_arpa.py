@@ -66,7 +66,7 @@ SCORES = [
 ]
 
 
-def written(folder, text=TEXT, order=3):
+def write_background(folder, text=TEXT, order=3):
     """The background of a file with this text."""
     (folder / "model.arpa").write_text(text, encoding="utf-8")
     return Arpa(str(folder / "model.arpa"), order=order)
@@ -83,7 +83,7 @@ def contexts_after(background, tables, ids):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    background = written(tmp_path_factory.mktemp("arpa"))
+    background = write_background(tmp_path_factory.mktemp("arpa"))
     return background, tables_of(background)
 
 
@@ -122,9 +122,9 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_lines_are_named(case):
-    good, bad, number, what = BAD[case]
+    good, bad, number, message = BAD[case]
     assert good in TEXT
-    with pytest.raises(UserError, match=rf"model\.arpa, line {number}: .*{re.escape(what)}"):
+    with pytest.raises(UserError, match=rf"model\.arpa, line {number}: .*{re.escape(message)}"):
         arpa.read(TEXT.replace(good, bad), "model.arpa")
 
 
@@ -133,14 +133,14 @@ def test_files_cut_short_are_refused(tmp_path):
         arpa.read(TEXT.replace("\\end\\", ""), "model.arpa")
     with pytest.raises(UserError, match="announces 2 3-grams and has 1"):
         arpa.read(TEXT.replace("-0.1\t<s> le chat\n", ""), "model.arpa")
-    for other in ("ngram\nle chat dort\n", "le chat\n", "ngram 1=3 are many\n\\1-grams:\n"):
+    for text in ("ngram\nle chat dort\n", "le chat\n", "ngram 1=3 are many\n\\1-grams:\n"):
         with pytest.raises(UserError, match=r"not an ARPA file: it has no line '\\data\\'"):
-            arpa.read(other, "model.arpa")
+            arpa.read(text, "model.arpa")
     with pytest.raises(UserError, match="set order to 3 or less"):
-        written(tmp_path, order=4).prepare(LEXICON, {})
+        write_background(tmp_path, order=4).prepare(LEXICON, {})
     unigrams = "\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\\end\\\n"
     with pytest.raises(UserError, match=r"unigrams only: .*background=Unigram"):
-        written(tmp_path, unigrams).prepare(LEXICON, {})
+        write_background(tmp_path, unigrams).prepare(LEXICON, {})
 
 
 def without_unknown():
@@ -149,14 +149,14 @@ def without_unknown():
 
 def test_unknown_words_have_the_floor_of_kenlm_in_a_file_without_them(tmp_path, caplog):
     """SRILM writes such files by default, and QuickLM always."""
-    background = written(tmp_path, without_unknown())
+    background = write_background(tmp_path, without_unknown())
     tables = tables_of(background)
     ids = [[LEXICON.ids[word] for word in ["</s>", "le", "chat"]]]
     contexts = contexts_after(background, tables, ids)
-    found = background.log_probs(tables, contexts[:, -1])[0] / np.log(10)
+    log10_probs = background.log_probs(tables, contexts[:, -1])[0] / np.log(10)
     floor = -0.25 - 0.2 - 100 - np.log10(2)  # shared by <unk> and chien
     listed = [-0.25 - 0.2 - 0.9, -0.25 - 0.2 - 0.5, -0.25 - 0.2 - 0.6, -0.25 - 0.7]
-    np.testing.assert_allclose(found, [floor, *listed, floor], rtol=1e-5)
+    np.testing.assert_allclose(log10_probs, [floor, *listed, floor], rtol=1e-5)
     (message,) = caplog.messages
     assert message == (
         f"{tmp_path}/model.arpa has no <unk>: words of the lexicon that it does not have "
@@ -167,17 +167,17 @@ def test_unknown_words_have_the_floor_of_kenlm_in_a_file_without_them(tmp_path, 
 def test_the_boundary_has_no_floor(tmp_path):
     text = without_unknown().replace("-0.9\t</s>\n", "").replace("ngram 1=5", "ngram 1=4")
     with pytest.raises(UserError, match=r"neither </s>, .* nor <unk>: .*vocabulary\.boundary=none"):
-        written(tmp_path, text).prepare(LEXICON, {})
+        write_background(tmp_path, text).prepare(LEXICON, {})
 
 
 def test_the_unknown_word_as_srilm_writes_it_and_a_compressed_file(tmp_path):
     as_srilm = TEXT.replace("<unk>", "<UNK>").encode()
     (tmp_path / "model.arpa.gz").write_bytes(gzip.compress(as_srilm))
-    expected = written(tmp_path).prepare(LEXICON, {})
-    found = Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
-    assert found.keys() == expected.keys()
+    expected = write_background(tmp_path).prepare(LEXICON, {})
+    tables = Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
+    assert tables.keys() == expected.keys()
     for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(tables[name], array)
     (tmp_path / "model.arpa.gz").write_bytes(gzip.compress(as_srilm)[:-20])
     with pytest.raises(UserError, match=r"model\.arpa\.gz cannot be decompressed"):
         Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
@@ -190,15 +190,15 @@ def test_the_unknown_word_is_the_lexicons_own(tmp_path):
         "-0.4\t<unk>\t-0.2\n-0.6\tle\t-0.1\n\n\\2-grams:\n-0.05\tle <unk>\n"
         "-0.7\t<unk> le\n\\end\\\n"
     )
-    found = [
-        written(tmp_path, text, order=2).prepare(
+    tables_by_mark = [
+        write_background(tmp_path, text, order=2).prepare(
             Lexicon((unknown, "</s>", "le"), np.ones(3, int), unknown=unknown, boundary="</s>"), {}
         )
         for unknown in ("<unk>", "[UNK]")
     ]
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array)
-    assert any(np.isclose(array, -0.05 * np.log(10)).any() for array in found[1].values())
+    for name, array in tables_by_mark[0].items():
+        np.testing.assert_array_equal(tables_by_mark[1][name], array)
+    assert any(np.isclose(array, -0.05 * np.log(10)).any() for array in tables_by_mark[1].values())
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u0085", "\u2028"])
@@ -268,7 +268,7 @@ def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp
     monkeypatch.setattr(backoff, "DENSE", dense)
     words = Lexicon(words=OF_LOW, counts=np.ones(5, int), unknown="<unk>", boundary="</s>")
     lexicon = with_features(words, OF_SIGNATURES[features])
-    background = written(tmp_path, LOW, order=2)
+    background = write_background(tmp_path, LOW, order=2)
     prepared = background.prepare(lexicon, {})
     lexicon = dataclasses.replace(lexicon, background_tables=prepared)
     tables = background.tables(lexicon)
@@ -278,24 +278,24 @@ def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp
     log_probs = background.log_probs(tables, contexts)
     np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
     for word in range(5):
-        found = background.log_prob(tables, contexts, jnp.full(4, word))
-        np.testing.assert_allclose(found, expected[:, word], rtol=1e-6)
+        result = background.log_prob(tables, contexts, jnp.full(4, word))
+        np.testing.assert_allclose(result, expected[:, word], rtol=1e-6)
 
     signature, members = lexicon.signatures
     masses = np.zeros((4, len(members)))
     np.add.at(masses, (slice(None), signature), np.exp(expected))
-    found = background.log_masses(tables, contexts, signature, len(members))
-    np.testing.assert_allclose(found, np.log(masses), rtol=2e-6, atol=1e-6)
+    result = background.log_masses(tables, contexts, signature, len(members))
+    np.testing.assert_allclose(result, np.log(masses), rtol=2e-6, atol=1e-6)
 
     head = LogLinear(background=background)
     params = head.init(jax.random.key(0), 3, lexicon)
-    hidden, of_head = jnp.ones((4, 3)), head.tables(lexicon)
-    probabilities = np.exp(head.log_probs(params, of_head, hidden, context=contexts))
+    hidden, head_tables = jnp.ones((4, 3)), head.tables(lexicon)
+    probabilities = np.exp(head.log_probs(params, head_tables, hidden, context=contexts))
     np.testing.assert_allclose(probabilities.sum(-1), np.ones(4), rtol=1e-6)
 
     def loss(params):
         targets, weights = jnp.asarray([1, 3, 2, 2]), jnp.ones(4)
-        return head.weighted_loss(params, of_head, hidden, targets, weights, context=contexts)
+        return head.weighted_loss(params, head_tables, hidden, targets, weights, context=contexts)
 
     value, gradients = jax.value_and_grad(loss)(params)
     assert np.isfinite(value)
@@ -305,8 +305,8 @@ def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp
 def test_words_without_mass_are_refused(tmp_path):
     lexicon = Lexicon((*OF_LOW, "zut"), np.ones(6, int), unknown="<unk>", boundary="</s>")
     with pytest.raises(UserError, match=r"model\.arpa gives no mass .* to 'zut'"):
-        written(tmp_path, LOW, order=2).prepare(lexicon, {})
-    background = written(tmp_path, LOW.replace("-3\t<unk>", "-99\t<unk>"), order=2)
+        write_background(tmp_path, LOW, order=2).prepare(lexicon, {})
+    background = write_background(tmp_path, LOW.replace("-3\t<unk>", "-99\t<unk>"), order=2)
     lexicon = Lexicon(("</s>", "le", "loup"), np.ones(3, int), boundary="</s>")
     with pytest.raises(UserError, match=r"log10 p\(<unk>\) is -99.0\) to 'loup'"):
         background.prepare(lexicon, {})
@@ -314,14 +314,14 @@ def test_words_without_mass_are_refused(tmp_path):
 
 @pytest.mark.slow
 def test_a_model_of_which_no_long_n_gram_is_in_the_lexicon(tmp_path):
-    background = written(tmp_path, LOW, order=2)
+    background = write_background(tmp_path, LOW, order=2)
     tables = tables_of(background, Lexicon(("<unk>", "chien"), np.ones(2, int), unknown="<unk>"))
     contexts = contexts_after(background, tables, [[1, 0]])
     expected = np.full((1, 2), np.log(0.0005))
-    found = background.log_prob(tables, contexts, jnp.asarray([[0, 1]]))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    found = background.log_probs(tables, contexts)[..., 1]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    log_probs = background.log_prob(tables, contexts, jnp.asarray([[0, 1]]))
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
+    log_probs = background.log_probs(tables, contexts)[..., 1]
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("mark", ["<unk>", "<UNK>"])

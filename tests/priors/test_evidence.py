@@ -42,21 +42,21 @@ def words_of(text):
 
 def allowed(text, usual):
     """For each beginning of the text the characters that may come next, as a set."""
-    found = []
+    allowed_sets = []
     for length in range(len(text) + 1):
-        condition, separator, said = text[:length].partition("|")
+        condition, separator, text_so_far = text[:length].partition("|")
         if not separator:
-            found.append({*CHARACTERS})
+            allowed_sets.append({*CHARACTERS})
             continue
         words = usual | {*words_of(condition)}
-        word = re.search(r"[a-dén]*$", said)[0]
-        if not any(other.startswith(word) for other in words):
-            found.append({*CHARACTERS})
+        word = re.search(r"[a-dén]*$", text_so_far)[0]
+        if not any(usual_word.startswith(word) for usual_word in words):
+            allowed_sets.append({*CHARACTERS})
             continue
         ends = {*CHARACTERS} - {*"abcdén"} if word in words or not word else set()
         letters = {c for c in "abcdén" if any(o.startswith(word + c) for o in words)}
-        found.append(ends | letters)
-    return found
+        allowed_sets.append(ends | letters)
+    return allowed_sets
 
 
 def background(**options):
@@ -69,8 +69,8 @@ def background(**options):
 @pytest.mark.parametrize(("minimum", "usual"), [(1, USUAL), (2, {"ab"}), (3, set())])
 def test_words_are_usual_that_are_often_there_without_evidence(minimum, usual):
     prior = Evidence(minimum_count=minimum)
-    found = prior.usual_words(LEXICON, {"train": encoded(TRAINING)})
-    assert {"".join(LEXICON.words[place] for place in word) for word in found} == usual
+    usual_words = prior.usual_words(LEXICON, {"train": encoded(TRAINING)})
+    assert {"".join(LEXICON.words[place] for place in word) for word in usual_words} == usual
 
 
 def test_characters_without_evidence_are_penalised():
@@ -82,36 +82,38 @@ def test_characters_without_evidence_are_penalised():
     contexts, _ = jax.jit(prior.apply)(tables, rows, prior.initial_carry(len(rows)))
     log_probs = np.asarray(jax.jit(prior.log_probs)(tables, contexts))
     uniform = -np.log(len(LEXICON))
-    for of_row, text in zip(log_probs, TEXTS, strict=True):
-        for of_place, may in zip(of_row, allowed(text, USUAL), strict=False):
-            expected = [uniform - PENALTY * (c not in may) for c in CHARACTERS]
-            np.testing.assert_allclose(of_place[1:], expected, rtol=1e-6)
+    for row_log_probs, text in zip(log_probs, TEXTS, strict=True):
+        for place_log_probs, allowed_next in zip(row_log_probs, allowed(text, USUAL), strict=False):
+            expected = [uniform - PENALTY * (c not in allowed_next) for c in CHARACTERS]
+            np.testing.assert_allclose(place_log_probs[1:], expected, rtol=1e-6)
             # The end is a character as a full stop is.
-            np.testing.assert_allclose(of_place[0], expected[CHARACTERS.index(".")], rtol=1e-6)
+            np.testing.assert_allclose(
+                place_log_probs[0], expected[CHARACTERS.index(".")], rtol=1e-6
+            )
 
 
 def test_pieces_and_resets_change_nothing():
     prior, tables = background()
     apply = jax.jit(prior.apply)
     first, second = TEXTS[0], TEXTS[1]
-    whole = np.array([[0, *ids(first)]])
-    expected, _ = apply(tables, whole, prior.initial_carry(1))
-    carry, found = prior.initial_carry(1), []
-    for start in range(0, whole.shape[1], 13):
-        contexts, carry = apply(tables, whole[:, start : start + 13], carry)
-        found.append(contexts)
-    joined = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *found)
+    sequence = np.array([[0, *ids(first)]])
+    expected, _ = apply(tables, sequence, prior.initial_carry(1))
+    carry, piece_contexts = prior.initial_carry(1), []
+    for start in range(0, sequence.shape[1], 13):
+        contexts, carry = apply(tables, sequence[:, start : start + 13], carry)
+        piece_contexts.append(contexts)
+    joined = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *piece_contexts)
     jax.tree.map(np.testing.assert_array_equal, joined, jax.tree.map(np.asarray, expected))
 
     # After a boundary or a reset a new condition is read, and the old one is forgotten.
-    alone, _ = apply(tables, np.array([ids(second)]), prior.initial_carry(1))
+    second_contexts, _ = apply(tables, np.array([ids(second)]), prior.initial_carry(1))
     for between in ([0], []):
-        both = np.array([[*ids(first), *between, *ids(second)]])
-        marks = np.zeros(both.shape, bool)
+        texts = np.array([[*ids(first), *between, *ids(second)]])
+        marks = np.zeros(texts.shape, bool)
         marks[0, len(first)] = not between
-        contexts, _ = apply(tables, both, prior.initial_carry(1), reset=marks)
+        contexts, _ = apply(tables, texts, prior.initial_carry(1), reset=marks)
         last = jax.tree.map(lambda leaf: leaf[:, -len(second) :], contexts)
-        jax.tree.map(np.testing.assert_array_equal, last, alone)
+        jax.tree.map(np.testing.assert_array_equal, last, second_contexts)
 
 
 def test_a_condition_that_is_too_long_is_cut():

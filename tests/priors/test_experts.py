@@ -30,12 +30,12 @@ def read(expert, *texts, words=WORDS, reset=(), pieces=()):
     ids = np.array([[words.index(word) for word in text.split()] for text in texts])
     marks = np.zeros(ids.shape, bool)
     marks[:, list(reset)] = True
-    carry, found = expert.initial_carry(len(texts)), []
+    carry, piece_contexts = expert.initial_carry(len(texts)), []
     for piece in np.split(np.arange(ids.shape[1]), pieces):
-        given = tables, ids[:, piece], carry
-        contexts, carry = jax.jit(expert.apply)(*given, reset=marks[:, piece])
-        found.append(np.asarray(contexts))
-    return np.array([*words, "-"])[np.concatenate(found, axis=1)]  # NOTHING is the last
+        arguments = tables, ids[:, piece], carry
+        contexts, carry = jax.jit(expert.apply)(*arguments, reset=marks[:, piece])
+        piece_contexts.append(np.asarray(contexts))
+    return np.array([*words, "-"])[np.concatenate(piece_contexts, axis=1)]  # NOTHING is the last
 
 
 def lexicon_for(expert, words):
@@ -44,7 +44,7 @@ def lexicon_for(expert, words):
     return dataclasses.replace(lexicon, background_tables=expert.prepare(lexicon, {}))
 
 
-def said(base, text, **options):
+def read_values(base, text, **options):
     return read(base, text, **options)[0].tolist()
 
 
@@ -53,16 +53,16 @@ def test_the_last_relation_of_the_last_subject(base, pieces):
     text = "</s> the capital of Estonia is Tallinn the money of Peru is"
     # No money of Peru is known.
     expected = ["-"] * 4 + ["Tallinn"] * 4 + ["euro"] * 2 + ["-"] * 2
-    assert said(base, text, pieces=pieces) == expected
-    found = said(base, "Peru the capital capital of Estonia Peru", pieces=pieces[:1])
-    assert found == ["-", "-", "Lima", "Lima", "Lima", "Tallinn", "Lima"]
+    assert read_values(base, text, pieces=pieces) == expected
+    values = read_values(base, "Peru the capital capital of Estonia Peru", pieces=pieces[:1])
+    assert values == ["-", "-", "Lima", "Lima", "Lima", "Tallinn", "Lima"]
 
 
 def test_a_sentence_knows_nothing_of_the_one_before(base):
-    found = said(base, "capital of Peru </s> of Estonia capital")
-    assert found == ["-", "-", "Lima", "-", "-", "-", "Tallinn"]
-    found = said(base, "capital of Peru is Estonia the capital", reset=(4,))
-    assert found == ["-", "-", "Lima", "Lima", "-", "-", "Tallinn"]
+    values = read_values(base, "capital of Peru </s> of Estonia capital")
+    assert values == ["-", "-", "Lima", "-", "-", "-", "Tallinn"]
+    values = read_values(base, "capital of Peru is Estonia the capital", reset=(4,))
+    assert values == ["-", "-", "Lima", "Lima", "-", "-", "Tallinn"]
 
 
 def test_values_outside_the_lexicon_are_not_known(base):
@@ -106,28 +106,28 @@ def test_a_text_without_subjects_is_refused(base):
 COPIED = ("</s>", "<unk>", "|||", "a", "b", "c", "d")
 
 
-def named(expert, *texts, **options):
+def read_copies(expert, *texts, **options):
     """As `read`, the words at a position in one string."""
-    found = read(expert, *texts, words=COPIED, **options)
-    return [["".join(at) for at in row] for row in found]
+    rows = read(expert, *texts, words=COPIED, **options)
+    return [["".join(at) for at in row] for row in rows]
 
 
 @pytest.mark.parametrize("pieces", [(), (3,)])
 def test_the_last_words(pieces):
-    found = named(RecentWords(3), "a b <unk> c </s>", "d d d a b", pieces=pieces)
-    assert found[0] == ["--a", "-ab", "ab-", "b-c", "-c-"]
-    assert found[1] == ["--d", "-dd", "ddd", "dda", "dab"]
-    assert named(RecentWords(2), "a b c d", reset=(2,)) == [["-a", "ab", "-c", "cd"]]
+    copies = read_copies(RecentWords(3), "a b <unk> c </s>", "d d d a b", pieces=pieces)
+    assert copies[0] == ["--a", "-ab", "ab-", "b-c", "-c-"]
+    assert copies[1] == ["--d", "-dd", "ddd", "dda", "dab"]
+    assert read_copies(RecentWords(2), "a b c d", reset=(2,)) == [["-a", "ab", "-c", "cd"]]
 
 
 @pytest.mark.parametrize("pieces", [(), (2,)])
 def test_the_words_of_the_prefix(pieces):
     texts = "a b ||| c a </s> d ||| a", "a b c d <unk> ||| b </s> b"
-    found = named(PrefixWords(most=3), *texts, pieces=pieces)
+    copies = read_copies(PrefixWords(most=3), *texts, pieces=pieces)
     nothing = "---"
-    assert found[0] == [nothing, nothing, *["ab-"] * 3, nothing, nothing, "d--", "d--"]
-    assert found[1] == [*[nothing] * 5, "abc", "abc", nothing, nothing]
-    assert named(PrefixWords(most=1), "a ||| b c", reset=(2,)) == [["-", "a", "-", "-"]]
+    assert copies[0] == [nothing, nothing, *["ab-"] * 3, nothing, nothing, "d--", "d--"]
+    assert copies[1] == [*[nothing] * 5, "abc", "abc", nothing, nothing]
+    assert read_copies(PrefixWords(most=1), "a ||| b c", reset=(2,)) == [["-", "a", "-", "-"]]
 
 
 def test_a_text_without_the_separator_is_refused():

@@ -180,12 +180,12 @@ def test_single_words_have_the_mass_that_they_have_among_all(tmp_path):
     before = jnp.asarray([[lexicon.ids[word] for word in sequence]])
 
     @jax.jit
-    def both(tables, before, words):
+    def evaluate(tables, before, words):
         contexts, _ = background.apply(tables, before, background.initial_carry(1))
         return background.log_probs(tables, contexts), background.log_prob(tables, contexts, words)
 
     for word in range(len(lexicon)):
-        log_probs, log_prob = both(tables, before, jnp.full(before.shape, word))
+        log_probs, log_prob = evaluate(tables, before, jnp.full(before.shape, word))
         np.testing.assert_array_equal(log_prob, log_probs[..., word])
     assert np.isneginf(log_probs).any(-1).sum() == 9  # free from the wrong word to the boundary
 
@@ -201,8 +201,8 @@ def test_forms_after_a_question(tmp_path):
     np.testing.assert_allclose(inside[0], np.where(allowed, unigram, 0), rtol=1e-5)
     # After a word that no form has there, and after the end of a form, all are free again.
     for words in (("c", "|", "c"), ("|", "a", "</s>")):
-        found = masses_after(background, lexicon, [words])
-        np.testing.assert_allclose(found[0], unigram, rtol=1e-5)
+        masses = masses_after(background, lexicon, [words])
+        np.testing.assert_allclose(masses[0], unigram, rtol=1e-5)
 
 
 def test_resets_and_parts_of_a_sequence(tmp_path):
@@ -211,13 +211,13 @@ def test_resets_and_parts_of_a_sequence(tmp_path):
     tables = background.tables(lexicon)
     words = jnp.asarray([[lexicon.ids[word] for word in ("</s>", "x", "+", "(", "y", "</s>", "x")]])
     reset = jnp.zeros(words.shape, bool).at[0, 4].set(True)
-    whole, end = background.apply(tables, words, background.initial_carry(1), reset=reset)
+    contexts, end = background.apply(tables, words, background.initial_carry(1), reset=reset)
     first, carry = background.apply(tables, words[:, :3], background.initial_carry(1))
     second, carry = background.apply(tables, words[:, 3:], carry, reset=reset[:, 3:])
     parts = jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), first, second)
-    inside = np.asarray(whole["size"] > 0).any(-1)
+    inside = np.asarray(contexts["size"] > 0).any(-1)
     np.testing.assert_array_equal(inside, [[1, 1, 1, 1, 0, 1, 1]])
-    jax.tree.map(np.testing.assert_array_equal, parts, whole)
+    jax.tree.map(np.testing.assert_array_equal, parts, contexts)
     jax.tree.map(np.testing.assert_array_equal, carry, end)
 
 
@@ -261,8 +261,8 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_grammars_are_named_with_their_line(case):
-    text, line, what = BAD[case]
-    with pytest.raises(UserError, match=rf"^forms\.grammar, line {line}: .*{what}"):
+    text, line, message = BAD[case]
+    with pytest.raises(UserError, match=rf"^forms\.grammar, line {line}: .*{message}"):
         grammar_rules.read(text, "forms.grammar")
 
 
@@ -322,8 +322,8 @@ def test_rules_that_begin_with_two_others_each_are_limited(tmp_path):
         f'a{n}: a{n + 1} "x" | b{n + 1} "y"\nb{n}: a{n + 1} "z" | b{n + 1} "w"\n' for n in range(30)
     )
     text = "".join(levels) + 'a30: "x"\nb30: "y"\n'
-    what = r"\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 500,000"
-    with pytest.raises(UserError, match=what):
+    message = r"\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 500,000"
+    with pytest.raises(UserError, match=message):
         compiled(tmp_path, text, ("x", "y"))
 
 
@@ -334,9 +334,9 @@ def test_a_long_list_of_words_is_a_rule():
     start = automata.starts["word"]
     assert len(automata.edges[start]) == 60_000 and not automata.final[start]
     assert automata.final[:start] == [True, True] and all(automata.final[start + 1 :])
-    few = " | ".join(f'"w{number}"' for number in range(300))
+    short_list = " | ".join(f'"w{number}"' for number in range(300))
     with pytest.raises(UserError, match=r"list\.grammar, line 1: the rule s has more than 50,000"):
-        grammar_rules.read(f"s: ({few})*\n", "list.grammar")
+        grammar_rules.read(f"s: ({short_list})*\n", "list.grammar")
 
 
 def test_a_rule_whose_states_are_of_many_places_is_refused(monkeypatch):
@@ -354,8 +354,10 @@ def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
     words = [f"w{number}" for number in range(50)]
     text = "s: " + " ".join(f'"{word}"' for word in words) + "\n"
     monkeypatch.setattr(memory, "host_memory", lambda: 3 * 4 * 51 * 51 - 1)
-    what = r"forms\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
-    with pytest.raises(UserError, match=what):
+    message = (
+        r"forms\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
+    )
+    with pytest.raises(UserError, match=message):
         compiled(tmp_path, text, words)
     monkeypatch.setattr(memory, "host_memory", lambda: 3 * 4 * 51 * 51)
     _, lexicon = compiled(tmp_path, text, words)

@@ -85,14 +85,14 @@ def naive(sentences, words, order, boundary="</s>"):
         if context is None:
             return 1 / len(words)
         counts, d = tables[len(context)]
-        seen = {v: counts[*context, v] for v in words if (*context, v) in counts}
+        followers = {v: counts[*context, v] for v in words if (*context, v) in counts}
         shorter = probability(context[1:] if context else None, word)
-        if not seen:
+        if not followers:
             return shorter
-        total = sum(seen.values())
-        kept = sum(d[min(count, 3)] for count in seen.values())
-        here = seen[word] - d[min(seen[word], 3)] if word in seen else 0
-        return here / total + kept / total * shorter
+        total = sum(followers.values())
+        discount_mass = sum(d[min(count, 3)] for count in followers.values())
+        discounted = followers[word] - d[min(followers[word], 3)] if word in followers else 0
+        return discounted / total + discount_mass / total * shorter
 
     return probability
 
@@ -138,12 +138,12 @@ def test_the_model_is_that_of_the_dictionaries(order):
 
     @jax.jit
     def evaluate(tables, words, resets):
-        whole, end = background.apply(tables, words, background.initial_carry(2), reset=resets)
+        contexts, end = background.apply(tables, words, background.initial_carry(2), reset=resets)
         carry, parts = background.initial_carry(2), []
         for part in (slice(0, 1), slice(1, 6), slice(6, 8), slice(8, None)):
-            contexts, carry = background.apply(tables, words[:, part], carry, reset=resets[:, part])
-            parts.append(contexts)
-        return whole, jnp.concatenate(parts, axis=1), end, carry
+            outputs, carry = background.apply(tables, words[:, part], carry, reset=resets[:, part])
+            parts.append(outputs)
+        return contexts, jnp.concatenate(parts, axis=1), end, carry
 
     contexts, in_parts, end, end_of_parts = evaluate(tables, words, resets)
     np.testing.assert_array_equal(in_parts, contexts)
@@ -151,8 +151,10 @@ def test_the_model_is_that_of_the_dictionaries(order):
     log_probs = background.log_probs(tables, contexts)
     np.testing.assert_allclose(log_probs, expected, rtol=1e-5, atol=1e-5)
     log_prob = background.log_prob(tables, contexts, words)
-    found = np.take_along_axis(np.asarray(log_probs), np.asarray(words)[..., None], -1)[..., 0]
-    np.testing.assert_allclose(log_prob, found, rtol=1e-5, atol=1e-5)
+    word_log_probs = np.take_along_axis(np.asarray(log_probs), np.asarray(words)[..., None], -1)[
+        ..., 0
+    ]
+    np.testing.assert_allclose(log_prob, word_log_probs, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("dense", "window"), [(16, 16), (1, 2), (2, 3), (10**6, 4)])
@@ -185,10 +187,10 @@ def test_contexts_without_boundaries_run_on():
     followers = {second for first, second in pairs if first == "a"}
     _, contexts = contexts_after(background, tables, lexicon, "a")
     probabilities = np.exp(background.log_probs(tables, contexts))[0, 0]
-    kept = lexicon.background_tables
+    stored_tables = lexicon.background_tables
     node = int(contexts[0, 0, 0])
-    more = probabilities - kept["backoff"][node] * kept["unigram"] > 1e-7
-    assert {lexicon.words[word] for word in np.flatnonzero(more)} == followers
+    is_listed = probabilities - stored_tables["backoff"][node] * stored_tables["unigram"] > 1e-7
+    assert {lexicon.words[word] for word in np.flatnonzero(is_listed)} == followers
 
 
 def test_discounts_by_hand():
@@ -235,9 +237,9 @@ def test_contexts_of_another_order_are_refused():
     background = KneserNey(order=3)
     tables = background.tables(lexicon)
     contexts, words = jnp.zeros((2, 5, 6), jnp.int32), jnp.zeros((2, 5), jnp.int32)
-    for function, more in ((background.log_prob, (words,)), (background.log_probs, ())):
+    for function, arguments in ((background.log_prob, (words,)), (background.log_probs, ())):
         with pytest.raises(ValueError, match="contexts have 6 nodes a token, and KneserNey"):
-            function(tables, contexts, *more)
+            function(tables, contexts, *arguments)
 
 
 DAMAGED = {

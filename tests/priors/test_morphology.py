@@ -91,9 +91,9 @@ OF_KINDS = ("</s>", "un", "chta", "dort", "bien", "chats", "rats")
 
 def tags(**options):
     """The tags of each word, in alphabetical order."""
-    found = Morphology(**options).features(OF_KINDS, {"train": TAGGED}, {})
-    assert all(value == 1.0 for word in found for value in word.values())
-    return [" ".join(sorted(word)) for word in found]
+    features = Morphology(**options).features(OF_KINDS, {"train": TAGGED}, {})
+    assert all(value == 1.0 for word in features for value in word.values())
+    return [" ".join(sorted(word)) for word in features]
 
 
 def test_misspellings_are_no_morphology():
@@ -125,29 +125,29 @@ def test_a_kind_that_no_tag_is_of():
 
 
 def test_lemmas_are_not_guessed():
-    found = tags(guesser=SuffixGuesser(longest=2, rare=9))
-    assert found[-1] == "Number:Plur POS:NOUN"  # as "chats", which ends alike
-    assert found[0] == "POS:NIL"
+    word_tags = tags(guesser=SuffixGuesser(longest=2, rare=9))
+    assert word_tags[-1] == "Number:Plur POS:NOUN"  # as "chats", which ends alike
+    assert word_tags[0] == "POS:NIL"
 
 
 # ------------------------------------------------ the guesser of suffixes, by hand
 
 NOUN, VERB, ADVERB = ("POS:NOUN",), ("POS:VERB",), ("POS:ADV",)
-KNOWN = {"maison": NOUN, "raison": NOUN, "parlons": VERB, "mangeons": VERB, "bien": ADVERB}
+TRAINING_TAGS = {"maison": NOUN, "raison": NOUN, "parlons": VERB, "mangeons": VERB, "bien": ADVERB}
 
 
 def table(**options):
-    return SuffixGuesser(**options).train(KNOWN, {})
+    return SuffixGuesser(**options).train(TRAINING_TAGS, {})
 
 
 def test_the_distribution_is_that_of_the_equation():
-    found = table(longest=2, smoothing=0.5).distribution("avion")
+    distribution = table(longest=2, smoothing=0.5).distribution("avion")
     # Of no letters: 2 nouns, 2 verbs, 1 adverb. Of "n": 2 nouns, 1 adverb. Of "on": 2 nouns.
     shares = {NOUN: 2 / 5, VERB: 2 / 5, ADVERB: 1 / 5}
     for ending in ({NOUN: 2 / 3, ADVERB: 1 / 3}, {NOUN: 1.0}):
         shares = {tags: (ending.get(tags, 0) + 0.5 * p) / 1.5 for tags, p in shares.items()}
-    assert found == pytest.approx(shares)
-    assert sum(found.values()) == pytest.approx(1)
+    assert distribution == pytest.approx(shares)
+    assert sum(distribution.values()) == pytest.approx(1)
 
 
 def test_the_longest_known_ending_decides():
@@ -160,8 +160,8 @@ def test_the_longest_known_ending_decides():
 
 
 def test_digits_are_all_alike():
-    known = {"1987": ("NumType:Year",), "12": ("NumType:Card",)}
-    trained = SuffixGuesser().train(known, {})
+    tags = {"1987": ("NumType:Year",), "12": ("NumType:Card",)}
+    trained = SuffixGuesser().train(tags, {})
     assert trained.guess("2016") == ("NumType:Year",)
     assert trained.guess("37") == ("NumType:Card",)
 

@@ -19,9 +19,9 @@ from zoo.priors import Uniform, Unigram
     ],
 )
 def test_backgrounds_by_hand(background, words, expected):
-    found = background.log_probs(words, CORPORA)
-    np.testing.assert_allclose(np.exp(found), expected)
-    assert found.dtype == np.float64
+    log_probs = background.log_probs(words, CORPORA)
+    np.testing.assert_allclose(np.exp(log_probs), expected)
+    assert log_probs.dtype == np.float64
 
 
 def test_a_word_without_mass_is_an_error():

@@ -8,8 +8,8 @@ from zoo.priors import Affixes, LetterNgrams, Numbers, TopWords
 
 
 def features(word, **options):
-    (found,) = Numbers(**options).features((word,), {}, {})
-    return {name.removeprefix("Number:"): value for name, value in found.items()}
+    (word_features,) = Numbers(**options).features((word,), {}, {})
+    return {name.removeprefix("Number:"): value for name, value in word_features.items()}
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,12 @@ def test_affixes_are_shorter_than_the_word():
 
 def test_affixes_of_few_words_are_left_out():
     prior = Affixes(prefixes=(2,), suffixes=(2,), minimum_words=2)
-    found = prior.features(("chats", "chiens", "rats"), {}, {})
-    assert found == [{"Prefix:ch": 1.0, "Suffix:ts": 1.0}, {"Prefix:ch": 1.0}, {"Suffix:ts": 1.0}]
+    word_features = prior.features(("chats", "chiens", "rats"), {}, {})
+    assert word_features == [
+        {"Prefix:ch": 1.0, "Suffix:ts": 1.0},
+        {"Prefix:ch": 1.0},
+        {"Suffix:ts": 1.0},
+    ]
 
 
 def test_letter_ngrams_are_counted_with_the_ends_of_the_word():
@@ -78,9 +82,9 @@ def test_letter_ngrams_are_counted_with_the_ends_of_the_word():
 
 def test_scaled_letter_ngrams_sum_to_one_before_rare_ones_go():
     prior = LetterNgrams(sizes=(2,), minimum_words=2, scaled=True)
-    found = prior.features(("nana", "na"), {}, {})
-    assert found[0] == pytest.approx({"Letters:^n": 0.2, "Letters:na": 0.4, "Letters:a$": 0.2})
-    assert found[1] == pytest.approx(
+    counts = prior.features(("nana", "na"), {}, {})
+    assert counts[0] == pytest.approx({"Letters:^n": 0.2, "Letters:na": 0.4, "Letters:a$": 0.2})
+    assert counts[1] == pytest.approx(
         dict.fromkeys(["Letters:^n", "Letters:na", "Letters:a$"], 1 / 3)
     )
 
@@ -97,8 +101,8 @@ def test_bad_lengths(prior):
 def test_top_words_have_features_of_their_own():
     # ferme 3, le 3, chat 2, la 1 over all splits.
     features = TopWords(3).features(WORDS, CORPORA, {})
-    other = {"Word:@not_top": 1.0}
-    assert features == [other, other, {"Word:chat": 1.0}, {"Word:ferme": 1.0}, {"Word:le": 1.0}]
+    not_top = {"Word:@not_top": 1.0}
+    assert features == [not_top, not_top, {"Word:chat": 1.0}, {"Word:ferme": 1.0}, {"Word:le": 1.0}]
     # chat 2, ferme 2 in train, where chat stands first in the lexicon.
     features = TopWords(2, splits=("train",)).features(WORDS, CORPORA, {})
-    assert features == [other, other, {"Word:chat": 1.0}, other, {"Word:le": 1.0}]
+    assert features == [not_top, not_top, {"Word:chat": 1.0}, not_top, {"Word:le": 1.0}]

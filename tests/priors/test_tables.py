@@ -18,14 +18,14 @@ absent\tNOUN\t_\t_
 """.replace("\t\t\n", "\t\n")
 
 
-def told(folder, text=LEXICON, words=WORDS, **options):
+def table_features(folder, text=LEXICON, words=WORDS, **options):
     path = folder / "lexicon.tsv"
     path.write_text(text, encoding="utf-8")
     return WordTable(str(path), **options).features(words, {}, {})
 
 
 def test_cells_are_features_of_the_names_that_a_treebank_has(tmp_path):
-    assert told(tmp_path, separator="|", numbers=("frequency",)) == [
+    assert table_features(tmp_path, separator="|", numbers=("frequency",)) == [
         {},
         {"POS:NOUN": 1.0, "Gender:Masc": 1.0, "Number:Plur": 1.0, "frequency": 3.1},
         {"POS:VERB": 1.0, "Number:Sing": 1.0, "morphology:finite": 1.0, "frequency": 2.0},
@@ -35,28 +35,30 @@ def test_cells_are_features_of_the_names_that_a_treebank_has(tmp_path):
 
 
 def test_a_cell_is_one_item_and_case_matters_unless_the_user_says_otherwise(tmp_path):
-    found = told(tmp_path, lower_case=True)
-    assert found[4] == {"POS:PROPN": 1.0, "morphology:=y": 1.0, "frequency:-1e2": 1.0}
-    assert found[1]["Gender:Masc|Number=Plur"] == 1.0
+    features = table_features(tmp_path, lower_case=True)
+    assert features[4] == {"POS:PROPN": 1.0, "morphology:=y": 1.0, "frequency:-1e2": 1.0}
+    assert features[1]["Gender:Masc|Number=Plur"] == 1.0
 
 
 def test_columns_that_count(tmp_path):
-    assert told(tmp_path, kept=("POS",))[1:3] == [{"POS:NOUN": 1.0}, {"POS:VERB": 1.0}]
-    found = told(tmp_path, kept=("POS",), numbers=("frequency",))
-    assert found[1] == {"POS:NOUN": 1.0, "frequency": 3.1}
+    assert table_features(tmp_path, kept=("POS",))[1:3] == [{"POS:NOUN": 1.0}, {"POS:VERB": 1.0}]
+    features = table_features(tmp_path, kept=("POS",), numbers=("frequency",))
+    assert features[1] == {"POS:NOUN": 1.0, "frequency": 3.1}
 
 
 def test_a_file_without_a_line_of_names(tmp_path):
     """As those of UniMorph."""
     text = "chat\tchats\tN;PL\ndormir\tdort\tV;PRS;3;SG\ndormir\tdort\tV;PRS\n"
     columns = ("lemma", "form", "tag")
-    found = told(tmp_path, text, columns=columns, word="form", kept=("tag",), separator=";")
-    assert found[1:3] == [
+    features = table_features(
+        tmp_path, text, columns=columns, word="form", kept=("tag",), separator=";"
+    )
+    assert features[1:3] == [
         {"tag:N": 1.0, "tag:PL": 1.0},
         {"tag:V": 1.0, "tag:PRS": 1.0, "tag:3": 1.0, "tag:SG": 1.0},
     ]
-    found = told(tmp_path, text, columns=columns, word="form")
-    assert found[1] == {"lemma:chat": 1.0, "tag:N;PL": 1.0}
+    features = table_features(tmp_path, text, columns=columns, word="form")
+    assert features[1] == {"lemma:chat": 1.0, "tag:N;PL": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -78,38 +80,38 @@ def test_a_file_without_a_line_of_names(tmp_path):
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path, text, line, options):
     with pytest.raises(UserError, match=rf"lexicon\.tsv, line {line}\b"):
-        told(tmp_path, text, **options)
+        table_features(tmp_path, text, **options)
 
 
 def test_no_word_of_the_lexicon(tmp_path):
     with pytest.raises(UserError, match=r"none of the 1 words of .*, such as 'NOUN', is in the"):
-        told(tmp_path, "POS\tform\nNOUN\tchats\n")
+        table_features(tmp_path, "POS\tform\nNOUN\tchats\n")
     with pytest.raises(UserError, match="has no line but comments: give the names of its columns"):
-        told(tmp_path, "# mine\n\n")
+        table_features(tmp_path, "# mine\n\n")
     with pytest.raises(UserError, match=r"WordTable\.columns: the columns .* do not include 'x'"):
-        told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
+        table_features(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
     with pytest.raises(UserError, match="does not exist"):
         WordTable(str(tmp_path / "none.tsv")).features(("a",), {}, {})
 
 
-def listed(folder, text, words=("Lyon", "lyon", "Nice", "37"), **options):
+def list_features(folder, text, words=("Lyon", "lyon", "Nice", "37"), **options):
     path = folder / "places.txt"
     path.write_text(text, encoding="utf-8")
     return WordList(str(path), **options).features(words, {}, {})
 
 
 def test_words_of_the_list_have_the_feature(tmp_path):
-    found = listed(tmp_path, "# cities\nLyon\n\n Nice \t0.25\r\n", name="place")
-    assert found == [{"List:place": 1.0}, {}, {"List:place": 0.25}, {}]
+    features = list_features(tmp_path, "# cities\nLyon\n\n Nice \t0.25\r\n", name="place")
+    assert features == [{"List:place": 1.0}, {}, {"List:place": 0.25}, {}]
 
 
 def test_case_is_no_matter_if_so_asked(tmp_path):
-    found = listed(tmp_path, "LYON\n", name="place", lower_case=True)
-    assert found == [{"List:place": 1.0}, {"List:place": 1.0}, {}, {}]
+    features = list_features(tmp_path, "LYON\n", name="place", lower_case=True)
+    assert features == [{"List:place": 1.0}, {"List:place": 1.0}, {}, {}]
 
 
 def test_without_a_name_the_path_is_the_name(tmp_path):
-    assert listed(tmp_path, "37\n")[3] == {f"List:{tmp_path}/places.txt": 1.0}
+    assert list_features(tmp_path, "37\n")[3] == {f"List:{tmp_path}/places.txt": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -124,14 +126,14 @@ def test_without_a_name_the_path_is_the_name(tmp_path):
 )
 def test_a_bad_line_is_named(tmp_path, text, line):
     with pytest.raises(UserError, match=rf"places\.txt, line {line}:"):
-        listed(tmp_path, text)
+        list_features(tmp_path, text)
 
 
 def test_a_list_without_a_word_of_the_lexicon_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"none of the 2 words of .*places\.txt.*lower_case=True"):
-        listed(tmp_path, "Lyon\nNice\n", words=("lyon", "nice"))
+        list_features(tmp_path, "Lyon\nNice\n", words=("lyon", "nice"))
     with pytest.raises(UserError, match="none of the 0 words"):
-        listed(tmp_path, "# nothing yet\n")
+        list_features(tmp_path, "# nothing yet\n")
 
 
 # ---------------------------------------------------- a user's own function
