@@ -151,10 +151,8 @@ def test_the_model_is_that_of_the_dictionaries(order):
     log_probs = background.log_probs(tables, contexts)
     np.testing.assert_allclose(log_probs, expected, rtol=1e-5, atol=1e-5)
     log_prob = background.log_prob(tables, contexts, words)
-    word_log_probs = np.take_along_axis(np.asarray(log_probs), np.asarray(words)[..., None], -1)[
-        ..., 0
-    ]
-    np.testing.assert_allclose(log_prob, word_log_probs, rtol=1e-5, atol=1e-5)
+    chosen = np.take_along_axis(np.asarray(log_probs), np.asarray(words)[..., None], -1)[..., 0]
+    np.testing.assert_allclose(log_prob, chosen, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("dense", "window"), [(16, 16), (1, 2), (2, 3), (10**6, 4)])

@@ -59,8 +59,8 @@ def bank(tmp_path):
 def test_words_and_features(bank, fused, first):
     corpus = read(bank, fused=fused)
     assert corpus.sentences == [first, ["Oui"]]
-    known = FEATURES | {"du": DU} if fused == "surface" else FEATURES
-    assert corpus.features == [[known[word] for word in s] for s in corpus.sentences]
+    features = FEATURES | {"du": DU} if fused == "surface" else FEATURES
+    assert corpus.features == [[features[word] for word in s] for s in corpus.sentences]
     lower = corpus.lower_cased()
     assert lower.sentences[1] == ["oui"]
     assert lower.features == corpus.features
@@ -84,8 +84,8 @@ def test_what_is_left_out_is_kept_with_the_words_in_its_place(bank):
     assert read(f"{bank}[-1:]").fused == {}
     # Of several ways the most frequent; and a form as it stands rather than its capitals.
     capital = BANK.replace("\tdu\t", "\tDU\t").replace("\tde\tde", "\tD\tde")
-    other = BANK.replace("\tle\tle", "\tl'\tle")
-    bank.write_text("\n".join([other, BANK, capital, BANK]), encoding="utf-8")
+    elided = BANK.replace("\tle\tle", "\tl'\tle")
+    bank.write_text("\n".join([elided, BANK, capital, BANK]), encoding="utf-8")
     corpus = read(bank)
     assert corpus.fused == {"du": ("de", "le"), "DU": ("D", "le")}
     assert corpus.lower_cased().fused == {"du": ("de", "le")}
@@ -137,11 +137,11 @@ COLUMNS = """1\tchats\tchat\tNOUN\tNC\tNumber=Plur|Gender=Masc\t0\troot\t_\t_
 )
 def test_tags_are_of_the_columns_that_are_asked_for(tmp_path, columns, expected):
     (tmp_path / "bank.conllu").write_text(COLUMNS)
-    (found,) = read(tmp_path / "bank.conllu", columns=columns).features
-    assert found == [tuple(tags.split()) for tags in expected]
+    (features,) = read(tmp_path / "bank.conllu", columns=columns).features
+    assert features == [tuple(tags.split()) for tags in expected]
     if "LEMMA" in columns:
-        (found,) = read(tmp_path / "bank.conllu", columns=columns, fused="surface").features
-        assert {"Lemma:de", "Lemma:_"} <= {*found[1]}
+        (features,) = read(tmp_path / "bank.conllu", columns=columns, fused="surface").features
+        assert {"Lemma:de", "Lemma:_"} <= {*features[1]}
 
 
 @pytest.mark.parametrize("columns", [(), ("UPOS", "POS"), ("upos",)])
@@ -169,28 +169,28 @@ def test_tokens_are_those_of_the_library(tmp_path, seed):
     random = np.random.default_rng(seed)
     lines = []
     for number in range(1, 80):
-        cells = [random.choice(some) for some in CELLS.values()]
+        cells = [random.choice(choices) for choices in CELLS.values()]
         lines.append("\t".join((str(number), *cells)))
     (tmp_path / "bank.conllu").write_text("\n".join(lines), encoding="utf-8")
     source = Conllu(str(tmp_path / "bank.conllu"), "", columns=("UPOS", "FEATS", "XPOS", "LEMMA"))
     (tokens,), corpus = source.tokens("train"), source.read("train")
     for line, token, features in zip(lines, tokens, corpus.features[0], strict=True):
-        own = parser.parse_line(line, parser.DEFAULT_FIELDS)
+        fields = parser.parse_line(line, parser.DEFAULT_FIELDS)
         for name in ("id", "form", "head", "deps"):
-            assert token[name] == own[name], (line, name)
+            assert token[name] == fields[name], (line, name)
         for name in ("feats", "misc"):
-            assert pairs(token[name]) == (own[name] or {}), (line, name)
-        expected = [f"POS:{own['upos'] or '_'}"]
-        for name, value in sorted((own["feats"] or {}).items()):
-            expected += [f"{name}:{one}" for one in (value or "_").split(",")]
-        expected += [f"XPOS:{own['xpos']}"] * bool(own["xpos"])
-        if own["lemma"] and (own["lemma"] != "_" or own["form"] == "_"):
-            expected.append(f"Lemma:{own['lemma']}")
+            assert pairs(token[name]) == (fields[name] or {}), (line, name)
+        expected = [f"POS:{fields['upos'] or '_'}"]
+        for name, value in sorted((fields["feats"] or {}).items()):
+            expected += [f"{name}:{part}" for part in (value or "_").split(",")]
+        expected += [f"XPOS:{fields['xpos']}"] * bool(fields["xpos"])
+        if fields["lemma"] and (fields["lemma"] != "_" or fields["form"] == "_"):
+            expected.append(f"Lemma:{fields['lemma']}")
         assert features == tuple(dict.fromkeys(expected)), line
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("2\ta\t_", "bank.conllu, line 4: 3 columns where CoNLL-U has 10"),
         ("2\ta  b" + 8 * "\t_", "bank.conllu, line 4: two spaces in a column"),
@@ -203,10 +203,10 @@ def test_tokens_are_those_of_the_library(tmp_path, seed):
         ("2-3\ta" + 8 * "\t_", "line 4: the words 2 to 3, of which 'a' is made, are not the next"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path, line, told):
+def test_a_wrong_line_is_named(tmp_path, line, message):
     before = "# a comment\n\n1\tun" + 8 * "\t_" + "\n"
     (tmp_path / "bank.conllu").write_text(before + line + "\n\n1\ta" + 8 * "\t_" + "\n")
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         read(tmp_path / "bank.conllu")
 
 
@@ -215,14 +215,14 @@ def test_a_treebank_takes_little_more_than_its_words_and_their_tags(tmp_path):
     sentence = "# text = il\n" + "".join(
         f"{n}\tmot{n}\tmot\tNOUN\t_\tNumber=Sing\t0\troot\t_\tId={n}\n" for n in range(1, 21)
     )
-    most = []
+    peaks = []
     for count in (300, 900):
         (tmp_path / "bank.conllu").write_text((sentence + "\n") * count)
         tracemalloc.start()
         try:
             corpus = read(tmp_path / "bank.conllu")
-            most.append(tracemalloc.get_traced_memory()[1])
+            peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
     assert len(corpus.sentences) == 900 and corpus.sentences[-1][-1] == "mot20"
-    assert most[1] - most[0] < 600 * 20 * 4 * 8
+    assert peaks[1] - peaks[0] < 600 * 20 * 4 * 8

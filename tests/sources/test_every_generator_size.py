@@ -12,7 +12,7 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.papers import Facts
 
-MANY = 10**12
+HUGE = 10**12
 
 
 def refusal(source, split):
@@ -40,24 +40,24 @@ def eight_gigabytes(monkeypatch):
     ],
 )
 def test_the_micro_language(eight_gigabytes, field):
-    told = refusal(Micro(**{field: MANY}), "train")
+    message = refusal(Micro(**{field: HUGE}), "train")
     size = 160 if "sentences" in field else 200
-    assert told == (
-        f"data.{field}={MANY} needs at least {MANY * size:,} bytes ({size}.0 TB), and there are "
+    assert message == (
+        f"data.{field}={HUGE} needs at least {HUGE * size:,} bytes ({size}.0 TB), and there are "
         "8,000,000,000 bytes (8.0 GB): give a smaller number, or a machine with more memory."
     )
 
 
 @pytest.mark.parametrize("field", ["train_questions", "other_questions"])
 def test_questions(eight_gigabytes, field):
-    told = refusal(Facts("not read.tsv", **{field: MANY}), "known")
-    assert told.startswith(f"data.{field}={MANY} needs at least {160 * MANY:,} bytes (160.0 TB)")
+    message = refusal(Facts("not read.tsv", **{field: HUGE}), "known")
+    assert message.startswith(f"data.{field}={HUGE} needs at least {160 * HUGE:,} bytes (160.0 TB)")
 
 
 def test_a_mixture(eight_gigabytes):
-    mixed = Mixed(("one",), (Micro(train_sentences=9),), sentences=MANY)
-    told = refusal(mixed, "train")
-    assert told.startswith(f"data.sentences={MANY} needs at least {8 * MANY:,} bytes (8.0 TB)")
+    mixed = Mixed(("one",), (Micro(train_sentences=9),), sentences=HUGE)
+    message = refusal(mixed, "train")
+    assert message.startswith(f"data.sentences={HUGE} needs at least {8 * HUGE:,} bytes (8.0 TB)")
 
 
 def test_sentences_and_lemmas_take_what_is_said_of_them():
@@ -65,16 +65,16 @@ def test_sentences_and_lemmas_take_what_is_said_of_them():
     tracemalloc.start()
     try:
         source.read("validation")  # the language itself
-        before = tracemalloc.get_traced_memory()[0]
+        baseline = tracemalloc.get_traced_memory()[0]
         corpus = source.read("train")
-        taken = tracemalloc.get_traced_memory()[0] - before
+        size = tracemalloc.get_traced_memory()[0] - baseline
     finally:
         tracemalloc.stop()
-    assert 160 < taken / len(corpus.sentences) < 1600
+    assert 160 < size / len(corpus.sentences) < 1600
 
 
 def test_marks_between_sentences(eight_gigabytes):
     recipe = small.experiment()
-    vocabulary = dataclasses.replace(recipe.vocabulary, boundary_marks=MANY)
-    with pytest.raises(UserError, match=rf"^vocabulary.boundary_marks={MANY} needs at least "):
+    vocabulary = dataclasses.replace(recipe.vocabulary, boundary_marks=HUGE)
+    with pytest.raises(UserError, match=rf"^vocabulary.boundary_marks={HUGE} needs at least "):
         Experiment(recipe.data, vocabulary, recipe.model).build()

@@ -147,7 +147,7 @@ def refused(read):
     return call
 
 
-def given(path):
+def read_evaluation_text(path):
     return evaluation_texts.read(path, evaluation_texts.Reading())
 
 
@@ -192,10 +192,13 @@ READERS = {
     "treebank, a comment": Reader(
         source(Conllu), joined("# text = a", items(" "), "b\n" + token(1, "a")), 2500
     ),
-    "given table": Reader(given, lines("{}\ta b\n", "item\tsentence\n"), 100),
-    "given words": Reader(given, lines("{}\tw{}\n", "item\tword\n"), 100),
+    "given table": Reader(read_evaluation_text, lines("{}\ta b\n", "item\tsentence\n"), 100),
+    "given words": Reader(read_evaluation_text, lines("{}\tw{}\n", "item\tword\n"), 100),
     "given treebank": Reader(
-        given, lambda n: "".join(token(i + 1, f"w{i}") for i in range(n)), 125, ".conllu"
+        read_evaluation_text,
+        lambda n: "".join(token(i + 1, f"w{i}") for i in range(n)),
+        125,
+        ".conllu",
     ),
     "n-best, one list": Reader(nbest_lists, lines("0 ||| a{} b ||| f= -1 ||| -{}\n"), 500),
     "n-best, features": Reader(nbest_lists, joined("0 ||| a ||| ", items("f{}= 1 ")), 500),
@@ -290,8 +293,8 @@ def test_growth(name, tmp_path):
     pathlib.Path(small).write_text(text(units), encoding="utf-8", newline="")
     pathlib.Path(large).write_text(text(TIMES * units), encoding="utf-8", newline="")
     read(small)  # imports and caches
-    few, many = (min(memory(read, path) for _ in range(3)) for path in (small, large))
-    assert many <= MOST_MEMORY * few, f"{few:,} and {many:,} bytes"
+    small_peak, large_peak = (min(memory(read, path) for _ in range(3)) for path in (small, large))
+    assert large_peak <= MOST_MEMORY * small_peak, f"{small_peak:,} and {large_peak:,} bytes"
     fast = slow = math.inf
     for _ in range(ROUNDS):
         fast, slow = min(fast, seconds(read, small)), min(slow, seconds(read, large))

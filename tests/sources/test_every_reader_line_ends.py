@@ -24,7 +24,7 @@ INSIDE = ["\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"]
 ENDS = {"line feeds": "\n", "Windows": "\r\n"}
 
 
-def written(path, lines, end):
+def write_lines(path, lines, end):
     path.write_bytes("".join(line + end for line in lines).encode())
     return str(path)
 
@@ -44,24 +44,24 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 def test_lines_are_as_many_as_wc_counts(tmp_path, reader, inside, end):
     lines = ["one two", f"three{inside}four", "five", f"six{inside}", f"{inside}seven"]
-    path = written(tmp_path / "text.txt", lines, ENDS[end])
+    path = write_lines(tmp_path / "text.txt", lines, ENDS[end])
     with open(path, "rb") as file:
         assert len(READERS[reader](path)) == file.read().count(b"\n") == len(lines)
 
 
-def of_texts(reader):
+def count_sentences(reader):
     """The number of sentences that a source of texts reads in a file."""
     return lambda path: len(reader(path).sentences)
 
 
-def of_string(path):
+def read_string(path):
     """Sentences of the text that `zoo.load(DIR).surprisal` takes, or such a one."""
     with open(path, newline="", encoding="utf-8") as file:
         text = files.with_line_feeds(file.read())
     return evaluation_texts.from_text(text, path, evaluation_texts.Reading()).sentences
 
 
-def of_standard_input(path):
+def read_standard_input(path):
     """Lines that `zoo translate` reads from a pipe."""
     with open(path, encoding="utf-8") as file, unittest.mock.patch.object(sys, "stdin", file):
         return [*translate._standard_input()]
@@ -81,19 +81,19 @@ FORMATS = {
         ".tsv",
         ("sentence\tnumber",),
         lambda text: f"{text}\t1",
-        of_texts(lambda path: evaluation_texts.read(path, evaluation_texts.Reading())),
+        count_sentences(lambda path: evaluation_texts.read(path, evaluation_texts.Reading())),
     ),
     "csv": (
         ".csv",
         ("text,number",),
         lambda text: f"{text},1",
-        of_texts(lambda path: Text(path, path).read("train")),
+        count_sentences(lambda path: Text(path, path).read("train")),
     ),
     "JSON": (
         ".jsonl",
         (),
         lambda text: "\r".join((json.dumps({"text": text}, ensure_ascii=False)[:-1], "}")),
-        of_texts(lambda path: Text(path, path).read("train")),
+        count_sentences(lambda path: Text(path, path).read("train")),
     ),
     "ARPA": (
         ".arpa",
@@ -154,13 +154,13 @@ FORMATS = {
         ".tsv",
         (),
         lambda text: f"{text}\t{text}",
-        of_texts(lambda path: Prefixed(path, path).read("train")),
+        count_sentences(lambda path: Prefixed(path, path).read("train")),
     ),
     "realisations": (
         ".csv",
         ("mr,ref",),
         lambda text: f"{text},{text}",
-        of_texts(lambda path: Realisations(path, path).read("train")),
+        count_sentences(lambda path: Realisations(path, path).read("train")),
     ),
     "alignments": (
         ".txt",
@@ -208,18 +208,18 @@ FORMATS = {
         f"minimal pairs, {name}": (
             ".txt",
             before,
-            made,
+            make_rows,
             lambda path: len(minimal_pairs.read(path)),
         )
-        for name, before, made in (
+        for name, before, make_rows in (
             ("columns", ("sentence_good\tsentence_bad",), lambda text: f"{text}\tthe {text}"),
             ("commas", ("good,bad",), lambda text: f"{text},the {text}"),
             ("JSON", (), lambda text: json.dumps({"sentence_good": text, "sentence_bad": "a"})),
             ("labels", (), lambda text: f"True\t{text}|False\tthe {text}"),
         )
     },
-    "a string": (".txt", (), lambda text: text, lambda path: len(of_string(path))),
-    "standard input": (".txt", (), lambda text: text, lambda path: len(of_standard_input(path))),
+    "a string": (".txt", (), lambda text: text, lambda path: len(read_string(path))),
+    "standard input": (".txt", (), lambda text: text, lambda path: len(read_standard_input(path))),
 }
 
 
@@ -227,15 +227,15 @@ FORMATS = {
 @pytest.mark.parametrize("inside", INSIDE, ids=ascii)
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_format_has_a_row_for_each_line(tmp_path, form, inside, end):
-    suffix, before, made, count = FORMATS[form]
+    suffix, before, make_rows, count = FORMATS[form]
     lines = [f"{word} three{inside}four {word}{inside}" for word in "abcde"]
-    rows = [row for line in lines for row in made(line).split("|")]
-    assert count(written(tmp_path / f"it{suffix}", [*before, *rows], ENDS[end])) == 5
+    rows = [row for line in lines for row in make_rows(line).split("|")]
+    assert count(write_lines(tmp_path / f"it{suffix}", [*before, *rows], ENDS[end])) == 5
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_text_of_an_old_mac_has_lines(tmp_path, reader):
-    path = written(tmp_path / "text.txt", ["one two", "three", "four"], "\r")
+    path = write_lines(tmp_path / "text.txt", ["one two", "three", "four"], "\r")
     assert len(READERS[reader](path)) == 3
 
 

@@ -93,8 +93,8 @@ def test_a_text_with_marks_is_read_as_the_text_without(path, source):
 
 
 def test_blank_lines_and_ranges_are_those_of_the_text_without_marks(path):
-    kept = Text(train=path, validation=path, blank_lines="kept").read("train")
-    assert kept.sentences == [line.split() for line in LINES]
+    corpus = Text(train=path, validation=path, blank_lines="kept").read("train")
+    assert corpus.sentences == [line.split() for line in LINES]
     ranged = Text(train=f"{path}[1:]", validation=path).read("train")
     assert ranged.sentences == SENTENCES[1:]
 
@@ -154,7 +154,7 @@ def test_marks_within_lines_are_words_and_told(tmp_path, caplog):
         lexicon, corpora = Vocabulary().build(source)
     assert corpora["train"].sentences == [["a", "b", "<eos>", "c", "d", "<eos>", "e"]] * 3
     assert lexicon.counts[lexicon.ids["<eos>"]] == 6
-    (message,) = [one for one in caplog.messages if "marks of sentences" in one]
+    (message,) = [text for text in caplog.messages if "marks of sentences" in text]
     assert "within its lines, where they are words: '<eos>'; break the lines there" in message
 
 
@@ -174,8 +174,8 @@ def test_characters_keep_other_blanks(tmp_path):
 def test_both_sides_of_pairs_are_read_without_marks(tmp_path, kind):
     sources = write(tmp_path, "a.en", ["It sat .", "", "late ."], "<s> {} </s>")
     targets = write(tmp_path, "a.fr", ["assis .", "vide", "tard ."], "{} <eos>")
-    both = (sources, targets)
-    corpus = kind(train=both, validation=both).read("train")
+    paths = (sources, targets)
+    corpus = kind(train=paths, validation=paths).read("train")
     assert corpus.sentences == [["assis", "."], ["tard", "."]]
     assert corpus.source_text.sentences == [["It", "sat", "."], ["late", "."]]
     table = write(tmp_path, "a.tsv", ["<s> It sat . </s>\tassis . <eos>"])
@@ -185,7 +185,7 @@ def test_both_sides_of_pairs_are_read_without_marks(tmp_path, kind):
         [["It", "sat", "."]],
     )
     with pytest.raises(UserError, match=r"a\.en, line 2: the source is empty"):
-        kind(train=both, validation=both, empty="refused").read("train")
+        kind(train=paths, validation=paths, empty="refused").read("train")
 
 
 def test_questions_and_answers_are_read_without_marks(tmp_path):
@@ -233,12 +233,12 @@ LISTS = {
 def test_hypotheses_are_read_without_marks(tmp_path, form):
     lines = [line.format(*["<s> a cat </s>"] * 2) for line in LISTS[form]]
     read, lists = nbest.read_lists(write(tmp_path, "lists", lines))
-    (one,) = lists
-    assert (read, [hypothesis.text for hypothesis in one.hypotheses]) == (
+    (nbest_list,) = lists
+    assert (read, [hypothesis.text for hypothesis in nbest_list.hypotheses]) == (
         form,
         ["a cat", "the cat"],
     )
-    assert one.reference == ("a cat" if form == "json" else None)
+    assert nbest_list.reference == ("a cat" if form == "json" else None)
 
 
 @pytest.mark.parametrize("lines", [["{}", "b"], ["0 {}", "1 b"], ["0\t{}", "1\tb"]])

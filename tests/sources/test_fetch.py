@@ -37,8 +37,8 @@ def mirror(tmp_path):
 @pytest.fixture
 def texts(monkeypatch):
     """Corpora of our own: one with a known hash, one with a zip archive and known tokens."""
-    known = hashlib.sha256(b"to be\n").hexdigest()
-    plain = fetch.File("plays/input.txt", ("https://a.org/plays/input.txt",), known)
+    sha256 = hashlib.sha256(b"to be\n").hexdigest()
+    plain = fetch.File("plays/input.txt", ("https://a.org/plays/input.txt",), sha256)
     inner = fetch.File(
         "w/wiki.test.tokens", ("https://b.org/w.zip",), None, "w/wiki.test.tokens", 5
     )
@@ -63,12 +63,12 @@ def quietly(name, folder, **options):
 
 def test_a_file_of_known_content_is_fetched_once(texts, mirror, tmp_path):
     mirror("a.org/plays/input.txt", b"to be\n")
-    (one,) = quietly("plays", tmp_path / "data", mirror=mirror.url)
-    assert one.status == "known" and one.path.read_bytes() == b"to be\n"
-    assert not list(one.path.parent.glob("*.partial"))
-    (again,) = quietly("plays", tmp_path / "data", mirror="file:///nowhere")
-    assert again == one
-    one.path.write_text("not to be\n")
+    (file,) = quietly("plays", tmp_path / "data", mirror=mirror.url)
+    assert file.status == "known" and file.path.read_bytes() == b"to be\n"
+    assert not list(file.path.parent.glob("*.partial"))
+    (second,) = quietly("plays", tmp_path / "data", mirror="file:///nowhere")
+    assert second == file
+    file.path.write_text("not to be\n")
     with pytest.raises(
         UserError, match=r"input\.txt is another file .* move it away to fetch it again"
     ):
@@ -94,15 +94,17 @@ def test_another_content_is_refused_and_not_kept(texts, mirror, tmp_path):
 def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "\none two\nthree\n"[1:]))
     folder = tmp_path / "data"
-    (one,) = quietly("w", folder, mirror=mirror.url)
-    assert one.status == "first" and one.path.read_text() == "one two\nthree\n"
+    (file,) = quietly("w", folder, mirror=mirror.url)
+    assert file.status == "first" and file.path.read_text() == "one two\nthree\n"
     record = json.loads((folder / fetch.RECORD).read_text())
-    assert record == {"w/wiki.test.tokens": {"sha256": one.sha256, "urls": ["https://b.org/w.zip"]}}
+    assert record == {
+        "w/wiki.test.tokens": {"sha256": file.sha256, "urls": ["https://b.org/w.zip"]}
+    }
     assert quietly("w", folder)[0].status == "recorded"
-    one.path.unlink()
+    file.path.unlink()
     assert quietly("w", folder, mirror=mirror.url)[0].status == "recorded"
     # Other words of the same number, from then on, are another file.
-    one.path.unlink()
+    file.path.unlink()
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one two\nTHREE\n"))
     with pytest.raises(UserError, match=r"another file .*/fetched\.json if the change is intended"):
         quietly("w", folder, mirror=mirror.url)
@@ -120,13 +122,13 @@ def test_the_number_of_words_is_checked(texts, mirror, tmp_path):
         quietly("w", tmp_path / "data", mirror=mirror.url)
 
 
-@pytest.mark.parametrize("where", ["there", "plain", "archive", "hub"])
-def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monkeypatch):
+@pytest.mark.parametrize("place", ["there", "plain", "archive", "hub"])
+def test_a_large_file_is_in_memory_in_part(place, texts, mirror, tmp_path, monkeypatch):
     line = b"seven words of a line, and more\n"
     content = line * 2**16  # 2 MiB
-    known = {"sha256": hashlib.sha256(content).hexdigest(), "tokens": 8 * 2**16}
+    checks = {"sha256": hashlib.sha256(content).hexdigest(), "tokens": 8 * 2**16}
     plain, inner = (
-        corpus._replace(files=(corpus.files[0]._replace(**known),)) for corpus in texts.values()
+        corpus._replace(files=(corpus.files[0]._replace(**checks),)) for corpus in texts.values()
     )
     corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
     monkeypatch.setattr(fetch, "CORPORA", corpora)
@@ -135,17 +137,17 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
     monkeypatch.setattr(table_rows, "hub", lambda path: lambda columns: lines)
     mirror("a.org/plays/input.txt", content)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))
-    options = {} if where == "hub" else {"mirror": mirror.url}
-    if where == "there":
-        quietly(where, tmp_path / "data", **options)
+    options = {} if place == "hub" else {"mirror": mirror.url}
+    if place == "there":
+        quietly(place, tmp_path / "data", **options)
     tracemalloc.start()
     try:
-        (one,) = quietly(where, tmp_path / "data", **options)
+        (file,) = quietly(place, tmp_path / "data", **options)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert one.status == "known"
-    assert one.path.read_bytes() == content
+    assert file.status == "known"
+    assert file.path.read_bytes() == content
     assert peak < len(content) / 2
 
 
@@ -192,11 +194,11 @@ def test_half_an_answer_is_refused_and_not_kept(texts, tmp_path):
 
 
 def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
-    asked = []
+    requests = []
 
     def hub(path):
         rows = [{"text": text} for text in ("one two\n", "", "three\n")]
-        return lambda columns: asked.append((path, columns)) or rows
+        return lambda columns: requests.append((path, columns)) or rows
 
     monkeypatch.setattr(table_rows, "hub", hub)
     monkeypatch.setitem(
@@ -204,9 +206,9 @@ def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
         "w",
         texts["w"]._replace(files=(texts["w"].files[0]._replace(tokens=6),)),
     )
-    (one,) = quietly("w", tmp_path / "data")
-    assert asked == [("hub:hub/w:w-v1:test", ("text",))]
-    assert one.path.read_text() == "one two\n\nthree\n"
+    (file,) = quietly("w", tmp_path / "data")
+    assert requests == [("hub:hub/w:w-v1:test", ("text",))]
+    assert file.path.read_text() == "one two\n\nthree\n"
 
 
 def test_a_treebank_by_its_name(mirror, tmp_path):
@@ -217,7 +219,7 @@ def test_a_treebank_by_its_name(mirror, tmp_path):
     for number, name in enumerate(names):
         mirror(f"c.org/{name}", SENTENCE.format(f"w{number}").encode())
     fetched = quietly("ud_old_french_altm", tmp_path, release="r2.9", mirror=mirror.url)
-    assert [one.path.relative_to(tmp_path).as_posix() for one in fetched] == [
+    assert [file.path.relative_to(tmp_path).as_posix() for file in fetched] == [
         "ud_old_french_altm/train.conllu",
         "ud_old_french_altm/dev.conllu",
     ]
@@ -248,8 +250,8 @@ def test_without_a_network_a_sentence_says_what_to_put_where(name, path, tmp_pat
 
 def test_the_command_lists_and_refuses(capsys):
     main(["data", "--list"])
-    said = capsys.readouterr().out
-    assert all(name in said for name in (*fetch.CORPORA, "ud_LANGUAGE_TREEBANK"))
+    output = capsys.readouterr().out
+    assert all(name in output for name in (*fetch.CORPORA, "ud_LANGUAGE_TREEBANK"))
     for arguments in (["data"], ["data", "gutenberg"]):
         assert program.run(lambda arguments=arguments: main(arguments)) == 2
     assert "unknown corpus 'gutenberg': give one of wikitext-2, " in capsys.readouterr().err
@@ -258,5 +260,5 @@ def test_the_command_lists_and_refuses(capsys):
 @pytest.mark.realdata("multi30k", "tinyshakespeare", "clams_fr")
 def test_known_hashes_are_those_of_the_files_of_our_figures():
     for name in ("multi30k", "tinyshakespeare", "clams_fr"):
-        found = quietly(name, files.data_folder(), mirror="file:///nowhere")
-        assert {one.status for one in found} == {"known"}
+        fetched = quietly(name, files.data_folder(), mirror="file:///nowhere")
+        assert {file.status for file in fetched} == {"known"}

@@ -48,7 +48,7 @@ def text(tmp_path, random):
     return str(file), str(tmp_path / "encoded")
 
 
-def built(vocabulary, path, validation):
+def build(vocabulary, path, validation):
     """(lexicon, corpora) of a path as training text."""
     return vocabulary.build(Text(train=path, validation=validation))
 
@@ -56,19 +56,26 @@ def built(vocabulary, path, validation):
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_words_and_lexicon_are_those_of_the_text(name, text):
     vocabulary = VOCABULARIES[name]
-    (held, corpora), (lexicon, mapped) = (built(vocabulary, path, text[0]) for path in text)
+    (memory_lexicon, corpora), (lexicon, mapped) = (
+        build(vocabulary, path, text[0]) for path in text
+    )
     assert type(mapped["train"].sentences.text) is mapped_text.Mapped
-    assert lexicon.digest() == held.digest() and lexicon.left_out == held.left_out
-    wanted = vocabulary.encode(corpora["train"], held)
-    found = vocabulary.encode(mapped["train"], lexicon)
-    assert isinstance(found, MappedText) and len(found.words) == len(wanted.words) > 200
+    assert (
+        lexicon.digest() == memory_lexicon.digest() and lexicon.left_out == memory_lexicon.left_out
+    )
+    text_in_memory = vocabulary.encode(corpora["train"], memory_lexicon)
+    mapped_encoding = vocabulary.encode(mapped["train"], lexicon)
+    assert (
+        isinstance(mapped_encoding, MappedText)
+        and len(mapped_encoding.words) == len(text_in_memory.words) > 200
+    )
     for field in ("words", "known", "counted", "trained", "starts"):
-        value, expected = getattr(found, field), getattr(wanted, field)
+        value, expected = getattr(mapped_encoding, field), getattr(text_in_memory, field)
         np.testing.assert_array_equal(np.asarray(value), expected, err_msg=field)
         assert value.dtype == expected.dtype
-    assert found.digest() == wanted.digest()
-    order = np.random.default_rng(3).integers(len(wanted.starts), size=50)
-    assert found.reordered(order).digest() == wanted.reordered(order).digest()
+    assert mapped_encoding.digest() == text_in_memory.digest()
+    order = np.random.default_rng(3).integers(len(text_in_memory.starts), size=50)
+    assert mapped_encoding.reordered(order).digest() == text_in_memory.reordered(order).digest()
 
 
 @pytest.mark.parametrize("state", ["carried", "sentences"])
@@ -76,20 +83,24 @@ def test_rows_are_those_of_the_text(state, text):
     vocabulary = Vocabulary(minimum_count=2)
     batch_rows = []
     for path in text:
-        lexicon, corpora = built(vocabulary, path, text[0])
+        lexicon, corpora = build(vocabulary, path, text[0])
         encoded = vocabulary.encode(corpora["train"], lexicon)
         shuffled = encoded.reordered(np.random.default_rng(0).permutation(len(encoded.starts)))
         batch_rows += [
-            Batches(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)
+            Batches(encoded_text, 4, 5, state, lexicon.boundary_id)
+            for encoded_text in (encoded, shuffled)
         ]
-    for held, mapped in zip(batch_rows[:2], batch_rows[2:], strict=True):
-        assert len(held) == len(mapped) > 3
-        assert held.trained_tokens == mapped.trained_tokens
-        for index in range(len(held)):
-            for field in dataclasses.fields(held[index]):
-                found, wanted = (getattr(one[index], field.name) for one in (mapped, held))
-                np.testing.assert_array_equal(found, wanted, err_msg=field.name)
-                assert found.dtype == wanted.dtype
+    for memory_rows, mapped_rows in zip(batch_rows[:2], batch_rows[2:], strict=True):
+        assert len(memory_rows) == len(mapped_rows) > 3
+        assert memory_rows.trained_tokens == mapped_rows.trained_tokens
+        for index in range(len(memory_rows)):
+            for field in dataclasses.fields(memory_rows[index]):
+                value, expected = (
+                    getattr(encoded_text[index], field.name)
+                    for encoded_text in (mapped_rows, memory_rows)
+                )
+                np.testing.assert_array_equal(value, expected, err_msg=field.name)
+                assert value.dtype == expected.dtype
 
 
 @pytest.mark.slow
@@ -106,15 +117,19 @@ def test_a_run_of_mapped_text_is_the_run_of_the_text(text, tmp_path):
 
 def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
     vocabulary = Vocabulary(features=(TopWords(3),))
-    (held, corpora), (_, mapped) = (built(vocabulary, path, text[0]) for path in text)
-    wanted, found = (Texts.from_text("text", one["train"].sentences) for one in (corpora, mapped))
-    assert wanted.about == found.about
+    (lexicon, corpora), (_, mapped) = (build(vocabulary, path, text[0]) for path in text)
+    memory_texts, mapped_texts = (
+        Texts.from_text("text", split_corpora["train"].sentences) for split_corpora in (corpora, mapped)
+    )
+    assert memory_texts.about == mapped_texts.about
     # By hand: the JSON list of all sentences.
-    assert found.about[0]["sentences"] == len(corpora["train"].sentences)
-    np.testing.assert_array_equal(wanted.hashes, found.hashes)
+    assert mapped_texts.about[0]["sentences"] == len(corpora["train"].sentences)
+    np.testing.assert_array_equal(memory_texts.hashes, mapped_texts.hashes)
     tables = [
-        KneserNey(order=2).prepare(held, {"train": vocabulary.encode(one["train"], held)})
-        for one in (corpora, mapped)
+        KneserNey(order=2).prepare(
+            lexicon, {"train": vocabulary.encode(split_corpora["train"], lexicon)}
+        )
+        for split_corpora in (corpora, mapped)
     ]
     for name, array in tables[0].items():
         np.testing.assert_array_equal(array, tables[1][name])
@@ -122,20 +137,22 @@ def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
 
 def test_sentences_are_taken_one_by_one_and_in_ranges(text, monkeypatch):
     monkeypatch.setattr(mapped_text, "_AT_ONCE", 11)
-    whole = Text(train=text[0], validation=text[0]).read("train").sentences
-    found = Text(train=text[1], validation=text[0]).read("train").sentences
-    assert len(found) == len(whole)
-    assert [*found] == whole and [found[n] for n in range(len(whole))] == whole
-    assert found[-1] == whole[-1] == ["last", "<unk>", "one"]
+    expected = Text(train=text[0], validation=text[0]).read("train").sentences
+    mapped = Text(train=text[1], validation=text[0]).read("train").sentences
+    assert len(mapped) == len(expected)
+    assert [*mapped] == expected and [mapped[n] for n in range(len(expected))] == expected
+    assert mapped[-1] == expected[-1] == ["last", "<unk>", "one"]
     for part in ("[:-40]", "[3:9]", "[50:]"):
-        one, other = (Text(train=path + part, validation=text[0]).read("train") for path in text)
-        assert [*other.sentences] == one.sentences
-        assert other.token_counts() == one.token_counts()
-    lexicon, corpora = built(Vocabulary(), text[1] + "[3:9]", text[0])
-    held, held_corpora = built(Vocabulary(), text[0] + "[3:9]", text[0])
+        memory_part, mapped_part = (
+            Text(train=path + part, validation=text[0]).read("train") for path in text
+        )
+        assert [*mapped_part.sentences] == memory_part.sentences
+        assert mapped_part.token_counts() == memory_part.token_counts()
+    lexicon, corpora = build(Vocabulary(), text[1] + "[3:9]", text[0])
+    memory_lexicon, memory_corpora = build(Vocabulary(), text[0] + "[3:9]", text[0])
     digests = [
-        Vocabulary().encode(one["train"], words).digest()
-        for one, words in ((corpora, lexicon), (held_corpora, held))
+        Vocabulary().encode(memory_part["train"], words).digest()
+        for memory_part, words in ((corpora, lexicon), (memory_corpora, memory_lexicon))
     ]
     assert digests[0] == digests[1]
 
@@ -148,8 +165,8 @@ def test_the_command_encodes_folders_and_compressed_files(tmp_path, capsys):
     out = tmp_path / "made" / "encoded"
     command_table.main(["encode", str(folder), "--output", str(out), "--keep-blank-lines"])
     assert "5 words, 4 of them distinct, in 4 sentences" in capsys.readouterr().out
-    found = Text(train=str(out), validation=str(out), blank_lines="kept").read("train")
-    assert [*found.sentences] == [["one", "two"], [], ["three", "one"], ["four"]]
+    corpus = Text(train=str(out), validation=str(out), blank_lines="kept").read("train")
+    assert [*corpus.sentences] == [["one", "two"], [], ["three", "one"], ["four"]]
     with pytest.raises(UserError, match=r"encoded with blank lines kept, and data.blank_lines is"):
         Text(train=str(out), validation=str(out)).read("train")
     assert [path.name for path in out.parent.iterdir()] == ["encoded"]
@@ -162,23 +179,23 @@ def test_the_command_encodes_tables_and_data_sets(tmp_path, monkeypatch):
     split.save_to_disk(str(tmp_path / "saved"))
     split.to_parquet(tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_text('text,body\nx,"one, two"\n')
-    asked = []
+    requests = []
 
     def load_dataset(*names, **options):
-        asked.append((names, options))
+        requests.append((names, options))
         return datasets.Dataset.from_dict({"body": ["four"]}).to_iterable_dataset()
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    given = [*(str(tmp_path / name) for name in ("saved", "a.parquet", "b.csv")), "hub:a/b:c:test"]
+    paths = [*(str(tmp_path / name) for name in ("saved", "a.parquet", "b.csv")), "hub:a/b:c:test"]
     out = tmp_path / "encoded"
-    command_table.main(["encode", *given, "--column", "body", "--output", str(out)])
-    found = Text(train=str(out), validation=str(out)).read("train").sentences
-    both = [["one", "two"], ["three"]]
-    assert [*found] == [*both, *both, ["one,", "two"], ["four"]]
-    assert asked == [(("a/b", "c"), {"split": "test", "streaming": True})]
+    command_table.main(["encode", *paths, "--column", "body", "--output", str(out)])
+    sentences = Text(train=str(out), validation=str(out)).read("train").sentences
+    bodies = [["one", "two"], ["three"]]
+    assert [*sentences] == [*bodies, *bodies, ["one,", "two"], ["four"]]
+    assert requests == [(("a/b", "c"), {"split": "test", "streaming": True})]
     message = r"no column 'bod': set --column to one of 'text', 'body'\.$"
     with pytest.raises(UserError, match=message):
-        command_table.main(["encode", given[2], "--column", "bod", "--output", str(out / "no")])
+        command_table.main(["encode", paths[2], "--column", "bod", "--output", str(out / "no")])
     assert not (out / "no").exists()
 
 
@@ -199,12 +216,12 @@ def test_a_plain_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
 
 def test_what_needs_each_string_is_refused(text):
     vocabulary = Vocabulary(minimum_count=9, features=(TopWords(3),))
-    name = built(vocabulary, text[0], text[0])[0].feature_names[0]
+    name = build(vocabulary, text[0], text[0])[0].feature_names[0]
     vocabulary = changed(vocabulary, {"open_classes": (DigitStrings(features=(name,)),)})
     with pytest.raises(UserError, match=r"leave vocabulary.open_classes out"):
-        lexicon, corpora = built(vocabulary, text[1], text[0])
+        lexicon, corpora = build(vocabulary, text[1], text[0])
         vocabulary.encode(corpora["train"], lexicon)
-    lexicon, _ = built(Vocabulary(unknown="refused"), text[1] + "[:9]", text[1] + "[:9]")
+    lexicon, _ = build(Vocabulary(unknown="refused"), text[1] + "[:9]", text[1] + "[:9]")
     corpus = Text(train=text[1], validation=text[0]).read("train")
     with pytest.raises(UserError, match=r"distinct words of .* are not in the lexicon"):
         Vocabulary(unknown="refused").encode(corpus, lexicon)

@@ -24,18 +24,18 @@ def sample(micro):
 
 def value(entries, word, name):
     """The value of a feature of a word, or None."""
-    found = [feature for feature in entries[word] if feature.startswith(f"{name}:")]
-    return found[0].split(":")[1] if found else None
+    values = [feature for feature in entries[word] if feature.startswith(f"{name}:")]
+    return values[0].split(":")[1] if values else None
 
 
 def tiny_grammar(*, recursion):
     """Sentences x y* z with an optional w, all of whose probabilities are simple."""
-    start, many, optional, stop = ("start",), ("many",), ("optional",), ("stop",)
+    start, repeated, optional, stop = ("start",), ("many",), ("optional",), ("stop",)
     return Grammar(
         start,
         {
-            start: {"x": Option(0.75, (many, stop)), "v": Option(0.25, (optional, stop))},
-            many: {VANISH: Option(1 - recursion), "y": Option(recursion, (many,))},
+            start: {"x": Option(0.75, (repeated, stop)), "v": Option(0.25, (optional, stop))},
+            repeated: {VANISH: Option(1 - recursion), "y": Option(recursion, (repeated,))},
             optional: {VANISH: Option(0.5), "w": Option(0.5)},
             stop: {"z": Option(1.0)},
         },
@@ -202,11 +202,11 @@ def test_minimal_pairs(micro):
     for sentence, twin, facts in pairs:
         assert math.isfinite(micro.grammar.log_prob(sentence))
         assert micro.grammar.log_prob(twin) == -math.inf
-        changed = [
+        positions = [
             i for i, words in enumerate(zip(sentence, twin, strict=True)) if len({*words}) > 1
         ]
-        assert len(changed) == 1
-        right, wrong = entries[sentence[changed[0]]], entries[twin[changed[0]]]
+        assert len(positions) == 1
+        right, wrong = entries[sentence[positions[0]]], entries[twin[positions[0]]]
         differing = {feature.split(":")[0] for feature in set(right) ^ set(wrong)}
         assert differing == {facts["phenomenon"].capitalize()}
         assert right[0] in ("POS:ADJ", "POS:VERB", "POS:AUX")
@@ -214,13 +214,13 @@ def test_minimal_pairs(micro):
         with pytest.raises(AssertionError):
             check_agreement(entries, twin)
         name = facts["phenomenon"].capitalize()
-        controller = changed[0] - facts["distance"]
+        controller = positions[0] - facts["distance"]
         assert "POS:NOUN" in entries[sentence[controller]]
         between = [
             value(entries, word, name)
-            for word in sentence[controller + 1 : changed[0]]
+            for word in sentence[controller + 1 : positions[0]]
             if "POS:NOUN" in entries[word]
         ]
-        wanted = value(entries, sentence[changed[0]], name)
-        assert value(entries, sentence[controller], name) == wanted
-        assert facts["attractor"] == any(found != wanted for found in between)
+        feature = value(entries, sentence[positions[0]], name)
+        assert value(entries, sentence[controller], name) == feature
+        assert facts["attractor"] == any(noun_feature != feature for noun_feature in between)

@@ -26,13 +26,13 @@ TREEBANK = "1\tun\tun\tDET\t_\t_\t0\troot\t_\t_\n\n"
 @pytest.fixture
 def texts(tmp_path):
     """Two sources, three and two training sentences, two and one tests."""
-    found = {}
+    paths = {}
     for name, text in {"fr": FRENCH, "cs": CZECH, "fr_test": "un\n", "cs_test": "nic\n"}.items():
-        found[name] = str(tmp_path / f"{name}.txt")
+        paths[name] = str(tmp_path / f"{name}.txt")
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     return (
-        Text(found["fr"], found["fr"] + "[:1]", (found["fr_test"], found["fr_test"])),
-        Text(found["cs"], found["cs"] + "[-1:]", (found["cs_test"],)),
+        Text(paths["fr"], paths["fr"] + "[:1]", (paths["fr_test"], paths["fr_test"])),
+        Text(paths["cs"], paths["cs"] + "[-1:]", (paths["cs_test"],)),
     )
 
 
@@ -53,17 +53,19 @@ def test_draws_have_the_weights_and_come_without_return():
     assert abs(np.mean(text_of == 0) - 1 / 3.5) < 5 * np.sqrt(0.286 * 0.714 / 700)
     assert not (text_of == 2).any()
     for text, size in enumerate((5, 3)):
-        drawn = order[text_of == text]
-        drawn = drawn[: len(drawn) // size * size].reshape(-1, size)
-        np.testing.assert_array_equal(np.sort(drawn), np.sort(drawn[:1]).repeat(len(drawn), 0))
-        assert len(np.unique(drawn, axis=0)) > 1  # each time in another order
+        draws = order[text_of == text]
+        draws = draws[: len(draws) // size * size].reshape(-1, size)
+        np.testing.assert_array_equal(np.sort(draws), np.sort(draws[:1]).repeat(len(draws), 0))
+        assert len(np.unique(draws, axis=0)) > 1  # each time in another order
 
 
 def test_draws_depend_on_the_generator_alone():
     mixture = Mixture((50, 30), (1.0, 1.0), 40)
-    one, same, other = (mixture.order(np.random.default_rng((7, epoch))) for epoch in (0, 0, 1))
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
+    first, repeated, next_epoch = (
+        mixture.order(np.random.default_rng((7, epoch))) for epoch in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, repeated)
+    assert (first != next_epoch).any()
 
 
 # ------------------------------------------------------------ the source
@@ -104,9 +106,9 @@ def test_a_checkpoint_can_be_chosen_by_some_corpora_alone(mixed):
     assert chosen.read("validation").sentences == [["prší"]]
     assert chosen.read("french.validation").sentences == [["un", "chat"]]
     assert chosen.read("train").sentences == mixed.read("train").sentences
-    both = dataclasses.replace(mixed, validated=("czech", "french"))
-    assert both.splits() == mixed.splits()
-    assert both.read("validation").sentences == mixed.read("validation").sentences
+    all_validated = dataclasses.replace(mixed, validated=("czech", "french"))
+    assert all_validated.splits() == mixed.splits()
+    assert all_validated.read("validation").sentences == mixed.read("validation").sentences
     with pytest.raises(
         UserError, match=r"data\.validated names 'german': the corpora are french, "
     ):
@@ -153,20 +155,22 @@ def test_what_only_one_corpus_has(tmp_path, texts):
     (tmp_path / "raw.txt").write_text("It's late.\n", encoding="utf-8")
     raw = str(tmp_path / "raw.txt")
     for languages, language in ((("en", "en"), "en"), (("en", "fr"), "")):
-        corpora = tuple(RawText(raw, raw, language=one) for one in languages)
+        corpora = tuple(
+            RawText(raw, raw, language=source_language) for source_language in languages
+        )
         assert Mixed(("a", "b"), corpora).form.language == language
     assert with_wrapper.texts() == source.texts() == [*source.corpora]
 
 
 def test_a_recipe_like_others(mixed):
     assert configuration.from_json(configuration.to_json(mixed)) == mixed
-    changed = configuration.apply_settings(mixed, ["weights=1,0.5", "corpora.1.train=x.txt"])
-    assert changed.weights == (1.0, 0.5)
-    assert changed.corpora[1].train == "x.txt"
+    recipe = configuration.apply_settings(mixed, ["weights=1,0.5", "corpora.1.train=x.txt"])
+    assert recipe.weights == (1.0, 0.5)
+    assert recipe.corpora[1].train == "x.txt"
 
 
 @pytest.mark.parametrize(
-    ("changes", "what"),
+    ("changes", "message"),
     [
         ({"corpora": (), "names": (), "weights": ()}, "corpora is empty"),
         ({"weights": (1.0,)}, "weights has 1 items for 2 corpora"),
@@ -179,8 +183,8 @@ def test_a_recipe_like_others(mixed):
         ({"sentences": -1}, "data.sentences is -1"),
     ],
 )
-def test_what_cannot_be_mixed_is_refused(mixed, changes, what):
-    with pytest.raises(UserError, match=what):
+def test_what_cannot_be_mixed_is_refused(mixed, changes, message):
+    with pytest.raises(UserError, match=message):
         dataclasses.replace(mixed, **changes)
     with pytest.raises(UserError, match="corpora of that Mixed"):
         Mixed(("all",), (mixed,))
@@ -217,8 +221,8 @@ def test_training_draws_anew_every_epoch(mixed, tmp_path):
     assert len({tuple(batch_rows.text.words.tolist()) for batch_rows in epochs}) == 3
     assert trainer.task.total_steps == sum(map(len, epochs))
     assert all(len(batch_rows.text.starts) == 30 for batch_rows in epochs)
-    again = small.trainer(recipe, tmp_path / "again").task.batches(2)
-    np.testing.assert_array_equal(again.text.words, epochs[2].text.words)  # as resumed there
+    resumed = small.trainer(recipe, tmp_path / "again").task.batches(2)
+    np.testing.assert_array_equal(resumed.text.words, epochs[2].text.words)  # as resumed there
 
 
 @pytest.mark.parametrize(
@@ -236,9 +240,9 @@ def test_nothing_of_a_model_of_letters_is_sized_by_the_words(
 ):
     """Bytes: the letters are those of every language, too."""
     model = LanguageModel(embedding, LSTM(size=7), head)
-    of_each = [
+    shapes = [
         jax.eval_shape(lambda key, lexicon=lexicon: model.init(key, lexicon), jax.random.key(0))
         for source in (mixed, *mixed.corpora)
         for lexicon in [Vocabulary().build(source)[0]]
     ]
-    assert (of_each[0] == of_each[1] == of_each[2]) is open_vocabulary
+    assert (shapes[0] == shapes[1] == shapes[2]) is open_vocabulary

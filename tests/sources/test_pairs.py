@@ -126,11 +126,11 @@ def test_micro_translations_are_their_sources_backwards():
     corpus = source.read("train")
     entries = source.lexicon_entries()
     assert 0 < len(corpus.sentences) < 30
-    for sentence, given, features in zip(
+    for sentence, source_words, features in zip(
         corpus.sentences, corpus.source_text.sentences, corpus.features, strict=True
     ):
-        assert " ".join(sentence) == " ".join(given)[::-1]
-        assert len(given) <= 7
+        assert " ".join(sentence) == " ".join(source_words)[::-1]
+        assert len(source_words) <= 7
         assert features == [entries[word] for word in sentence]
     with pytest.raises(UserError, match=r"longest=1: no sentence"):
         dataclasses.replace(source, longest=1).read("train")
@@ -233,11 +233,11 @@ def test_characters_are_refused(source):
 def test_a_mixture_and_a_text_without_prefixes_are_refused(tmp_path):
     path = tmp_path / "asked.txt"
     path.write_text("who ?\tall\n", encoding="utf-8")
-    asked = Prefixed(str(path), str(path))
+    questions = Prefixed(str(path), str(path))
     with pytest.raises(UserError, match=r"asked\.txt: sentence 1 has no prefix"):
         AsPairs(Text(str(path), str(path))).read("train")
     with pytest.raises(UserError, match="is a mixture"):
-        AsPairs(Mixed(("a", "b"), (asked, asked))).read("train")
+        AsPairs(Mixed(("a", "b"), (questions, questions))).read("train")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,6 +288,8 @@ def test_a_prefix_is_neither_trained_nor_counted(source):
     np.testing.assert_array_equal((batch.positions >= 0).sum(1), [5, 10])
     np.testing.assert_array_equal(batch.trained[0], expected[10:] + [0] * 7)
     np.testing.assert_array_equal(batch.trained[1], expected[:10] + [0] * 2)
-    whole = vocabulary.encode(dataclasses.replace(corpora["train"], prefixes=None), lexicon)
-    assert whole.trained.all()
-    assert whole.digest() != text.digest()
+    without_prefixes = vocabulary.encode(
+        dataclasses.replace(corpora["train"], prefixes=None), lexicon
+    )
+    assert without_prefixes.trained.all()
+    assert without_prefixes.digest() != text.digest()

@@ -255,7 +255,7 @@ def test_splits_and_data_folder(tmp_path, monkeypatch):
     source = Text(train="t.txt", validation="v.txt", tests=("x.txt", "y.txt"))
     assert source.splits() == ("train", "validation", "test1", "test2")
     assert [source.read(split).sentences for split in source.splits()] == [
-        [[one]] for one in "tvxy"
+        [[letter]] for letter in "tvxy"
     ]
     assert Text("t.txt", "v.txt", ("x.txt",)).splits() == ("train", "validation", "test")
     assert source.read("train").features is None
@@ -292,10 +292,10 @@ def test_blank_lines_may_count_as_everybody_counts_them(tmp_path, name):
         contents = "".join(json.dumps({"text": row}) + "\n" for row in contents)
     path = tmp_path / name
     path.write_text(contents, encoding="utf-8", newline="")
-    found = sentences(path, blank_lines="kept")
-    assert found == [[], ["=", "T", "="], [], ["a", "b", "c"], [], [], ["d", "e"]]
-    assert sentences(path) == [words for words in found if words]
-    assert sentences(f"{path}[1:4]", blank_lines="kept") == found[1:4]
+    all_sentences = sentences(path, blank_lines="kept")
+    assert all_sentences == [[], ["=", "T", "="], [], ["a", "b", "c"], [], [], ["d", "e"]]
+    assert sentences(path) == [words for words in all_sentences if words]
+    assert sentences(f"{path}[1:4]", blank_lines="kept") == all_sentences[1:4]
 
 
 def test_blank_lines_count_one_boundary_each(tmp_path):
@@ -305,12 +305,12 @@ def test_blank_lines_count_one_boundary_each(tmp_path):
     for line in WIKI.split("\n"):
         usual += len([*line.split(), "<eos>"])
     assert usual == 8 + 7
-    for kept, count in (("kept", usual), ("skipped", 8 + 3)):
-        source, vocabulary = Text(str(path), str(path), blank_lines=kept), Vocabulary()
+    for blank_lines, count in (("kept", usual), ("skipped", 8 + 3)):
+        source, vocabulary = Text(str(path), str(path), blank_lines=blank_lines), Vocabulary()
         lexicon, corpora = vocabulary.build(source)
         text = vocabulary.encode(corpora["train"], lexicon)
         assert text.counted.sum() == count
-        assert lexicon.counts[lexicon.ids["</s>"]] == (7 if kept == "kept" else 3)
+        assert lexicon.counts[lexicon.ids["</s>"]] == (7 if blank_lines == "kept" else 3)
         for state in ("carried", "sentences"):
             batch_rows = Batches(text, 3, 4, state, lexicon.ids["</s>"])
             places = [
@@ -372,15 +372,15 @@ def test_a_text_is_read_in_pieces(tmp_path, monkeypatch, piece, compress):
     content = "\ufeffun été\r\n\n" + "déjà\rvu \r\r\n \u2028\n" * 3 + "long " * 40 + "\ndernier\r"
     (tmp_path / "a").write_bytes(compress(content.encode()))
     assert files.read_text(tmp_path / "a") == files.with_line_feeds(content[1:])
-    kept = [["un", "été"], [], *([["déjà", "vu"], []] * 3), ["long"] * 40, ["dernier"]]
-    assert sentences(tmp_path / "a", blank_lines="kept") == kept
+    expected = [["un", "été"], [], *([["déjà", "vu"], []] * 3), ["long"] * 40, ["dernier"]]
+    assert sentences(tmp_path / "a", blank_lines="kept") == expected
     (tmp_path / "mac").write_bytes(compress("un\r\rété\r".encode()))
     assert sentences(tmp_path / "mac", blank_lines="kept") == [["un"], [], ["été"]]
 
 
 @pytest.mark.parametrize("piece", [1, 5, 1 << 18])
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"a b\n\nc\n" + "été".encode("latin1") + b" d\n", "a, line 4: not UTF-8 .byte 0xe9.: "),
         (b"a\nb\n\x89PNG\n\0", "a, line 3: not UTF-8|a is a binary file: give"),
@@ -388,10 +388,10 @@ def test_a_text_is_read_in_pieces(tmp_path, monkeypatch, piece, compress):
         (b"\n \t\r\n\n  \n", "a is empty: give a file with text"),
     ],
 )
-def test_errors_of_pieces_are_those_of_the_text(tmp_path, monkeypatch, piece, content, told):
+def test_errors_of_pieces_are_those_of_the_text(tmp_path, monkeypatch, piece, content, message):
     monkeypatch.setattr(files, "_PIECE", piece)
     (tmp_path / "a").write_bytes(content)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         sentences(tmp_path / "a")
 
 
@@ -399,15 +399,15 @@ def test_sentences_are_a_sequence_of_lists(tmp_path, monkeypatch):
     monkeypatch.setattr(mapped_text, "_AT_ONCE", 4)  # ids in pieces of one or several sentences
     lines = ["a b c d e f", "b", "", "c c", "d e a", "b a", "", "g"]
     (tmp_path / "a").write_text("\n".join(lines) + "\n")
-    found, expected = sentences(tmp_path / "a", blank_lines="kept"), [*map(str.split, lines)]
-    assert found == expected == [*found] and expected == found and repr(found) == repr(expected)
-    assert [found[n] for n in range(-8, 8)] == expected * 2
+    text, expected = sentences(tmp_path / "a", blank_lines="kept"), [*map(str.split, lines)]
+    assert text == expected == [*text] and expected == text and repr(text) == repr(expected)
+    assert [text[n] for n in range(-8, 8)] == expected * 2
     for part in (slice(2, 6), slice(None, -3), slice(5, 2), slice(None, None, 3), slice(6, 1, -2)):
-        assert [*found[part]] == expected[part] and len(found[part]) == len(expected[part])
-    assert found[1:7][1:][2] == expected[4] and found[:2] != expected and found != "a"
-    assert list(reversed(found)) == expected[::-1] and ["b"] in found
+        assert [*text[part]] == expected[part] and len(text[part]) == len(expected[part])
+    assert text[1:7][1:][2] == expected[4] and text[:2] != expected and text != "a"
+    assert list(reversed(text)) == expected[::-1] and ["b"] in text
     with pytest.raises(IndexError):
-        found[8]
+        text[8]
     ranged = Text(f"{tmp_path}/a[3:6]", "").read("train")
     assert [*ranged.token_counts().items()] == [("d", 1), ("e", 1), ("a", 2), ("b", 1), ("g", 1)]
 
@@ -417,9 +417,9 @@ def test_sentences_are_a_sequence_of_lists(tmp_path, monkeypatch):
 def test_sentences_without_words_may_end_a_text(tmp_path, monkeypatch, lines, at_once):
     monkeypatch.setattr(mapped_text, "_AT_ONCE", at_once)
     (tmp_path / "a").write_text("\n".join(lines) + "\n")
-    found, expected = sentences(tmp_path / "a", blank_lines="kept"), [*map(str.split, lines)]
-    assert [*found] == expected and found[-1] == [] and [*found[-1:]] == [[]]
-    assert [found[n] for n in range(len(lines))] == expected
+    text, expected = sentences(tmp_path / "a", blank_lines="kept"), [*map(str.split, lines)]
+    assert [*text] == expected and text[-1] == [] and [*text[-1:]] == [[]]
+    assert [text[n] for n in range(len(lines))] == expected
 
 
 @pytest.mark.parametrize("kind", [Text, RawText, Characters])
@@ -433,8 +433,8 @@ def test_a_text_takes_little_more_than_its_ids(tmp_path, kind):
     try:
         lexicon, corpora = vocabulary.build(source)
         encoded = vocabulary.encode(corpora["train"], lexicon)
-        taken = tracemalloc.get_traced_memory()[0]
+        size = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
     # 8 bytes for each start of a sentence, twice, and 4 for its length.
-    assert taken < 8 * len(encoded.words) + 20 * len(encoded.starts) + 500_000
+    assert size < 8 * len(encoded.words) + 20 * len(encoded.starts) + 500_000
