@@ -6,7 +6,7 @@ import json
 import pytest
 
 import configs
-from tests.configuration.test_overrides import changed
+from tests.configuration.test_overrides import apply_settings
 from zoo import configuration
 from zoo.errors import UserError
 from zoo.heads import Softmax
@@ -21,13 +21,13 @@ def test_json_and_back(name):
 
 
 def test_a_saved_recipe_without_a_field_names_it():
-    kept = configuration.to_json(changed("training.batch=8", "training.length=3"))
-    del kept["training"]["length"]
+    saved_recipe = configuration.to_json(apply_settings("training.batch=8", "training.length=3"))
+    del saved_recipe["training"]["length"]
     with pytest.raises(
         UserError,
         match=r"^zoo:Training has no field training\.length in the saved recipe: write its value",
     ):
-        configuration.from_json(kept)
+        configuration.from_json(saved_recipe)
 
 
 def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):

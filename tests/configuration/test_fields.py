@@ -60,8 +60,8 @@ def test_fields_that_need_each_other_are_put_there_together():
         f"{network}.pooling": "max",
         f"{network}.filters": (3, 4),
     }
-    for given in (fields, dict(reversed(fields.items()))):
-        embedding = changed(RECIPE, {"model.embedding": CharCNN(), **given}).model.embedding
+    for changes in (fields, dict(reversed(fields.items()))):
+        embedding = changed(RECIPE, {"model.embedding": CharCNN(), **changes}).model.embedding
         assert embedding == CharCNN(
             network=Convolution(widths=(1, 2), filters=(3, 4), pooling="max")
         )
@@ -128,13 +128,13 @@ def test_a_slip_is_named(message):
 
 @dataclasses.dataclass(frozen=True)
 class Rates:
-    of: tuple[tuple[str, float], ...]
+    groups: tuple[tuple[str, float], ...]
 
 
 def test_tuples_have_their_length():
     check(Rates((("head", 0.1), ("core", 2))), "training")
     with pytest.raises(
-        UserError, match=r"^training\.of\.1 is \('core',\), .*: give a tuple of 2\.$"
+        UserError, match=r"^training\.groups\.1 is \('core',\), .*: give a tuple of 2\.$"
     ):
         check(Rates((("head", 0.1), ("core",))), "training")
 

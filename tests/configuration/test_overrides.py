@@ -27,7 +27,7 @@ from zoo.priors.strings import LetterStrings
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
 
-def changed(*settings):
+def apply_settings(*settings):
     return configuration.apply_settings(RECIPE, list(settings))
 
 
@@ -65,7 +65,7 @@ def changed(*settings):
     ],
 )
 def test_a_setting_changes_one_field_to_a_value_of_its_type(setting, expected):
-    value, before = changed(setting), RECIPE
+    value, before = apply_settings(setting), RECIPE
     *path, last = setting.partition("=")[0].strip().split(".")
     for name in path:
         value, before = getattr(value, name), getattr(before, name)
@@ -78,54 +78,56 @@ WITH_FEATURES = "vocabulary.features=Morphology,TopWords"
 
 
 def test_an_item_of_a_tuple_is_set_by_its_number():
-    found = changed(WITH_FEATURES, "vocabulary.features.1.count=5").vocabulary
-    assert found.features == (Morphology(), TopWords(count=5))
-    assert changed(WITH_FEATURES, "vocabulary.features.0=TopWords").vocabulary.features == (
+    vocabulary = apply_settings(WITH_FEATURES, "vocabulary.features.1.count=5").vocabulary
+    assert vocabulary.features == (Morphology(), TopWords(count=5))
+    assert apply_settings(WITH_FEATURES, "vocabulary.features.0=TopWords").vocabulary.features == (
         TopWords(),
         TopWords(),
     )
     for name in ("2", "-1", "count"):
         with pytest.raises(UserError, match=f"'{name}' is not one of the 2 items there"):
-            changed(WITH_FEATURES, f"vocabulary.features.{name}.count=5")
+            apply_settings(WITH_FEATURES, f"vocabulary.features.{name}.count=5")
 
 
 def test_tuples_within_tuples():
     rates = "training.rates=((head,0.1),(core,2))"
-    found = changed(rates, "training.rates.1.1=3", "training.rates.0.0=embedding").training.rates
-    assert found == (("embedding", 0.1), ("core", 3.0))
+    changed_rates = apply_settings(
+        rates, "training.rates.1.1=3", "training.rates.0.0=embedding"
+    ).training.rates
+    assert changed_rates == (("embedding", 0.1), ("core", 3.0))
     with pytest.raises(UserError, match=r"rates=\(head,0.1\): 'head' should have 2 parts"):
-        changed("training.rates=(head,0.1)")
+        apply_settings("training.rates=(head,0.1)")
     with pytest.raises(UserError, match=r"'a lot' is not a number"):
-        changed("training.rates=((head,a lot),)")
+        apply_settings("training.rates=((head,a lot),)")
 
 
 def test_a_comma_within_quotes_is_part_of_an_item():
-    frozen = changed("training.frozen='a,b',\"c\",l'art").training.frozen
+    frozen = apply_settings("training.frozen='a,b',\"c\",l'art").training.frozen
     assert frozen == ("a,b", "c", "l'art")
 
 
 def test_a_parenthesis_within_quotes_is_part_of_an_item():
-    for given, expected in (
+    for text, expected in (
         ('("1) a.txt[5:]",)', ("1) a.txt[5:]",)),
         ('("a (1.txt",)', ("a (1.txt",)),
         ('("a.txt","b).txt")', ("a.txt", "b).txt")),
         ("('a)','(b')", ("a)", "(b")),
     ):
-        assert changed(f"training.frozen={given}").training.frozen == expected
+        assert apply_settings(f"training.frozen={text}").training.frozen == expected
 
 
 def test_several_settings_apply_in_order():
-    found = changed(
+    training = apply_settings(
         "training.optimizer=RMSProp",
         "training.optimizer.schedule=Decay",
         "training.optimizer.schedule.after=2",
         "training.batch=8",
         "training.batch=64",
     ).training
-    assert found.optimizer == RMSProp(schedule=Decay(after=2))
-    assert found.batch == 64
+    assert training.optimizer == RMSProp(schedule=Decay(after=2))
+    assert training.batch == 64
     # Another component begins with its own defaults.
-    narrow = changed("model.core.size=8")
+    narrow = apply_settings("model.core.size=8")
     assert configuration.apply_settings(narrow, ["model.core=LSTM"]).model.core == LSTM()
 
 
@@ -175,10 +177,10 @@ def test_numbers_of_numpy_are_numbers():
     ],
 )
 def test_components_are_found_by_their_kind(kind, expected):
-    found = component_registry.components(kind)
-    assert expected.items() <= found.items()
-    assert all(issubclass(component, kind) for component in found.values())
-    assert kind.__name__ not in found
+    components = component_registry.components(kind)
+    assert expected.items() <= components.items()
+    assert all(issubclass(component, kind) for component in components.values())
+    assert kind.__name__ not in components
     optimizers = {"SGD", "RMSProp", "Adagrad", "Adam", "Optax"}
     assert optimizers == set(component_registry.components(Optimizer))
 
@@ -213,7 +215,7 @@ def test_a_default_of_another_type_is_not_left_out():
 
 
 def test_a_description_has_every_field():
-    lines = configuration.describe(changed("vocabulary.background=Unigram")).splitlines()
+    lines = configuration.describe(apply_settings("vocabulary.background=Unigram")).splitlines()
     assert lines[:2] == ["Experiment", "  data: Text"]
     assert "    train = 'a.txt'" in lines
     assert "    background: Unigram" in lines
@@ -224,7 +226,7 @@ def test_a_description_has_every_field():
 def test_the_first_difference_is_named():
     def difference(*settings):
         return configuration.first_difference(
-            configuration.to_json(RECIPE), configuration.to_json(changed(*settings))
+            configuration.to_json(RECIPE), configuration.to_json(apply_settings(*settings))
         )
 
     assert difference() is None
@@ -234,7 +236,7 @@ def test_the_first_difference_is_named():
         "model.head.component: 'zoo.heads:Softmax' against 'zoo.heads:LogLinear'"
     )
     assert difference("vocabulary.background=Uniform").startswith("vocabulary.background: None ag")
-    assert Uniform() == changed("vocabulary.background=Uniform").vocabulary.background
+    assert Uniform() == apply_settings("vocabulary.background=Uniform").vocabulary.background
 
 
 def test_the_walk_comes_to_all_that_counts():
@@ -245,7 +247,7 @@ def test_the_walk_comes_to_all_that_counts():
     @dataclasses.dataclass(frozen=True)
     class Outer:
         parts: tuple = (Inner(), (Inner(5), "x"))
-        kept: int = 7
+        count: int = 7
         cached: int = dataclasses.field(default=9, compare=False)
 
     outer = Outer()
@@ -257,6 +259,6 @@ def test_the_walk_comes_to_all_that_counts():
         ("parts.1.0", "parts", Inner(5)),
         ("parts.1.0.size", "size", 5),
         ("parts.1.1", "parts", "x"),
-        ("kept", "kept", 7),
+        ("count", "count", 7),
     ]
     assert list(fields.values(Inner)) == []  # a class is no component

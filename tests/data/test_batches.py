@@ -115,20 +115,20 @@ def test_every_position_appears_once(random, state, batch, length):
     batches = Batches(text, batch, length, state, 0)
     order = random.permutation(len(batches))  # whichever batch was taken before
     batches = {index: batches[index] for index in order}
-    seen = np.zeros(len(words), int)
+    counts = np.zeros(len(words), int)
     previous = np.concatenate([[0], words[:-1]])
     for index in range(len(batches)):
         batch_of = batches[index]
         real = batch_of.positions >= 0
         places = batch_of.positions[real]
-        np.add.at(seen, places, 1)
+        np.add.at(counts, places, 1)
         np.testing.assert_array_equal(batch_of.targets[real], words[places])
         np.testing.assert_array_equal(batch_of.words[real], previous[places])
         np.testing.assert_array_equal(batch_of.trained[real], words[places] % 3 > 0)
         assert not batch_of.trained[~real].any() and not batch_of.reset[~real].any()
-        starts_here = np.isin(places, starts) if state == "sentences" else np.zeros(len(places))
-        np.testing.assert_array_equal(batch_of.reset[real], starts_here)
-    np.testing.assert_array_equal(seen, 1)
+        is_start = np.isin(places, starts) if state == "sentences" else np.zeros(len(places))
+        np.testing.assert_array_equal(batch_of.reset[real], is_start)
+    np.testing.assert_array_equal(counts, 1)
     # Within a batch row the text runs on, also from batch to batch.
     for row in all_of(batches, "positions"):
         row = row[row >= 0]
@@ -150,10 +150,10 @@ def test_sentences_go_where_it_is_narrowest(random, batch):
         batches = Batches(text, batch, 4, "sentences", 0)
         assert len(batches) == -(-max(map(len, rows)) // 4)
         for batch_row, row in enumerate(rows):
-            found = np.concatenate(
+            positions = np.concatenate(
                 [np.zeros(0, int), *(batches[i].positions[batch_row] for i in range(len(batches)))]
             )
-            assert found[found >= 0].tolist() == row
+            assert positions[positions >= 0].tolist() == row
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
         order = random.permutation(sentences)
         for length in (1, 4, 50):
             batches = Batches(text.reordered(order), batch, length, state, boundary)
-            found = batch_count(text.lengths[order], batch, length, state, boundary)
-            assert found == len(batches)
+            count = batch_count(text.lengths[order], batch, length, state, boundary)
+            assert count == len(batches)
 
 
 def test_what_cannot_be_laid_out_is_refused():
@@ -181,13 +181,13 @@ def test_what_cannot_be_laid_out_is_refused():
 
 
 def test_reordered_sentences():
-    found = TEXT.reordered(np.array([2, 0, 1]))
-    assert found.words.tolist() == [4, 5, 6, 0, 1, 2, 0, 3, 0]
-    assert found.counted.tolist() == [True, True, True, False, True, True, False, True, False]
-    assert found.starts.tolist() == [0, 4, 7]
-    drawn = TEXT.reordered(np.array([1, 1, 0, 1, 2, 2]))  # longer than the text itself
-    assert drawn.words.tolist() == [3, 0, 3, 0, 1, 2, 0, 3, 0, 4, 5, 6, 0, 4, 5, 6, 0]
-    assert drawn.starts.tolist() == [0, 2, 4, 7, 9, 13]
+    reordered = TEXT.reordered(np.array([2, 0, 1]))
+    assert reordered.words.tolist() == [4, 5, 6, 0, 1, 2, 0, 3, 0]
+    assert reordered.counted.tolist() == [True, True, True, False, True, True, False, True, False]
+    assert reordered.starts.tolist() == [0, 4, 7]
+    resampled = TEXT.reordered(np.array([1, 1, 0, 1, 2, 2]))  # longer than the text itself
+    assert resampled.words.tolist() == [3, 0, 3, 0, 1, 2, 0, 3, 0, 4, 5, 6, 0, 4, 5, 6, 0]
+    assert resampled.starts.tolist() == [0, 2, 4, 7, 9, 13]
 
 
 # ------------------------------------------------------------ windows of random length
@@ -221,8 +221,8 @@ def test_batches_of_windows_have_each_word_once():
     assert len(batches) == batch_count(text.lengths, 2, 20, "carried", 0, starts) > 5
     parts = [batches[number] for number in range(len(batches))]
     assert len({part.words.shape[1] for part in parts}) > 2
-    found = np.concatenate([part.positions for part in parts], axis=1)
-    np.testing.assert_array_equal(np.sort(found[found >= 0]), np.arange(401))
+    positions = np.concatenate([part.positions for part in parts], axis=1)
+    np.testing.assert_array_equal(np.sort(positions[positions >= 0]), np.arange(401))
     assert all(part.targets.shape == part.words.shape for part in parts)
 
 
@@ -253,7 +253,7 @@ def paired(pairs, order="forward"):
 
 def random_pairs(random, count=37):
     lengths = random.integers(1, 12, size=(count, 2))
-    return [tuple(random.integers(2, 9, size=n).tolist() for n in both) for both in lengths]
+    return [tuple(random.integers(2, 9, size=n).tolist() for n in sides) for sides in lengths]
 
 
 PAIRS = [([2, 3, 4], [5, 6]), ([7], [8, 9, 10])]
@@ -273,15 +273,15 @@ def test_a_batch_has_sources_padded_on_the_left_and_targets_after_the_boundary()
 
 
 def test_orders_turn_one_side_round_and_leave_the_boundary_at_the_end():
-    of_source = paired(PAIRS, "source_reversed").batch(np.array([0]), (4, 3))
-    np.testing.assert_array_equal(of_source.source, [[0, 4, 3, 2]])
-    np.testing.assert_array_equal(of_source.targets, [[5, 6, 1]])
-    of_target = paired(PAIRS, "target_reversed").batch(np.array([1]), (1, 5))
-    np.testing.assert_array_equal(of_target.source, [[7]])
-    np.testing.assert_array_equal(of_target.targets, [[10, 9, 8, 1, 0]])
-    np.testing.assert_array_equal(of_target.words, [[1, 10, 9, 8, 0]])
+    reversed_source = paired(PAIRS, "source_reversed").batch(np.array([0]), (4, 3))
+    np.testing.assert_array_equal(reversed_source.source, [[0, 4, 3, 2]])
+    np.testing.assert_array_equal(reversed_source.targets, [[5, 6, 1]])
+    reversed_target = paired(PAIRS, "target_reversed").batch(np.array([1]), (1, 5))
+    np.testing.assert_array_equal(reversed_target.source, [[7]])
+    np.testing.assert_array_equal(reversed_target.targets, [[10, 9, 8, 1, 0]])
+    np.testing.assert_array_equal(reversed_target.words, [[1, 10, 9, 8, 0]])
     # Where in the text, which stands as it was written.
-    np.testing.assert_array_equal(of_target.positions, [[5, 4, 3, 6, -1]])
+    np.testing.assert_array_equal(reversed_target.positions, [[5, 4, 3, 6, -1]])
 
 
 def test_sources_alone_are_laid_out_as_in_batches(random):
@@ -302,7 +302,7 @@ def test_pairs_go_to_the_first_shape_that_both_sides_fit():
 def test_the_fewest_shapes_are_chosen(random, padding):
     lengths = random.integers(1, 7, size=(40, 2))
     lengths[:, 1] = np.clip(lengths[:, 0] + random.integers(-1, 2, size=40), 1, 7)
-    found = choose_shapes(lengths, 3, padding)
+    shapes_chosen = choose_shapes(lengths, 3, padding)
 
     def share(shapes):
         counts = np.bincount(bucket_of(lengths, shapes), minlength=len(shapes))
@@ -320,9 +320,9 @@ def test_the_fewest_shapes_are_chosen(random, padding):
         )
         for count in range(1, 6)
     }
-    fewest = next(count for count, least in shares.items() if least <= padding)
-    assert len(found) == fewest
-    assert share(found) == pytest.approx(shares[fewest])
+    fewest = next(count for count, smallest in shares.items() if smallest <= padding)
+    assert len(shapes_chosen) == fewest
+    assert share(shapes_chosen) == pytest.approx(shares[fewest])
 
 
 def test_where_so_little_padding_cannot_be_had_the_least_is(random):
@@ -333,7 +333,7 @@ def test_where_so_little_padding_cannot_be_had_the_least_is(random):
     assert shapes[-1] == tuple(lengths.max(axis=0))
 
 
-def taken(pairs, seed):
+def epoch_batches(pairs, seed):
     """All batches of an epoch."""
     batches = pairs.epoch(None if seed is None else np.random.default_rng(seed))
     return [batches[index] for index in range(len(batches))]
@@ -343,7 +343,7 @@ def taken(pairs, seed):
 def test_an_epoch_has_every_target_once(random, seed):
     text = paired(random_pairs(random))
     pairs = BucketedPairs(text, 4, 0.3)
-    batches = taken(pairs, seed)
+    batches = epoch_batches(pairs, seed)
     assert len(batches) == pairs.steps
     places = np.concatenate([batch.positions[batch.positions >= 0] for batch in batches])
     np.testing.assert_array_equal(np.sort(places), np.arange(len(text.target.words)))
@@ -356,12 +356,14 @@ def test_an_epoch_has_every_target_once(random, seed):
 
 def test_the_same_epoch_has_the_same_batches_and_another_has_others(random):
     pairs = BucketedPairs(paired(random_pairs(random)), 4, 0.3)
-    first, again, other = (taken(pairs, seed) for seed in ((3, 0), (3, 0), (3, 1)))
-    for one, same in zip(first, again, strict=True):
-        for array, its in zip(one, same, strict=True):
-            np.testing.assert_array_equal(array, its)
-    order, its = (np.concatenate([b.positions.ravel() for b in epoch]) for epoch in (first, other))
-    assert not np.array_equal(order[order >= 0], its[its >= 0])
+    first, repeated, next_epoch = (epoch_batches(pairs, seed) for seed in ((3, 0), (3, 0), (3, 1)))
+    for batch, repeated_batch in zip(first, repeated, strict=True):
+        for array, repeated_array in zip(batch, repeated_batch, strict=True):
+            np.testing.assert_array_equal(array, repeated_array)
+    order, repeated_array = (
+        np.concatenate([b.positions.ravel() for b in epoch]) for epoch in (first, next_epoch)
+    )
+    assert not np.array_equal(order[order >= 0], repeated_array[repeated_array >= 0])
     batches = pairs.epoch(np.random.default_rng((3, 0)))
     for index in (3, 0, 2):
         np.testing.assert_array_equal(batches[index].source, first[index].source)

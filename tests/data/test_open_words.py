@@ -50,8 +50,8 @@ def compiled():
 
 def log_prob(model, strings, state):
     params, tables, hidden = model
-    many = jnp.broadcast_to(hidden[state][None], (len(strings), 4))
-    return np.asarray(compiled()(params, tables, many, *OPEN.candidates(strings)))
+    rows = jnp.broadcast_to(hidden[state][None], (len(strings), 4))
+    return np.asarray(compiled()(params, tables, rows, *OPEN.candidates(strings)))
 
 
 def class_log_probs(model):
@@ -61,7 +61,7 @@ def class_log_probs(model):
     adaptors = np.asarray(hidden) @ weights.T + bias
     names = OPEN.lexicon.feature_names
     sets = [*FEATURES, *[dict.fromkeys(kind.features, 1.0) for kind in CLASSES]]
-    phi = np.array([[of_word.get(name, 0) for name in names] for of_word in sets])
+    phi = np.array([[features.get(name, 0) for name in names] for features in sets])
     scores = adaptors @ phi.T + [*(BACKGROUND + math.log(0.75)), *np.log([0.1, 0.1, 0.05])]
     return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
@@ -76,23 +76,29 @@ def test_the_mass_of_longer_and_longer_strings_converges_to_one(model):
         spelled += map("".join, digits)
     mass = np.exp(log_prob(model, spelled, 0))
     sizes = np.array([len(string) for string in spelled])
-    alike = np.array([10.0 ** len(s) if s.isdigit() and len(s) > 3 else 1.0 for s in spelled])
-    known = mass[0]  # "the"
-    left = 1 - known - np.cumsum([(mass * alike)[1:][sizes[1:] == n].sum() for n in range(1, 11)])
-    assert (np.diff(left) < 0).all()
-    assert left[0] > 0.05
-    assert 0 < left[-1] < 2e-3
+    multiplicity = np.array(
+        [10.0 ** len(s) if s.isdigit() and len(s) > 3 else 1.0 for s in spelled]
+    )
+    word_mass = mass[0]  # "the"
+    remaining_mass = (
+        1
+        - word_mass
+        - np.cumsum([(mass * multiplicity)[1:][sizes[1:] == n].sum() for n in range(1, 11)])
+    )
+    assert (np.diff(remaining_mass) < 0).all()
+    assert remaining_mass[0] > 0.05
+    assert 0 < remaining_mass[-1] < 2e-3
 
 
 def test_log_prob_of_words_and_new_strings(model):
-    of_classes = class_log_probs(model)
+    log_probs = class_log_probs(model)
     # 37 is one of 100 strings of two digits, of which 42 is a word: the class leaves 1 - 0.008.
     digits = math.log(0.8 / 100 / (1 - 0.8 / 100))
     # 7 is one of ten digits.
-    expected = [of_classes[1, 3], of_classes[1, 7] + digits, of_classes[1, 6] - math.log(9)]
-    found = log_prob(model, ["bab", "37", "8", "zz"], 1)
-    np.testing.assert_allclose(found[:3], expected, rtol=1e-6)
-    assert found[3] == -np.inf
+    expected = [log_probs[1, 3], log_probs[1, 7] + digits, log_probs[1, 6] - math.log(9)]
+    string_log_probs = log_prob(model, ["bab", "37", "8", "zz"], 1)
+    np.testing.assert_allclose(string_log_probs[:3], expected, rtol=1e-6)
+    assert string_log_probs[3] == -np.inf
 
 
 def test_classes_stand_for_their_strings_in_training():
@@ -104,20 +110,20 @@ def test_classes_stand_for_their_strings_in_training():
 
 def test_a_class_has_a_hundredth_of_the_background_unless_told_otherwise():
     classes = DigitStrings(("Number:any",)), LetterStrings(("Class:name",), name="<name>")
-    found = np.exp(OpenWords.from_lexicon(LEXICON, classes).lexicon.log_background)
-    np.testing.assert_allclose(found, [0.49, *[0.098] * 5, 0.01, 0.01])
+    background = np.exp(OpenWords.from_lexicon(LEXICON, classes).lexicon.log_background)
+    np.testing.assert_allclose(background, [0.49, *[0.098] * 5, 0.01, 0.01])
 
 
 def test_new_strings_are_sampled_with_their_probabilities(model):
     params, tables, hidden = model
     draws = 1500
-    many = jnp.broadcast_to(hidden[:1], (draws, 4))
+    rows = jnp.broadcast_to(hidden[:1], (draws, 4))
     generator = np.random.default_rng(5)
-    words = np.asarray(jax.jit(HEAD.sample)(params, tables, many, jax.random.key(3)))
+    words = np.asarray(jax.jit(HEAD.sample)(params, tables, rows, jax.random.key(3)))
     strings = [OPEN.spelled(int(word), generator) for word in words]
     kinds = [*WORDS, "8", "43", "aab"]
-    found = log_prob(model, kinds, 0)
-    expected = np.exp([*found, 0.0])
+    log_probs = log_prob(model, kinds, 0)
+    expected = np.exp([*log_probs, 0.0])
     expected[-1] = 1 - expected[:-1].sum()
     observed = [strings.count(kind) for kind in kinds]
     observed.append(draws - sum(observed))
@@ -145,22 +151,22 @@ def test_letters_of_any_order_have_mass_one(order):
     strings = ["".join(s) for n in range(1, 13) for s in itertools.product("ab", repeat=n)]
     mass = np.array([math.exp(model.log_prob(string)) for string in strings])
     sizes = np.array([len(string) for string in strings])
-    left = 1 - np.cumsum([mass[sizes == n].sum() for n in range(1, 13)])
-    assert (np.diff(left) < 0).all() and -1e-12 < left[-1] < 0.02
+    remaining_mass = 1 - np.cumsum([mass[sizes == n].sum() for n in range(1, 13)])
+    assert (np.diff(remaining_mass) < 0).all() and -1e-12 < remaining_mass[-1] < 0.02
     generator = np.random.default_rng(0)
-    drawn = [model.sample(generator) for _ in range(2000)]
+    samples = [model.sample(generator) for _ in range(2000)]
     for string in ("ab", "b", "a"):
         expected = math.exp(model.log_prob(string))
-        assert abs(drawn.count(string) / 2000 - expected) < 4 * (expected / 2000) ** 0.5
+        assert abs(samples.count(string) / 2000 - expected) < 4 * (expected / 2000) ** 0.5
 
 
 def test_first_letters_share_out_strings():
     names = LetterStrings(("x",), first="capital").fit(["Ab", "aB", "B2", "B"])
-    others = LetterStrings(("x",), first="other").fit(["Ab", "aB", "b2", "ba"])
+    uncapitalised = LetterStrings(("x",), first="other").fit(["Ab", "aB", "b2", "ba"])
     assert names.letters == ("", "A", "B", "b")
-    assert others.letters == ("", "B", "a", "b")
-    assert names.log_prob("bB") == others.log_prob("Ba") == -math.inf
-    assert names.log_prob("Bb") > -math.inf < others.log_prob("bB")
+    assert uncapitalised.letters == ("", "B", "a", "b")
+    assert names.log_prob("bB") == uncapitalised.log_prob("Ba") == -math.inf
+    assert names.log_prob("Bb") > -math.inf < uncapitalised.log_prob("bB")
     kinds = [LetterStrings(("x",), first=first) for first in ("any", "capital", "other")]
     assert kinds[1].is_disjoint(kinds[2]) and not kinds[0].is_disjoint(kinds[1])
     digits = [DigitStrings(("x",), shortest=a, longest=b) for a, b in ((1, 3), (4, 0), (3, 5))]

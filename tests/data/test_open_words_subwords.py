@@ -59,7 +59,9 @@ def test_a_word_is_split_from_the_left_into_its_longest_pieces():
 )
 def test_pieces_are_joined_to_words(pieces, expected):
     subwords = Subwords(pieces.split(), ("<unk>", "</s>"))
-    assert [(word, len(of)) for word, of in subwords.words_of(pieces.split())] == expected
+    assert [
+        (word, len(word_pieces)) for word, word_pieces in subwords.words_of(pieces.split())
+    ] == expected
 
 
 TRAIN = ["aa ab aab aa", "aa aa ab", "ab aab aa"]
@@ -141,12 +143,12 @@ TARGETS += "un chat aboie ici aussi\n"
 def recipe(place, subwords=29, **model) -> Experiment:
     for name, text in (("x.en", SOURCES), ("x.fr", TARGETS)):
         (place / name).write_text(text, encoding="utf-8")
-    both = str(place / "x.en"), str(place / "x.fr")
+    paths = str(place / "x.en"), str(place / "x.fr")
     training = Training(
         batch=2, epochs=2, optimizer=SGD(learning_rate=0.5), buckets=Buckets(padding=0.5)
     )
     return Experiment(
-        data=Pairs(train=both, validation=both, tests=(both,)),
+        data=Pairs(train=paths, validation=paths, tests=(paths,)),
         vocabulary=Vocabulary(subwords=subwords),
         model=dataclasses.replace(MODEL, attention=Luong(), **model),
         training=training,
@@ -175,14 +177,14 @@ def test_a_run_is_judged_in_words(run):
     assert record["data"] == data_of(scored.corpus.name, scored.corpus.sentences)
     assert record["out_of_vocabulary"] == record["source"]["out_of_vocabulary"] == 0
     # Other pieces, and the same words: one quantity.
-    other = {**record, "lexicon": {**record["lexicon"], "words": "others"}}
-    results.check_comparable(record, other, ("one", "other"))
+    rival = {**record, "lexicon": {**record["lexicon"], "words": "others"}}
+    results.check_comparable(record, rival, ("one", "other"))
     total = record["tokens"] * record["figures"]["log_perplexity"]
     raw = run._scores(scored.corpus, one_row=False)[1].log_prob
     assert math.isclose(total, -raw.sum(dtype=np.float64), rel_tol=1e-5)
-    of_pieces = record["figures"]["per_subword"]
-    assert of_pieces["tokens"] == len(pieces.words) and math.isclose(
-        of_pieces["log_perplexity"], -raw.mean(dtype=np.float64), rel_tol=1e-5
+    piece_figures = record["figures"]["per_subword"]
+    assert piece_figures["tokens"] == len(pieces.words) and math.isclose(
+        piece_figures["log_perplexity"], -raw.mean(dtype=np.float64), rel_tol=1e-5
     )
     assert f"over {len(pieces.words):,}; a word" in scored_texts.describe(record)
     assert "strings" not in record["figures"]
@@ -190,8 +192,8 @@ def test_a_run_is_judged_in_words(run):
 
 @pytest.mark.parametrize("order", ["forward", *slow("target_reversed", "source_reversed")])
 def test_translations_and_attention_are_of_words(tmp_path, order):
-    made = recipe(tmp_path, order=order)
-    translator = Translator((Run.load(small.run_in(tmp_path / "run", made)),))
+    experiment = recipe(tmp_path, order=order)
+    translator = Translator((Run.load(small.run_in(tmp_path / "run", experiment)),))
     source = translator.read("the dogs sleep")
     ((best,),) = translator.translate([source], BeamSearch(1, longest=9))
     words, pieces = translator.words(best), best.words
@@ -215,30 +217,30 @@ def test_the_lexicon_is_learnt_alike_again(folder, run):
 
 
 def test_both_sides_may_share_their_pieces(tmp_path):
-    made = dataclasses.replace(recipe(tmp_path), shared_lexicon=True)
-    lexicon, corpora = made.build()
-    assert made.build_source_lexicon(lexicon, corpora) is lexicon
-    assert made.source_side_vocabulary.missing([SOURCES.split()], lexicon) == {}
-    assert not made.vocabulary.missing([TARGETS.split()], lexicon)
+    experiment = dataclasses.replace(recipe(tmp_path), shared_lexicon=True)
+    lexicon, corpora = experiment.build()
+    assert experiment.build_source_lexicon(lexicon, corpora) is lexicon
+    assert experiment.source_side_vocabulary.missing([SOURCES.split()], lexicon) == {}
+    assert not experiment.vocabulary.missing([TARGETS.split()], lexicon)
 
 
 def test_what_subwords_cannot_do_is_told(folder, tmp_path):
     text = Text(train=str(folder.parent / "x.en"), validation=str(folder.parent / "x.en"))
     language = dataclasses.replace(small.experiment(vocabulary=Vocabulary(subwords=9)), data=text)
-    made = recipe(tmp_path)
-    marked = dataclasses.replace(made.data, unknowns=PositionalUnknown())
-    refused = dataclasses.replace(made.vocabulary, unknown="refused")
-    for what, wrong in {
+    experiment = recipe(tmp_path)
+    marked = dataclasses.replace(experiment.data, unknowns=PositionalUnknown())
+    refused = dataclasses.replace(experiment.vocabulary, unknown="refused")
+    for name, invalid in {
         "a LanguageModel": language,
-        r"data\.unknowns": dataclasses.replace(made, data=marked),
+        r"data\.unknowns": dataclasses.replace(experiment, data=marked),
         r"model\.head\.renormalised": recipe(tmp_path, head=CharLSTM(renormalised=True)),
-        r"vocabulary\.unknown=refused": dataclasses.replace(made, vocabulary=refused),
+        r"vocabulary\.unknown=refused": dataclasses.replace(experiment, vocabulary=refused),
         r"vocabulary\.features": dataclasses.replace(
-            made, source_vocabulary=refused, vocabulary=MORPHOLOGY
+            experiment, source_vocabulary=refused, vocabulary=MORPHOLOGY
         ),
     }.items():
-        with pytest.raises(UserError, match=f"^{what} needs whole words"):
-            wrong.build()
+        with pytest.raises(UserError, match=f"^{name} needs whole words"):
+            invalid.build()
     with pytest.raises(UserError, match="an exported program needs whole words, and vocab"):
         exported.write(folder, tmp_path / "out")
     with pytest.raises(UserError, match=r"vocabulary\.subwords is 0"):

@@ -43,14 +43,14 @@ def test_words_in_two_forms(words, expected):
 
 
 @pytest.mark.parametrize(
-    ("train", "validation", "said"),
+    ("train", "validation", "warns"),
     [([NFC], [NFC], False), ([NFC, NFD], [NFC], True), ([NFC], [NFD], True)],
 )
-def test_texts_in_two_forms_are_told(train, validation, said, caplog):
+def test_texts_in_two_forms_are_told(train, validation, warns, caplog):
     with caplog.at_level(logging.WARNING, "zoo"):
         lexicon, _ = Vocabulary().build(Words(train, validation))
     assert set(train) <= {*lexicon.words}  # as they are
-    assert caplog.text.count(f"NFC and NFD, as in '{NFC}'") == said
+    assert caplog.text.count(f"NFC and NFD, as in '{NFC}'") == warns
 
 
 def test_an_unknown_word_that_is_known_in_another_form():
@@ -67,7 +67,7 @@ def test_an_unknown_word_that_is_known_in_another_form():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["le", "\u200b", "chat"], r"such as '\u200b': delete them"),
         (["le", "\ufeff\u00ad"], r"such as '\ufeff\xad': delete them"),
@@ -75,11 +75,11 @@ def test_an_unknown_word_that_is_known_in_another_form():
         (["a", "\u200d", "b"], None),  # characters
     ],
 )
-def test_zero_width_characters_that_are_words_are_told(words, said, caplog):
+def test_zero_width_characters_that_are_words_are_told(words, message, caplog):
     with caplog.at_level(logging.WARNING, "zoo"):
         lexicon, _ = Vocabulary().build(Words(words, ["a"]))
     assert set(words) <= {*lexicon.words}
-    assert ("zero-width" in caplog.text) == bool(said) and (said or "") in caplog.text
+    assert ("zero-width" in caplog.text) == bool(message) and (message or "") in caplog.text
 
 
 def test_unknown_words_with_zero_width_characters_are_told():
@@ -111,23 +111,23 @@ def test_both_kinds():
     assert not text_notes.looks_tokenised(raw + collections.Counter(["<unk>"]))
 
 
-@pytest.mark.parametrize(("text", "told"), [(RAW, True), (TOKENISED, False)])
-def test_a_lexicon_of_untokenised_text_is_warned_of(tmp_path, caplog, text, told):
+@pytest.mark.parametrize(("text", "warns"), [(RAW, True), (TOKENISED, False)])
+def test_a_lexicon_of_untokenised_text_is_warned_of(tmp_path, caplog, text, warns):
     path = tmp_path / "a.txt"
     path.write_text(text)
     with caplog.at_level(logging.WARNING, "zoo"):
         Vocabulary().build(Text(train=str(path), validation=str(path)))
-    assert ("looks untokenised: 3 of its 10 words, as 'Well,', 'late?'" in caplog.text) == told
+    assert ("looks untokenised: 3 of its 10 words, as 'Well,', 'late?'" in caplog.text) == warns
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", True), ("", False)])
-def test_a_second_tokenisation_is_warned_of(tmp_path, caplog, language, told):
+@pytest.mark.parametrize(("language", "warns"), [("en", True), ("", False)])
+def test_a_second_tokenisation_is_warned_of(tmp_path, caplog, language, warns):
     path = tmp_path / "a.txt"
     path.write_text("abc 's <unk> did n't")
     source = RawText(train=str(path), validation=str(path), language=language, lines="sentences")
     with caplog.at_level(logging.WARNING, "zoo"):
         Vocabulary().build(source)
-    assert ("the Moses tokenizer for en splits its other words again" in caplog.text) == told
+    assert ("the Moses tokenizer for en splits its other words again" in caplog.text) == warns
 
 
 def test_an_unknown_word_that_is_known_without_its_mark():

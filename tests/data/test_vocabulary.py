@@ -26,7 +26,7 @@ from zoo.sources.source import InMemory
 
 
 @dataclasses.dataclass(frozen=True)
-class Given(Source):
+class LineSource(Source):
     """Texts as they stand here, a sentence a line; each word's tag is its first letter."""
 
     train: str = "b b b a a c\nB d"
@@ -46,11 +46,11 @@ class Given(Source):
         return dict.fromkeys(self.entries, ("POS:known",))
 
 
-def words(source=Given(), **options):
+def words(source=LineSource(), **options):
     return Vocabulary(**options).build(source)[0].words
 
 
-def encoded(split="validation", source=Given(), **options):
+def encoded(split="validation", source=LineSource(), **options):
     """(spellings, counted, starts) of a split."""
     vocabulary = Vocabulary(**options)
     lexicon, corpora = vocabulary.build(source)
@@ -77,12 +77,12 @@ def test_the_words(options, expected):
 
 
 def test_words_known_beforehand_are_always_in():
-    source = Given(entries=("z", "a", BOUNDARY, UNKNOWN))
+    source = LineSource(entries=("z", "a", BOUNDARY, UNKNOWN))
     assert list(words(source, maximum_size=1)) == [BOUNDARY, UNKNOWN, "b", "a", "z"]
 
 
 def test_counts_are_of_the_training_text_as_the_model_sees_it():
-    lexicon, _ = Vocabulary(minimum_count=2, splits=(), boundary_marks=3).build(Given())
+    lexicon, _ = Vocabulary(minimum_count=2, splits=(), boundary_marks=3).build(LineSource())
     counts = dict(zip(lexicon.words, lexicon.counts.tolist(), strict=True))
     # c, B and d are unknown; each of two sentences ends with three marks.
     assert counts == {BOUNDARY: 6, UNKNOWN: 3, "b": 3, "a": 2}
@@ -118,12 +118,15 @@ def test_encoding_is_that_of_a_loop_over_words(
 ):
     monkeypatch.setattr(mapped_text, "_AT_ONCE", at_once)
     letters = [*"abcdefghijkl" * 2, UNKNOWN, BOUNDARY, "12", "3"]
-    train, other = (
+    train, validation = (
         [random.choice(letters, random.integers(0, 9)).tolist() for _ in range(count)] + [[UNKNOWN]]
         for count in (40, 23)
     )
-    prefixes = [int(random.integers(0, len(sentence) + 1)) for sentence in other]
-    corpora = {"train": Corpus("a", train), "validation": Corpus("b", other, prefixes=prefixes)}
+    prefixes = [int(random.integers(0, len(sentence) + 1)) for sentence in validation]
+    corpora = {
+        "train": Corpus("a", train),
+        "validation": Corpus("b", validation, prefixes=prefixes),
+    }
     digits = DigitStrings(("Word:@not_top",))
     vocabulary = Vocabulary(
         minimum_count=12,
@@ -135,22 +138,22 @@ def test_encoding_is_that_of_a_loop_over_words(
     )
     lexicon, _ = vocabulary.build(InMemory(corpora))
     counts = collections.Counter(word for sentence in train for word in sentence)
-    known = {word for word, count in counts.items() if count >= 12}
-    assert 3 < len(known) < 14 and not known & {"12", "3"}
-    words, found, counted, trained, starts, strings = [], [], [], [], [], []
-    for sentence, prefix in zip(other, prefixes, strict=True):
+    types = {word for word, count in counts.items() if count >= 12}
+    assert 3 < len(types) < 14 and not types & {"12", "3"}
+    words, in_lexicon, counted, trained, starts, strings = [], [], [], [], [], []
+    for sentence, prefix in zip(validation, prefixes, strict=True):
         starts.append(len(words))
         for number, word in enumerate(sentence):
             is_string = word.isdigit()
-            is_word = word in known or (word in (UNKNOWN, BOUNDARY) and word in lexicon.ids)
+            is_word = word in types or (word in (UNKNOWN, BOUNDARY) and word in lexicon.ids)
             words.append(digits.name if is_string else word if is_word else UNKNOWN)
-            found.append(is_string or is_word)
+            in_lexicon.append(is_string or is_word)
             trained.append(number >= prefix)
             counted.append(trained[-1] and not (unknown == "skipped" and words[-1] == UNKNOWN))
             strings.append(counts[word] if is_string else -1)
         for _ in range(marks if boundary != "none" else 0):
             words.append(BOUNDARY)
-            found.append(True)
+            in_lexicon.append(True)
             trained.append(True)
             counted.append(boundary == "counted")
             strings.append(-1)
@@ -158,15 +161,15 @@ def test_encoding_is_that_of_a_loop_over_words(
     assert [lexicon.words[word_id] for word_id in text.words] == words
     assert text.words.dtype == np.int32
     for array, expected in (
-        (text.known, found),
+        (text.known, in_lexicon),
         (text.counted, counted),
         (text.trained, trained),
         (text.starts, starts),
         (text.strings.counts, strings),
     ):
         np.testing.assert_array_equal(array, expected)
-    of_strings = text.strings.log_within
-    assert ((of_strings < 0) == (text.strings.counts >= 0)).all()
+    log_within = text.strings.log_within
+    assert ((log_within < 0) == (text.strings.counts >= 0)).all()
 
 
 def test_sentences_within_a_text_are_encoded_as_if_alone(tmp_path):
@@ -175,8 +178,8 @@ def test_sentences_within_a_text_are_encoded_as_if_alone(tmp_path):
     lexicon, corpora = vocabulary.build(source)
     within = Corpus("b", corpora["train"].sentences[2:4])
     text = vocabulary.encode(within, lexicon)
-    found = [lexicon.words[word_id] for word_id in text.words]
-    assert found == ["a", "a", BOUNDARY, BOUNDARY, "b", "d", "e", BOUNDARY, BOUNDARY]
+    spellings = [lexicon.words[word_id] for word_id in text.words]
+    assert spellings == ["a", "a", BOUNDARY, BOUNDARY, "b", "d", "e", BOUNDARY, BOUNDARY]
     assert text.starts.tolist() == [0, 4] and within.token_counts()["a"] == 2
 
 
@@ -186,9 +189,9 @@ def test_unknown_words_are_refused_by_name():
     ):
         encoded(unknown="refused")
     # The most frequent come first, ten of them.
-    many = Given(validation="a zz b y\nzz " + " ".join(map(str, range(10))))
+    source = LineSource(validation="a zz b y\nzz " + " ".join(map(str, range(10))))
     with pytest.raises(UserError) as refusal:
-        encoded(source=many, unknown="refused")
+        encoded(source=source, unknown="refused")
     assert str(refusal.value).startswith(
         "12 distinct words of validation are not in the lexicon: 'zz', 'y', '0', '1', '2', "
         "'3', '4', '5', '6', '7', ...; leave them out, give --add-words FILE"
@@ -201,15 +204,15 @@ def test_unknown_words_are_refused_by_name():
 )
 def test_a_text_that_has_marks_of_its_own(unknown, counted):
     """As the Penn Treebank does: they are the marks, once each in the lexicon."""
-    source = Given(train=f"a {UNKNOWN} a", validation=f"a {UNKNOWN}")
-    found = words(source, unknown=unknown)
-    assert sorted(found) == sorted([BOUNDARY, UNKNOWN, "a"])
-    spellings, found_counted, _ = encoded(source=source, unknown=unknown, boundary="none")
-    assert (spellings, found_counted) == (["a", UNKNOWN], counted)
+    source = LineSource(train=f"a {UNKNOWN} a", validation=f"a {UNKNOWN}")
+    lexicon_words = words(source, unknown=unknown)
+    assert sorted(lexicon_words) == sorted([BOUNDARY, UNKNOWN, "a"])
+    spellings, is_counted, _ = encoded(source=source, unknown=unknown, boundary="none")
+    assert (spellings, is_counted) == (["a", UNKNOWN], counted)
 
 
 def test_a_boundary_in_the_text_is_a_word_where_the_vocabulary_adds_none():
-    source = Given(train=f"a b {BOUNDARY}\nb {BOUNDARY}", validation=f"b {BOUNDARY}")
+    source = LineSource(train=f"a b {BOUNDARY}\nb {BOUNDARY}", validation=f"b {BOUNDARY}")
     lexicon, _ = Vocabulary(boundary="none").build(source)
     assert lexicon.boundary is None and BOUNDARY in lexicon.words
     assert encoded(source=source, boundary="none") == (["b", BOUNDARY], [True, True], [0])
@@ -226,7 +229,7 @@ def test_features_and_background_of_words_and_marks():
         features=(TopWords(count=1, splits=("train",)), Morphology()),
         background=Unigram(splits=("train",), smoothing=1.0),
     )
-    lexicon, _ = vocabulary.build(Given())
+    lexicon, _ = vocabulary.build(LineSource())
     # b occurs 4 times in lower case, c and d are unknown, so their tags are not those of <unk>.
     assert features_of(lexicon, "b") == {"Word:b", "POS:b", "POS:B"}
     assert features_of(lexicon, "a") == {"Word:@not_top", "POS:a"}
@@ -240,7 +243,7 @@ def test_features_and_background_of_words_and_marks():
 
 def test_morphology_needs_tags():
     with pytest.raises(UserError, match=r"priors.Morphology needs tags, and train has none"):
-        Vocabulary(features=(Morphology(),)).build(Given(tags=False))
+        Vocabulary(features=(Morphology(),)).build(LineSource(tags=False))
 
 
 @pytest.mark.parametrize("lines", [1, 3])
@@ -252,7 +255,7 @@ def test_tags_of_fewer_or_more_sentences_than_a_text_has_are_refused(lines):
 
 
 def test_new_words_get_features_from_the_same_priors():
-    source = Given(entries=("ax", "by"))
+    source = LineSource(entries=("ax", "by"))
     vocabulary = Vocabulary(
         features=(TopWords(2), Morphology(guesser=SuffixGuesser()), Numbers()),
         background=Unigram(smoothing=1.0),
@@ -275,9 +278,9 @@ def test_words_of_training_keep_the_features_that_the_model_learnt(tmp_path):
     path = tmp_path / "names.txt"
     path.write_text("a\nb\t0.1\n")
     vocabulary = Vocabulary(features=(WordList(str(path), "name"), Morphology()))
-    lexicon, _ = vocabulary.build(Given())
+    lexicon, _ = vocabulary.build(LineSource())
     path.write_text("c\nx\n")
-    larger = vocabulary.extended(Given(), lexicon, ("x", "y"))
+    larger = vocabulary.extended(LineSource(), lexicon, ("x", "y"))
     for word in range(len(lexicon)):
         assert larger.features_of(word) == lexicon.features_of(word)
     assert larger.features_of(larger.ids["b"])["List:name"] == np.float32(0.1)
@@ -286,9 +289,9 @@ def test_words_of_training_keep_the_features_that_the_model_learnt(tmp_path):
 
 
 def test_words_cannot_be_added_without_features():
-    lexicon, _ = Vocabulary().build(Given())
+    lexicon, _ = Vocabulary().build(LineSource())
     with pytest.raises(UserError, match="only to a lexicon with features"):
-        Vocabulary().extended(Given(), lexicon, ("x",))
+        Vocabulary().extended(LineSource(), lexicon, ("x",))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -314,12 +317,12 @@ class OwnBackground(Background):
 
 
 def test_what_own_priors_give_is_checked():
-    Vocabulary(features=(OwnPrior(2.0),), background=OwnBackground((-np.inf,))).build(Given())
+    Vocabulary(features=(OwnPrior(2.0),), background=OwnBackground((-np.inf,))).build(LineSource())
     with pytest.raises(UserError, match=r"OwnPrior\.features gives \d+ dicts for \d+ words"):
-        Vocabulary(features=(OwnPrior(lost=2),)).build(Given())
+        Vocabulary(features=(OwnPrior(lost=2),)).build(LineSource())
     message = r"OwnPrior\.features gives '</s>' the feature 'Own:x' with the value nan: give"
     with pytest.raises(UserError, match=message):
-        Vocabulary(features=(OwnPrior(float("nan")),)).build(Given())
+        Vocabulary(features=(OwnPrior(float("nan")),)).build(LineSource())
     for background, message in (
         (OwnBackground((), lost=1), r"of shape \(\d+,\) for \d+ words"),
         (OwnBackground((-1.0, float("nan"))), "gives nan for '<unk>'"),
@@ -327,11 +330,11 @@ def test_what_own_priors_give_is_checked():
         (OwnBackground((-np.inf,) * 100), "not of 0 for all words"),
     ):
         with pytest.raises(UserError, match=message):
-            Vocabulary(features=(OwnPrior(),), background=background).build(Given())
+            Vocabulary(features=(OwnPrior(),), background=background).build(LineSource())
 
 
 @pytest.mark.parametrize(
-    ("options", "validation", "told"),
+    ("options", "validation", "warns"),
     [
         ({"splits": ("train",)}, "a e b e", True),
         ({"splits": ("train",)}, "a b", False),  # nothing is unknown
@@ -339,8 +342,8 @@ def test_what_own_priors_give_is_checked():
         ({"splits": ("train",), "unknown": "skipped"}, "a e", False),  # not counted
     ],
 )
-def test_an_unknown_word_that_is_never_trained_is_warned_of(options, validation, told, caplog):
+def test_an_unknown_word_that_is_never_trained_is_warned_of(options, validation, warns, caplog):
     with caplog.at_level(logging.WARNING, "zoo"):
-        Vocabulary(**options).build(Given(validation=validation))
+        Vocabulary(**options).build(LineSource(validation=validation))
     expected = "<unk> is never trained, and words of validation such as 'e' are read as <unk>"
-    assert [expected in record.getMessage() for record in caplog.records] == [True] * told
+    assert [expected in record.getMessage() for record in caplog.records] == [True] * warns

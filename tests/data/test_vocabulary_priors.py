@@ -106,9 +106,9 @@ ROWS = [{"text": "the cat sat", "other": 1}, {"text": "the cat", "other": 2}]
 
 
 def test_a_data_set_is_counted():
-    of_rows = Lexicon.from_dataset(ROWS, "text", minimum_count=2)
-    assert of_rows.words == ("</s>", "<unk>", "the", "cat")
-    assert of_rows.counts.tolist() == [2, 1, 2, 2]
+    lexicon = Lexicon.from_dataset(ROWS, "text", minimum_count=2)
+    assert lexicon.words == ("</s>", "<unk>", "the", "cat")
+    assert lexicon.counts.tolist() == [2, 1, 2, 2]
     letters = Lexicon.from_dataset(ROWS, "text", split=list, unknown=None, boundary=None)
     assert dict(zip(letters.words, letters.counts.tolist(), strict=True))["t"] == 5
     with pytest.raises(ValueError, match="no column 'words': text, other"):
@@ -138,15 +138,15 @@ def test_no_words_are_taken_for_frequent_without_counts():
 def test_a_background_learns_from_a_text():
     lexicon = Lexicon.from_counts(COUNTS, boundary="</s>", unknown="<unk>")
     background = priors.KneserNey(order=2)
-    known = with_background(lexicon, background, SENTENCES)
-    tables = background.tables(known)
+    lexicon_with_background = with_background(lexicon, background, SENTENCES)
+    tables = background.tables(lexicon_with_background)
     words = jnp.asarray(lexicon.encode(["</s>", "the"]))[None]
     context, _ = background.apply(tables, words, background.initial_carry(1))
-    found = np.exp(background.log_probs(tables, context))[0]
-    np.testing.assert_allclose(found.sum(-1), [1, 1], rtol=1e-5)
+    probabilities = np.exp(background.log_probs(tables, context))[0]
+    np.testing.assert_allclose(probabilities.sum(-1), [1, 1], rtol=1e-5)
     # Every sentence begins with "the"; "cat" and "mat" stand after it.
-    assert lexicon.words[found[0].argmax()] == "the"
-    assert {lexicon.words[place] for place in np.argsort(found[1])[-2:]} == {"cat", "mat"}
+    assert lexicon.words[probabilities[0].argmax()] == "the"
+    assert {lexicon.words[place] for place in np.argsort(probabilities[1])[-2:]} == {"cat", "mat"}
 
 
 @pytest.mark.parametrize(

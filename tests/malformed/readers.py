@@ -125,33 +125,37 @@ def _run():
 def _run_of(name, experiment, *lexicons):
     model = experiment.model
     params, tables = model.init(jax.random.key(0), *lexicons), model.evaluation_tables(*lexicons)
-    lexicon, *others = lexicons
+    lexicon, *source_lexicons = lexicons
     path = pathlib.Path(name)
-    return LoadedModel(path, experiment, lexicon, params, tables, 1, source_lexicons=tuple(others))
+    return LoadedModel(
+        path, experiment, lexicon, params, tables, 1, source_lexicons=tuple(source_lexicons)
+    )
 
 
 @functools.cache
 def _runs():
     """The runs that are not read from anywhere, by their folders."""
     words = Lexicon((*WORDS[:-1], "c"), np.arange(8), unknown="<unk>", boundary="</s>")
-    both = LEXICON, LEXICON
-    changed = {
+    lexicons = LEXICON, LEXICON
+    model_changes = {
         "turned": {"order": "target_reversed"},
         "attentive": {"attention": Luong()},
     }
-    models = {name: dataclasses.replace(TRANSLATION.model, **c) for name, c in changed.items()}
+    models = {
+        name: dataclasses.replace(TRANSLATION.model, **c) for name, c in model_changes.items()
+    }
     marked = dataclasses.replace(TRANSLATION.data, unknowns=PositionalAll(), alignments=("a", "a"))
     recipes = {
-        "pairs": (TRANSLATION, *both),
+        "pairs": (TRANSLATION, *lexicons),
         "others": (TRANSLATION, words, LEXICON),
         "sources": (TRANSLATION, LEXICON, words),
         "words": (EXPERIMENT, words),
         **{
-            name: (dataclasses.replace(TRANSLATION, model=model), *both)
+            name: (dataclasses.replace(TRANSLATION, model=model), *lexicons)
             for name, model in models.items()
         },
     }
-    recipes["marked"] = (dataclasses.replace(recipes["attentive"][0], data=marked), *both)
+    recipes["marked"] = (dataclasses.replace(recipes["attentive"][0], data=marked), *lexicons)
     return {"run": _run(), **{name: _run_of(name, *parts) for name, parts in recipes.items()}}
 
 
@@ -161,10 +165,10 @@ def _program(program):
     def call(line, folder):
         arguments = shlex.split(line)
         load, errors = LoadedModel.load, io.StringIO()
-        for name, found in _runs().items():
+        for name, loaded in _runs().items():
             (folder / name).mkdir()
             if name in arguments and name != "run":
-                Workdir(folder / name).claim(found.experiment)
+                Workdir(folder / name).claim(loaded.experiment)
         (folder / "train.txt").write_text("a b\n")
         (folder / "train.en").write_text("a b\n7 a\n")
         (folder / "train.fr").write_text("b a\na 7\n")

@@ -42,13 +42,13 @@ def pattern(sentence):
 def sentences(name, slow, folder):
     """The inputs of a call that did not get their sentence, with it and with what they got."""
     wrong = []
-    for number, (of, is_slow, text, expected) in enumerate(rows()):
-        if (of, is_slow) == (name, slow):
+    for number, (call, is_slow, text, expected) in enumerate(rows()):
+        if (call, is_slow) == (name, slow):
             place = folder / str(number)
             place.mkdir()
-            found = readers.sentence(CALLS[name], text, NAMES, place)
-            if found is None or not re.fullmatch(pattern(expected), found):
-                wrong.append((text[:200], expected, found))
+            message = readers.sentence(CALLS[name], text, NAMES, place)
+            if message is None or not re.fullmatch(pattern(expected), message):
+                wrong.append((text[:200], expected, message))
     return wrong
 
 
@@ -67,7 +67,7 @@ def test_every_slow_input_gets_its_sentence(name, tmp_path):
 
 
 def test_the_inputs_are_many_and_differ():
-    found = [(name, text) for name, _, text, _ in rows()]
-    assert len(found) == len({*found}) >= 600
-    assert {name for name, _ in found} == {*CALLS}
+    inputs = [(name, text) for name, _, text, _ in rows()]
+    assert len(inputs) == len({*inputs}) >= 600
+    assert {name for name, _ in inputs} == {*CALLS}
     assert all(len(row) == 4 for row in rows())

@@ -119,7 +119,8 @@ def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
     vocabulary = Vocabulary(features=(TopWords(3),))
     (lexicon, corpora), (_, mapped) = (build(vocabulary, path, text[0]) for path in text)
     memory_texts, mapped_texts = (
-        Texts.from_text("text", split_corpora["train"].sentences) for split_corpora in (corpora, mapped)
+        Texts.from_text("text", split_corpora["train"].sentences)
+        for split_corpora in (corpora, mapped)
     )
     assert memory_texts.about == mapped_texts.about
     # By hand: the JSON list of all sentences.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import evaluate
-from tests.data.test_vocabulary import Given
+from tests.data.test_vocabulary import LineSource
 from tests.lab.training import small
 from zoo import __main__ as commands
 from zoo import priors
@@ -147,13 +147,13 @@ def test_what_an_open_lexicon_refuses(run, tmp_path):
     with pytest.raises(UserError, match="<letters> and <others>, which have strings in common"):
         Vocabulary(open_classes=(OPEN["open_classes"][1], letters))
     with pytest.raises(UserError, match=r"which needs features: set vocabulary\.features"):
-        Vocabulary(open_classes=(letters,)).build(Given())
+        Vocabulary(open_classes=(letters,)).build(LineSource())
 
 
 def test_an_open_lexicon_need_not_have_an_unknown_word():
     vocabulary = Vocabulary(**OPEN | {"unknown": "refused"})
     lexicon, corpora = vocabulary.build(
-        Given(train="a a b b 7 7 ab", validation="ba 8", tags=False)
+        LineSource(train="a a b b 7 7 ab", validation="ba 8", tags=False)
     )
     assert lexicon.unknown is None
     text = vocabulary.encode(corpora["validation"], lexicon)

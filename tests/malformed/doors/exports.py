@@ -39,7 +39,7 @@ def _damaged(use):
     return call
 
 
-def _alone(texts, folder):
+def _load_and_score(texts, folder):
     """load.py, which knows no UserError, of an export and texts."""
     try:
         return standalone._log_probs(folder, texts)
@@ -54,8 +54,8 @@ def _pairs(sides, _):
         raise UserError(str(error)) from error
 
 
-def _words(given, _):
-    lexicon, words = given
+def _words(arguments, _):
+    lexicon, words = arguments
     try:
         standalone.Words(lexicon).ids(words)
     except ValueError as error:
@@ -74,34 +74,34 @@ def _export(line, folder):
 def _arrays(change):
     """The parameters with some arrays others."""
 
-    def of(content):
+    def change_content(content):
         arrays = safetensors.numpy.load(content)
         return safetensors.numpy.save(change(dict(arrays)))
 
-    return of
+    return change_content
 
 
 def _json(**fields):
     """A JSON object with fields changed; None takes one out."""
 
-    def of(content):
-        whole = json.loads(content) | fields
-        return json.dumps({name: value for name, value in whole.items() if value is not None})
+    def change_content(content):
+        record = json.loads(content) | fields
+        return json.dumps({name: value for name, value in record.items() if value is not None})
 
-    return of
+    return change_content
 
 
 def _sealed(change):
     """The record with its checksums changed, and the digest that it would be written with."""
 
-    def of(content):
+    def change_content(content):
         record = json.loads(content)
         del record["digest"]
         record["sha256"] = change(record["sha256"])
         text = json.dumps(record, sort_keys=True)
         return json.dumps({**record, "digest": hashlib.sha256(text.encode()).hexdigest()})
 
-    return of
+    return change_content
 
 
 FOLDER = object()
@@ -124,8 +124,8 @@ NAMES = {
 CALLS = {
     "load.py: words": _words,
     "zoo.load of an export": _damaged(zoo.load),
-    "load.py of an export": _damaged(lambda path: _alone(["la souleur"], path)),
-    "load.py: texts": lambda texts, _: _alone(texts, MODELS / "shakespeare"),
+    "load.py of an export": _damaged(lambda path: _load_and_score(["la souleur"], path)),
+    "load.py: texts": lambda texts, _: _load_and_score(texts, MODELS / "shakespeare"),
     "load.py: pairs": _pairs,
     "export of an export": _damaged(
         lambda path: command_table.main(["export", str(path), "out", "--no-compilation-cache"])

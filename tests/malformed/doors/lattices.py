@@ -34,33 +34,33 @@ def _read(content, folder):
         pass
 
 
-def _changed(text):
+def _read_with_changes(text):
     """Reads a good lattice in which texts are replaced: (old, new, old, new ...)."""
 
     def call(changes, folder):
-        changed = text
-        for old, new in zip(changes[::2], changes[1::2], strict=True):
-            assert old in changed
-            changed = changed.replace(old, new)
-        _read(changed, folder)
+        content = text
+        for good, bad in zip(changes[::2], changes[1::2], strict=True):
+            assert good in content
+            content = content.replace(good, bad)
+        _read(content, folder)
 
     return call
 
 
-def _of_list(given, folder):
+def _score_list(arguments, folder):
     """The features of a list with the words "a b": its id, and {name: content} of the folder."""
-    id, files = given
+    id, files = arguments
     (folder / "lattices").mkdir()
     for name, content in files.items():
         _write(content, folder / "lattices" / name)
-    one = NBestList(id, [Hypothesis(1, "a b", {})])
-    LatticeFolder(str(folder / "lattices")).features(one)
+    nbest_list = NBestList(id, [Hypothesis(1, "a b", {})])
+    LatticeFolder(str(folder / "lattices")).features(nbest_list)
 
 
 NAMES = {"SLF": SLF, "KALDI": KALDI}
 CALLS = {
     "lattice": _read,
-    "SLF changed": _changed(SLF),
-    "Kaldi's lattice changed": _changed(KALDI),
-    "lattices of a list": _of_list,
+    "SLF changed": _read_with_changes(SLF),
+    "Kaldi's lattice changed": _read_with_changes(KALDI),
+    "lattices of a list": _score_list,
 }

@@ -22,27 +22,29 @@ def _read(sparse=False):
 def _with_costs(contents, folder):
     """Lists, and a file of costs."""
     lists, costs = contents
-    found = nbest.read_lists(_write(lists, folder, "lists"), {"lm": _write(costs, folder, "costs")})
-    for _ in found[1]:
+    lists_with_costs = nbest.read_lists(
+        _write(lists, folder, "lists"), {"lm": _write(costs, folder, "costs")}
+    )
+    for _ in lists_with_costs[1]:
         pass
 
 
 def _merged(contents, folder):
     """The lists of two systems, for the same sentences."""
-    one, other = (
+    first_lists, second_lists = (
         nbest.read_lists(_write(content, folder, name))[1]
         for content, name in zip(contents, ("first", "second"), strict=True)
     )
-    for _ in reranking.merge_lists(one, [other], best=1):
+    for _ in reranking.merge_lists(first_lists, [second_lists], best=1):
         pass
 
 
 def _applied(contents, folder):
     """Lists and a file of weights."""
     lists, weights = contents
-    read = Weights.read(_write(weights, folder, "weights"))
-    form, found = nbest.read_lists(_write(lists, folder, "lists"))
-    for _ in reranking.format_lists(reranking.reorder(found, read, "lists"), form):
+    parsed_weights = Weights.read(_write(weights, folder, "weights"))
+    form, nbest_lists = nbest.read_lists(_write(lists, folder, "lists"))
+    for _ in reranking.format_lists(reranking.reorder(nbest_lists, parsed_weights, "lists"), form):
         pass
 
 

@@ -20,7 +20,7 @@ from zoo.lab.runs.workdir import Workdir
 from zoo.sources import fetch
 
 _COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}
-_FOUND = {"all": _COUNTS, "long": _COUNTS}
+_OVERLAP = {"all": _COUNTS, "long": _COUNTS}
 _ANY = {
     "split": "test",
     "tokens": 5,
@@ -33,7 +33,7 @@ _ANY = {
     "normalised_over": "the lexicon",
     "constraint": None,
     "training": {"seed": 0, "recipe_but_seed": "cc"},
-    "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
+    "overlap": {"trained_on": _OVERLAP, "selected_on": _OVERLAP},
     "not_known": [],
     "priors_saw_this_text": [],
     "trained_on": [{"by": "this run", "text": "train.txt", "digest": "d", "sentences": 2}],
@@ -55,7 +55,7 @@ _EXPORT = {"checkpoint": 3, "sha256": {}, "data": ""}
 _SHAPES = [(8, 2), (8,), (2, 12), (3, 12), (12,), (8, 3)]  # of EXPERIMENT
 
 
-def changed(value, changes):
+def replace_paths(value, changes):
     """JSON with other values at dotted paths; ... takes a name out."""
     value = json.loads(json.dumps(value))
     for path, item in changes.items():
@@ -69,7 +69,7 @@ def changed(value, changes):
     return value
 
 
-def _written(folder, name, content):
+def _write(folder, name, content):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -82,10 +82,10 @@ def _passport(name, read):
     def call(changes, folder):
         good = PASSPORTS[name]
         is_text = isinstance(changes, str | bytes)
-        text = changes if is_text else json.dumps(changed(good, changes))
-        file = _written(folder, "run/results/translation-test.x.json", text)
+        text = changes if is_text else json.dumps(replace_paths(good, changes))
+        file = _write(folder, "run/results/translation-test.x.json", text)
         file.with_suffix(".txt").write_text("a\n")
-        _written(folder, "other/results/test.json", json.dumps(good))
+        _write(folder, "other/results/test.json", json.dumps(good))
         read(folder)
 
     return call
@@ -101,7 +101,7 @@ def _scores(name):
     def call(arrays, folder):
         arrays = {name: np.asarray(array) for name, array in arrays.items()}
         passport = {**PASSPORTS[name], "scores": item_scores.digest(arrays)}
-        file = _written(folder, "run/results/test.json", json.dumps(passport))
+        file = _write(folder, "run/results/test.json", json.dumps(passport))
         item_scores.write(file, arrays)
         tables([str(folder / "run")])
 
@@ -109,7 +109,7 @@ def _scores(name):
 
 
 def _file(name, read):
-    return lambda content, folder: read(_written(folder, name, content))
+    return lambda content, folder: read(_write(folder, name, content))
 
 
 def _export(changes, folder):
@@ -117,15 +117,15 @@ def _export(changes, folder):
     if is_text:
         text = changes
     else:
-        record = changed(_EXPORT, changes)
+        record = replace_paths(_EXPORT, changes)
         text = json.dumps(record | {"digest": checksums.json_digest(record)})
-    exported_run.read_record(_written(folder, exported_run.RECORD, text).parent)
+    exported_run.read_record(_write(folder, exported_run.RECORD, text).parent)
 
 
-def _whole(value):
+def _with_defaults(value):
     """A recipe as JSON, with the defaults of the fields that its components lack."""
     if isinstance(value, list):
-        return [*map(_whole, value)]
+        return [*map(_with_defaults, value)]
     if not isinstance(value, dict):
         return value
     component = component_registry.component(value["component"])
@@ -134,13 +134,13 @@ def _whole(value):
         for field in dataclasses.fields(component)
         if field.default is not dataclasses.MISSING
     }
-    return defaults | {name: _whole(item) for name, item in value.items()}
+    return defaults | {name: _with_defaults(item) for name, item in value.items()}
 
 
 def _sizes(changes, folder):
     """Looks at the sizes of a recipe before a model of it is built."""
     recipe = configuration.from_json(
-        _whole(changed(configuration.to_json(readers.EXPERIMENT), changes))
+        _with_defaults(replace_paths(configuration.to_json(readers.EXPERIMENT), changes))
     )
     recipe_sizes.check(recipe, _SHAPES, "the run")
 

@@ -5,9 +5,9 @@ from zoo import configuration
 from zoo.lab.training import tasks
 
 
-def _trained(given, folder):
+def _trained(arguments, folder):
     """A trainer of the small experiment after settings, (settings, devices)."""
-    settings, devices = given if isinstance(given, tuple) else (given, 1)
+    settings, devices = arguments if isinstance(arguments, tuple) else (arguments, 1)
     small.trainer(configuration.apply_settings(small.experiment(), settings), folder, devices)
 
 
