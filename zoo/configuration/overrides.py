@@ -24,7 +24,7 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def apply_settings(recipe: Any, settings: list[str]) -> Any:
-    """Returns the recipe after each 'a.b.c=value', in order; see `fields.all_replaced`.
+    """Returns the recipe after each 'a.b.c=value', in order; see `fields.replace_all`.
 
     Raises:
       UserError: a setting lacks "=", names an unknown field (the message names the nearest), or has

@@ -50,6 +50,8 @@ class Batches(Sequence):
         windows: Callable[[int], np.ndarray] | None = None,
         restarts: Callable[[tuple[int, int]], np.ndarray] | None = None,
     ):
+        """Lays out a text; `windows(width)` returns the starts of windows of other lengths, and
+        `restarts(shape)` a mask of the batches and rows before which the state is emptied."""
         if state not in POLICIES:
             raise UserError(
                 f"the state policy {state!r} is not known: give {' or '.join(POLICIES)}."
@@ -280,6 +282,7 @@ class PairedText:
         return len(self.source_lengths)
 
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
+        """Makes the batch of pairs by their numbers, -1 for an empty row, padded to a shape."""
         real = pairs >= 0
         starts, lengths = self.source.starts[pairs], np.where(real, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
@@ -357,6 +360,7 @@ class BucketedPairs:
     """Pairs in buckets; `epoch(generator)` lays them out in batches."""
 
     def __init__(self, text: PairedText, batch: int, padding: float, longest: int = 0):
+        """Drops pairs longer than `longest`, chooses the shapes, and assigns each pair a shape."""
         self.text, self.batch = text, batch
         sources, targets = text.source_lengths, text.target_lengths
         limit = longest or np.inf

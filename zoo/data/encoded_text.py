@@ -156,6 +156,7 @@ class Layout:
     order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
 
     def text(self) -> MappedText:
+        """Returns the laid-out sentences as text whose values are computed when they are read."""
         text = self.sentences.text
         first = text.starts[self.order]
         lengths = text.lengths[self.order].astype(np.int64)

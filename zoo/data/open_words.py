@@ -103,7 +103,7 @@ class OpenWords:
         return None if encoding is None else encoding[0]
 
     def encode(self, string: str) -> tuple[int, float] | None:
-        """Returns (id, log b(string | id) in nats): the word's own id, or its likeliest class's."""
+        """Returns (word id, 0), or the likeliest class's (id, log b(string | class)); None if none."""
         if self._is_word(string):
             return self.lexicon.ids[string], 0.0
         within = self.log_within(string)
@@ -113,7 +113,7 @@ class OpenWords:
         return int(self.class_ids[likeliest]), within[likeliest]
 
     def candidates(self, strings) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the classes that may generate each string, for `log_prob`."""
+        """Returns (ids, log b(string | id)) of the words and classes that may generate strings."""
         log_within = np.stack([self.log_within(string) for string in strings])
         ids = np.tile(self.class_ids, (len(strings), 1))
         for row, string in enumerate(strings):

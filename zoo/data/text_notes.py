@@ -92,7 +92,7 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
 
 
 def find_split_words(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[str]:
-    """Finds words of the lexicon with blanks that sentences of plain text have as several words."""
+    """Returns words with blanks of the lexicon that the sentences have as several words."""
     parts_by_first: collections.defaultdict = collections.defaultdict(dict)
     for word in lexicon.words:
         if len(parts := word.split()) > 1:
@@ -150,7 +150,7 @@ def composed(word: str) -> str:
 
 
 def in_two_forms(words: Iterable[str]) -> list[str]:
-    """Returns words, or letters whose accent is a word, that occur in both forms, in NFC."""
+    """Returns the words that occur in both Unicode forms (or as a letter and an accent), in NFC."""
     first: dict = {}
     forms: dict = {}
     accents = set()

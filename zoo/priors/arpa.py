@@ -154,7 +154,7 @@ def _in_lexicon(levels, lexicon, predicted):
 
 
 def _trie(contexts, order, vocabulary):
-    """Returns the trie of arrays of contexts, and the nodes of each array."""
+    """Returns the trie of all contexts, and the nodes of the contexts of each array."""
     paddings = (((0, 0), (order - 1 - array.shape[1], 0)) for array in contexts)
     padded = [np.pad(*pair, constant_values=-1) for pair in zip(contexts, paddings, strict=True)]
     trie = backoff.Trie(np.concatenate(padded).T[::-1], vocabulary)

@@ -95,7 +95,7 @@ def prepare(
 
 
 def _find(starts, sorted_words, node, word):
-    """Finds (slot of the word in the node's part of sorted_words, whether it is there), [...]."""
+    """Searches a word in its node's part of sorted_words: (its slot, whether it is there)."""
     low, high = starts[node], starts[node + 1]
     last = len(sorted_words) - 1
 
@@ -194,7 +194,7 @@ class Backoff(ContextualBackground):
 
 
 def _on_device(lists, is_dense, levels):
-    """Makes the arrays of `Lists` for `_log_values`."""
+    """Converts lists to device arrays for `_log_values`, long lists to dense rows."""
     row, dense = np.zeros(len(is_dense), np.int32), []
     log_value = np.log(lists.value)
     for first, end in itertools.pairwise(levels[1:]):
@@ -321,8 +321,7 @@ class Lists:
 
 
 def make_word_lists(arrays: dict[str, np.ndarray], words: int) -> Lists:
-    """Makes the lists of the words of a lexicon from the tables of `prepare`, perhaps of somebody
-    else's file."""
+    """Makes the word lists from the tables of `prepare`, which may come from an untrusted file."""
     names = _ADDED if "list_value" in arrays else _LISTED
     try:
         parent = _parents(arrays, *names, words)
@@ -403,7 +402,7 @@ def make_signature_lists(words: Lists, levels: np.ndarray, signature: np.ndarray
 
 
 def _by_length(lists, levels):
-    """Yields (slice of the entries of their lists, nodes of these entries) for each length."""
+    """Yields (slice of list entries, their nodes) of the contexts of each length, shortest first."""
     for first, end in itertools.pairwise(levels[1:]):
         part = slice(lists.start[first], lists.start[end])
         yield part, lists.node[part]

@@ -86,7 +86,7 @@ class Evidence(ContextualBackground):
             )
 
     def usual_words(self, lexicon: Lexicon, texts: Texts) -> list[tuple[int, ...]]:
-        """Finds the usual words."""
+        """Returns the usual words, as tuples of character ids."""
         separator = lexicon.ids[self.separator]
         letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
         counts: collections.Counter = collections.Counter()

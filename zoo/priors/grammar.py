@@ -104,8 +104,8 @@ class Grammar(ContextualBackground):
     def violations(
         self, tables: Tables, lexicon: Lexicon, sentences: Sequence[Collection[int]]
     ) -> np.ndarray:
-        """Finds the position of the first word that the grammar does not allow, -1 for none, of
-        each sentence of word ids with its boundaries."""
+        """Returns the position of the first word of each sentence that the grammar does not allow,
+        -1 for none; sentences are word ids with their boundaries."""
         # Only a word that is not allowed has no mass.
         tables = tables | self._marks(lexicon) | {"log_background": jnp.zeros(len(lexicon))}
         size, width = min(64, len(sentences)), max(map(len, sentences))
@@ -167,8 +167,8 @@ class Grammar(ContextualBackground):
         return scan_words(step, carry, words, reset)
 
     def _may_move(self, tables, contexts, classes=None):
-        """Finds the moves that may be taken from each state of the stacks: it may read if all
-        states above it are complete."""
+        """Returns a mask of the moves allowed from each state of each stack: a state may read a
+        word only if all states above it on its stack are complete."""
         stack, size, budget = contexts["stack"], contexts["size"], contexts["left"]
         level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
         on_stack = level < size[..., None]
@@ -188,7 +188,7 @@ class Grammar(ContextualBackground):
         return (room <= room_left) & (words < words_left)
 
     def _may_end(self, tables, contexts):
-        """Whether the form may end, [...]."""
+        """Whether each form may end here: all states of one of its stacks are complete."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
         on_stack = level < contexts["size"][..., None]
         done = jnp.where(on_stack, tables["ends"][contexts["stack"]], True).all(-1)
@@ -319,5 +319,5 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
 
 
 def _beside(array, stack):
-    """Returns array [...] with axes of size 1 for the last axes of stack [..., stacks, depth]."""
+    """Appends axes of size 1 to an array until it has as many axes as the stacks."""
     return array.reshape(array.shape + (1,) * (stack.ndim - array.ndim))

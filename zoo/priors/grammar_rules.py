@@ -254,7 +254,7 @@ def _determinise(parser, edges, final, rule):
 
 
 def _closure(moves, states: frozenset[int]) -> frozenset[int]:
-    """Finds the states that some states reach without a symbol, themselves among them."""
+    """Returns all states that the given states reach without a symbol, themselves included."""
     reached, waiting = set(states), list(states)
     while waiting:
         for symbol, state in moves[waiting.pop()]:
@@ -317,7 +317,7 @@ def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
 
 
 def skips(automata: Automata) -> list[set[int]]:
-    """Finds the states that each state reaches without reading a word, itself among them."""
+    """Returns the set of states that each state reaches without reading a word, itself included."""
     empty_rules: set = set()  # rules that may be nothing
     while True:
         reached = []
@@ -357,7 +357,7 @@ def _in_order(automata, path):
 
 
 def completions(automata: Automata, is_possible: Callable[[Symbol], bool]) -> list[Cost]:
-    """Computes the cost of the cheapest completion of each state."""
+    """Computes the cheapest completion of each state: its words and stack levels to an end."""
     values = [(0, 0) if final else (math.inf, math.inf) for final in automata.final]
     has_improved = True
     while has_improved:
@@ -384,7 +384,7 @@ def is_end(automata: Automata, state: int) -> bool:
 
 
 def shifts(automata: Automata, path: pathlib.Path | str) -> list[set[Shift]]:
-    """Finds the effects of reading one word in each state."""
+    """Returns, for each state, the moves that read one word; see `Shift`."""
     reached, count = skips(automata), 0
     results_by_state: dict[int, set] = {}
     firsts = [automata.starts[rule] for rule in automata.order]

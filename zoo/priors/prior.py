@@ -222,7 +222,7 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
 
 
 def lexicon_tables(lexicon: Lexicon) -> Tables:
-    """Makes the tables of the lexicon's own background and its boundary."""
+    """Returns the lexicon's own background and its boundary as device arrays."""
     return {
         "log_background": jnp.asarray(lexicon.background_log_probs, jnp.float32),
         "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
@@ -230,7 +230,7 @@ def lexicon_tables(lexicon: Lexicon) -> Tables:
 
 
 def scan_words(step: Step, carry: Carry, words: jax.Array, reset: Reset) -> tuple[Context, Carry]:
-    """Runs a step along words [B, T]."""
+    """Applies a step to each column of words [B, T]; returns (contexts [B, T, ...], last carry)."""
     fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
     inputs = (jnp.moveaxis(words, 1, 0), fresh.T)
     carry, contexts = jax.lax.scan(lambda carry, xs: step(carry, *xs), carry, inputs)

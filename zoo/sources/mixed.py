@@ -55,6 +55,7 @@ class Mixed(Source):
     validated: tuple[str, ...] = ()
 
     def __post_init__(self):
+        """Raises UserError unless the fields fit the corpora and the weights are in range."""
         check_least(self, "data", sentences=0)
         count, weights = len(self.corpora), np.array(self.weights or (1.0,), float)
         items = {"names": len(self.names), "weights": len(self.weights) or count}

@@ -133,7 +133,7 @@ class Pairs(Paths):
         return source, target
 
     def _read(self, split) -> tuple[Corpus, list[bool]]:
-        """Reads the pairs of a split without marks, and which of all were not skipped."""
+        """Reads the pairs of a split without marks, and a mask of those that were not skipped."""
         languages = (self.form.source_language, self.form.language)
         rows, nonempty = self.rows(split)
         # Intern words: one object a word, not one a token.
@@ -145,7 +145,7 @@ class Pairs(Paths):
         return Corpus(names[-1], targets, source_text=Corpus(names[0], sources)), nonempty
 
     def rows(self, split: str) -> tuple[list[Row], list[bool]]:
-        """Returns the pairs of a split as they are written, and which of all were not skipped."""
+        """Returns the pairs of a split as they are written, and a mask of those not skipped."""
         paths = self.path_of(split)
         parts = [files.Part.parse(path) for path in paths]
         if parts[0].range != parts[-1].range:
@@ -301,7 +301,10 @@ def read_alignments(
     targets: Sequence[Sequence[str]],
     nonempty: Sequence[bool] = (),
 ) -> list[list[Link]]:
-    """Reads the links of each pair; a file may also have lines of pairs that are not `nonempty`."""
+    """Reads the word links of each sentence pair, a line a pair.
+
+    A file may also have lines for pairs with an empty side: `nonempty` tells which lines to take.
+    """
     part = files.Part.parse(path)
     file = files.find(part.path)
     lines = [*files.read_lines(part.path, files.LONGEST_SENTENCE)]
