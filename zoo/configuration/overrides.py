@@ -124,7 +124,8 @@ def _within_parentheses(text):
 
 def _default_component(text, kind, label):
     component = _users_class(text, kind, label) if ":" in text else _zoo_class(text, kind, label)
-    if required := fields.required_fields(component):
+    required = fields.required_fields(component)
+    if required:
         raise UserError(
             f"{label}: {text} has fields without defaults ({', '.join(required)}): write a config "
             "with them."

@@ -284,16 +284,12 @@ class PairedText:
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
         """Makes the batch of pairs by their numbers, -1 for an empty row, padded to a shape."""
         real = pairs >= 0
-        starts, lengths = self.source.starts[pairs], np.where(real, self.source_lengths[pairs], 0)
+        lengths = np.where(real, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
-        positions = np.where(columns >= 0, starts[:, None] + columns, -1)
-        positions = np.where(columns >= 0, self._source_positions[positions], -1)
-        source = _look_up(self.source.words, positions)
+        source, _ = _look_up(self.source, self._source_positions, pairs, columns, columns >= 0)
         columns = np.arange(shape[1])[None]
         inside = columns < np.where(real, self.target_lengths[pairs], 0)[:, None]
-        positions = np.where(inside, self.target.starts[pairs][:, None] + columns, -1)
-        positions = np.where(inside, self._target_positions[positions], -1)
-        targets = _look_up(self.target.words, positions)
+        targets, positions = _look_up(self.target, self._target_positions, pairs, columns, inside)
         words = np.concatenate([np.full((len(pairs), 1), self.boundary), targets[:, :-1]], axis=1)
         trained = inside & self.target.trained[positions]
         return PairBatch(
@@ -306,8 +302,11 @@ class PairedText:
         )
 
 
-def _look_up(words, positions):
-    return np.where(positions >= 0, words[positions], 0).astype(np.int32)
+def _look_up(text, order, pairs, columns, inside):
+    """Returns (words, 0 for padding; their positions, -1 for padding) of columns of sentences."""
+    positions = np.where(inside, text.starts[pairs][:, None] + columns, -1)
+    positions = np.where(inside, order[positions], -1)
+    return np.where(inside, text.words[positions], 0).astype(np.int32), positions
 
 
 def _reversed(text: EncodedText, marks: int) -> np.ndarray:

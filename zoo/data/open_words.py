@@ -84,8 +84,7 @@ class OpenWords:
 
     @functools.cached_property
     def class_ids(self) -> np.ndarray:
-        count = len(self.distributions)
-        return np.arange(len(self.lexicon) - count, len(self.lexicon))
+        return np.arange(len(self.lexicon) - len(self.distributions), len(self.lexicon))
 
     def _is_word(self, string):
         return self.lexicon.ids.get(string, len(self.lexicon)) < self.class_ids[0]

@@ -402,7 +402,7 @@ def make_signature_lists(words: Lists, levels: np.ndarray, signature: np.ndarray
 
 
 def _by_length(lists, levels):
-    """Yields (slice of list entries, their nodes) of the contexts of each length, shortest first."""
+    """Yields (slice of list entries, their nodes) of the contexts of each length, in order."""
     for first, end in itertools.pairwise(levels[1:]):
         part = slice(lists.start[first], lists.start[end])
         yield part, lists.node[part]

@@ -153,7 +153,8 @@ def _pieces_at(url: str, mirror: str | None, path: pathlib.Path) -> Iterator[byt
         request = urllib.request.Request(address, headers=_HEADERS)
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
             yield from _pieces(answer)
-            if missing := getattr(answer, "length", 0):  # `read` of a part does not raise it
+            missing = getattr(answer, "length", 0)
+            if missing:  # `read` of a part does not raise it
                 raise urllib.error.URLError(f"{missing:,} bytes are missing")
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise UserError(_fetch_failure(url, error, path, mirror)) from error

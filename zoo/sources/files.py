@@ -129,8 +129,9 @@ def locate(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({reason}): give the path of a file."
             ) from error
-    if (config_file := user_modules.config_file(path)) is not None:
-        return config_file
+    recipe = user_modules.config_file(path)
+    if recipe is not None:
+        return recipe
     if paths[0].is_absolute():
         raise UserError(f"{path} does not exist: give the path of a file.")
     beside = f", nor does {paths[1]}" if len(paths) > 1 else ""
@@ -303,8 +304,7 @@ def _text(content: bytes, path, number: int = 0, before: int = 0) -> str:
         content = content.removeprefix(codecs.BOM_UTF8)
     if b"\0" in content:
         problem = f", line {number}: binary" if number else " is a binary file"
-        kaldi = " \0B" in content.decode("latin1")
-        text = ", as Kaldi's lattice-copy ark:- ark,t:- writes" if kaldi else ""
+        text = ", as Kaldi's lattice-copy ark:- ark,t:- writes" if b" \0B" in content else ""
         raise UserError(f"{path}{problem}: give a UTF-8 text file{text}.")
     try:
         return content.decode()
@@ -474,11 +474,13 @@ def bare_lines(lines: Iterable[str], path: str) -> Iterator[str]:
 
 
 def _lines_at(path, column, streaming, setting, after):
-    if table := table_rows.data_set(path, streaming):
+    table = table_rows.data_set(path, streaming)
+    if table:
         yield from table_rows.lines_of(table, path, column, setting)
         return
     for member in text_files(path):
-        if reader := table_rows.READERS.get(kind(member)):
+        reader = table_rows.READERS.get(kind(member))
+        if reader:
             yield from table_rows.lines_of(reader(member), member, column, setting)
         else:
             yield from lines_in(member)

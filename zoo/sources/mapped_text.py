@@ -81,8 +81,7 @@ def _write(lines: Iterable[str], folder, keep_blank_lines) -> dict:
         "blank_lines": "kept" if keep_blank_lines else "skipped",
         "sha256": {name: _digest(folder / name) for name in _FILES},
     }
-    text = json.dumps(record, indent=2) + "\n"
-    (folder / RECORD).write_text(text, encoding="utf-8")
+    (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return record
 
 

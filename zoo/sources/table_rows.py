@@ -308,7 +308,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def _text(row, column, path, number, setting) -> str | list[str] | None:
     """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
-    if isinstance(value := row.get(column), str) and not _SURROGATE.search(value):
+    value = row.get(column)
+    if isinstance(value, str) and not _SURROGATE.search(value):
         return value  # as nearly all
     value = row
     for name in (column,) if column in row else column.split("."):
