@@ -102,7 +102,7 @@ class OpenWords:
         return None if encoding is None else encoding[0]
 
     def encode(self, string: str) -> tuple[int, float] | None:
-        """Returns (word id, 0), or the likeliest class's (id, log b(string | class)); None if none."""
+        """Returns (word id, 0), or the likeliest class's (id, log b(string | class)); else None."""
         if self._is_word(string):
             return self.lexicon.ids[string], 0.0
         within = self.log_within(string)
