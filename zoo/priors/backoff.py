@@ -19,6 +19,7 @@ import dataclasses
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -72,7 +73,7 @@ class Trie:
 
 
 def prepare(
-    trie: Trie, kind: str, lists: list[tuple[np.ndarray, ...]], **weights: np.ndarray
+    trie: Trie, kind: str, lists: Sequence[tuple[np.ndarray, ...]], **weights: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Makes the tables of a model, as a `Backoff` keeps them.
 

@@ -8,7 +8,6 @@ a bounded depth, so that the automaton runs within a jitted step.
 
 import dataclasses
 import math
-from collections.abc import Collection, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -102,7 +101,7 @@ class Grammar(ContextualBackground):
                 )
 
     def violations(
-        self, tables: Tables, lexicon: Lexicon, sentences: Sequence[Collection[int]]
+        self, tables: Tables, lexicon: Lexicon, sentences: list[list[int]] | list[np.ndarray]
     ) -> np.ndarray:
         """Returns the position of the first word of each sentence that the grammar does not allow,
         -1 for none; sentences are word ids with their boundaries."""
