@@ -17,7 +17,7 @@ import torch
 from benchmarks import beam_search, pytorch, same_device, timing
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
 from zoo.decoding import BeamSearch
-from zoo.decoding.batched_search import LONGEST_MORE, LONGEST_RATIO, translate
+from zoo.decoding.batched_search import LONGEST_EXTRA, LONGEST_RATIO, translate
 from zoo.lab.commands import program
 
 SENTENCES, LONGEST = (32, 96, 100), 60
@@ -69,7 +69,7 @@ def search(translator, lengths):
     translations: list = [None] * len(lengths)
     best = torch.full((len(lengths),), -torch.inf)
     remaining = torch.tensor(lengths)
-    limits = torch.clamp((LONGEST_RATIO * remaining + LONGEST_MORE).floor(), max=LONGEST)
+    limits = torch.clamp((LONGEST_RATIO * remaining + LONGEST_EXTRA).floor(), max=LONGEST)
     numbers = torch.arange(len(lengths))
     scores = torch.zeros(len(lengths), 1)  # [sentences, open hypotheses]
     words = torch.full((len(lengths), 1, 1), BOUNDARY)

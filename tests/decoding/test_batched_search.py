@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.decoding import BeamSearch
-from zoo.decoding.batched_search import LONGEST_MORE, padded_length, translate
+from zoo.decoding.batched_search import LONGEST_EXTRA, padded_length, translate
 from zoo.errors import UserError
 
 WORDS, BOUNDARY, WRONG = 9, 0, 0.2
@@ -98,7 +98,7 @@ def test_copies_that_fill_the_last_batch_are_not_searched(random):
     ) = map(search, (sources, sources[:96], sources[96:]))
     assert translations == first_translations + last_translations
     assert (
-        all_calls == first_calls + last_calls and 0 < last_calls <= 2 * lengths[-1] + LONGEST_MORE
+        all_calls == first_calls + last_calls and 0 < last_calls <= 2 * lengths[-1] + LONGEST_EXTRA
     )
 
 

@@ -25,7 +25,7 @@ Start = Callable[[np.ndarray, np.ndarray], tuple[Step, Any]]
 # Lengths are rounded up to multiples of this, and to coarser ones from 4 times this on.
 _WORDS = 8
 # Greatest number of tokens of a hypothesis: so many for each source word, plus a constant.
-LONGEST_RATIO, LONGEST_MORE = 2.0, 10
+LONGEST_RATIO, LONGEST_EXTRA = 2.0, 10
 
 
 class Hypothesis(NamedTuple):
@@ -54,7 +54,7 @@ def translate(
     boundary: int,
     batch: int = 32,
     ratio: float = LONGEST_RATIO,
-    extra: int = LONGEST_MORE,
+    extra: int = LONGEST_EXTRA,
     done: Callable[[int], Any] = lambda sentences: None,
     numbers: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:

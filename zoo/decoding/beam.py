@@ -35,7 +35,7 @@ NORMALISERS = ("length", "gnmt")
 # Greatest number of rows of a call of the step: enough to make a model's products cheap a row, few
 # enough to leave out hypotheses that do not matter.
 ROWS = 64
-# A length's bound on these reads all that was found, so it is computed at most twice as often.
+# Updates of `threshold` at a length, at most twice as many: each of them reads all extensions.
 BOUNDS = 8
 
 

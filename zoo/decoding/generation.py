@@ -12,7 +12,7 @@ from zoo.errors import UserError, check_seed, quote
 from zoo.lexicon import Lexicon
 
 # Greatest number of drawn words, and of logits of a step.
-_MOST_NUMBERS = 2**30
+_MAX_NUMBERS = 2**30
 
 
 def generate(
@@ -83,11 +83,11 @@ def read_prompt(
     """Returns the words of a prompt (`prompt_words`), after checking the options of generation."""
     if count < 1 or length < 1:
         raise UserError(f"count {count} and length {length}: give 1 or more of each.")
-    if count * max(length, len(lexicon)) > _MOST_NUMBERS:
+    if count * max(length, len(lexicon)) > _MAX_NUMBERS:
         raise UserError(
             f"count {count} and length {length}, over {len(lexicon):,} words, take too much memory "
             f"for one call: give a count of at most "
-            f"{max(1, _MOST_NUMBERS // max(length, len(lexicon))):,}, or a lower length."
+            f"{max(1, _MAX_NUMBERS // max(length, len(lexicon))):,}, or a lower length."
         )
     check_seed(seed, "the seed")
     words = prompt_words(prompt, lexicon, vocabulary)

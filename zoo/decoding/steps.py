@@ -43,7 +43,7 @@ def check_boundary(boundary: int, log_probs: jax.Array):
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """A function with its first argument; equal for equal ones: decoders are compiled once."""
+    """A function bound to its first argument; equality lets jax.jit compile a decoder once."""
 
     function: Callable[..., Any]
     argument: Any
@@ -111,7 +111,7 @@ AVERAGES = ("probabilities", "logs")
 
 
 def _call_members(steps, words, carries):
-    """Calls each member; returns (their log-probabilities, their carries)."""
+    """Calls each step of an ensemble; returns (log-probabilities, carries) of all steps."""
     outputs = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
     sizes = {log_probs.shape[-1] for log_probs, _ in outputs}
     if len(sizes) > 1:
@@ -269,6 +269,7 @@ class States:
 
     @classmethod
     def from_carry(cls, carry: Any) -> "States":
+        """Returns the states of the rows of a carry, every leaf [rows, ...]."""
         rows = len(jax.tree.leaves(carry)[0])
         return cls(_take_rows(carry, _pad_rows(np.arange(rows))), rows)
 
