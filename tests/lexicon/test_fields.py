@@ -15,7 +15,7 @@ FULL = dataclasses.replace(
 )
 
 
-def changed(array, place, value):
+def with_value(array, place, value):
     array = array.copy()
     array[place] = value
     return array
@@ -50,12 +50,12 @@ WRONG_VALUES = {
         "counts has the shape (4,) and should have (13,): one for each of 13 words",
     ),
     "counts: negative": (
-        {"counts": changed(FULL.counts, 5, -3)},
+        {"counts": with_value(FULL.counts, 5, -3)},
         "counts has -3 for 'word 5': give 0 or more",
     ),
     "counts: many": ({"counts": np.full(13, 2**62)}, "counts add up to 2^63 or more: give counts"),
     "offsets: falling, unsigned": (
-        {"feature_offsets": changed(FULL.feature_offsets, 4, 2).astype(np.uint32)},
+        {"feature_offsets": with_value(FULL.feature_offsets, 4, 2).astype(np.uint32)},
         "feature_offsets has 2 at 4: offsets start at 0",
     ),
     "offsets: none": ({"feature_offsets": None}, "feature_offsets is None where there is feature"),
@@ -64,20 +64,26 @@ WRONG_VALUES = {
         "feature_offsets has 1 at 0: offsets start at 0 and never fall",
     ),
     "offsets: falling": (
-        {"feature_offsets": changed(FULL.feature_offsets, 4, 2)},
+        {"feature_offsets": with_value(FULL.feature_offsets, 4, 2)},
         "feature_offsets has 2 at 4: offsets start at 0",
     ),
-    "ids: outside": ({"feature_ids": changed(IDS, 21, 9)}, "feature_ids has 9 at 21 and there are"),
+    "ids: outside": (
+        {"feature_ids": with_value(IDS, 21, 9)},
+        "feature_ids has 9 at 21 and there are",
+    ),
     # Words 0 and 1 have the first 2 places, the second word's are 2 and 5; word 2's follow.
-    "ids: unsorted": ({"feature_ids": changed(IDS, 1, 1)}, "feature_ids of 'word 1' do not rise"),
-    "ids: twice": ({"feature_ids": changed(IDS, 21, 1)}, "feature_ids of 'word 12' do not rise"),
+    "ids: unsorted": (
+        {"feature_ids": with_value(IDS, 1, 1)},
+        "feature_ids of 'word 1' do not rise",
+    ),
+    "ids: twice": ({"feature_ids": with_value(IDS, 21, 1)}, "feature_ids of 'word 12' do not rise"),
     "values: few": ({"feature_values": FULL.feature_values[1:]}, "feature_values has the shape"),
     "values: nan": (
-        {"feature_values": changed(FULL.feature_values, 3, np.nan)},
+        {"feature_values": with_value(FULL.feature_values, 3, np.nan)},
         "feature_values has nan at 3: give finite numbers",
     ),
     "background: nan": (
-        {"log_background": changed(FULL.log_background, 2, np.nan)},
+        {"log_background": with_value(FULL.log_background, 2, np.nan)},
         "log_background has nan for 'word 2': give nats, -inf for no mass",
     ),
     "unknown": ({"unknown": "<unk>"}, "unknown is '<unk>', which is not among the words 'word 0'"),
@@ -134,12 +140,12 @@ def test_a_damaged_file_is_an_error_of_the_user(tmp_path):
     with pytest.raises(UserError, match="is missing or not a lexicon of this zoo"):
         Lexicon.load(path)
     FULL.save(path)
-    whole = path.read_bytes()
-    for contents in (b"", b"no lexicon", whole[:-200]):
+    content = path.read_bytes()
+    for contents in (b"", b"no lexicon", content[:-200]):
         path.write_bytes(contents)
         with pytest.raises(UserError, match="is missing or not a lexicon of this zoo"):
             Lexicon.load(path)
-    path.write_bytes(whole)
+    path.write_bytes(content)
     with np.load(path) as archive:
         arrays = dict(archive)
     for name, array in (
@@ -167,21 +173,21 @@ def test_it_is_shown_in_a_line():
 
 
 def test_other_words_have_no_features():
-    other = FULL.with_words(("word 0", "new", "word 1"), np.array([3, 0, 1]))
-    assert (other.unknown, other.boundary) == ("word 1", "word 0")
-    assert other.tables() == {}
-    assert other.log_background is None
+    replaced = FULL.with_words(("word 0", "new", "word 1"), np.array([3, 0, 1]))
+    assert (replaced.unknown, replaced.boundary) == ("word 1", "word 0")
+    assert replaced.tables() == {}
+    assert replaced.log_background is None
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int16])
 def test_features_are_those_of_their_numbers_in_any_type(kind):
-    of_kind = dataclasses.replace(
+    cast = dataclasses.replace(
         FULL,
         feature_offsets=FULL.feature_offsets.astype(kind),
         feature_ids=FULL.feature_ids.astype(kind),
     )
-    np.testing.assert_array_equal(of_kind.signatures[0], FULL.signatures[0])
+    np.testing.assert_array_equal(cast.signatures[0], FULL.signatures[0])
     words = FULL.words[4:0:-1]
     for word in range(len(words)):
-        selected, expected = of_kind.select_words(words), FULL.select_words(words)
+        selected, expected = cast.select_words(words), FULL.select_words(words)
         assert selected.features_of(word) == expected.features_of(word)

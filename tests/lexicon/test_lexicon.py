@@ -26,14 +26,16 @@ FEATURE_SETS = {
 
 
 def test_words_with_the_same_features_and_values_are_one_signature(lexicon):
-    of_words, members = lexicon.signatures
+    signatures, members = lexicon.signatures
     expected, features = references.signatures(examples.FEATURES)
-    assert of_words.tolist() == expected
+    assert signatures.tolist() == expected
     # Of thirteen words, three pairs have the same features.
     assert len(members) == len(features) == 10
-    for (ids, values), wanted in zip(members, features, strict=True):
-        found = {lexicon.feature_names[f]: v for f, v in zip(ids, values, strict=True)}
-        assert found == {name: np.float32(value) for name, value in wanted.items()}
+    for (ids, values), expected_features in zip(members, features, strict=True):
+        member_features = {lexicon.feature_names[f]: v for f, v in zip(ids, values, strict=True)}
+        assert member_features == {
+            name: np.float32(value) for name, value in expected_features.items()
+        }
 
 
 def test_a_feature_of_value_0_distinguishes_words():
@@ -52,8 +54,8 @@ def test_features_of_some_kinds():
     lexicon = with_features(examples.plain_lexicon(4), features)
     chosen = lexicon.with_kinds(("POS", "Own"))
     assert chosen.feature_names == ("Own", "POS:X", "POS:Y")
-    found = [chosen.features_of(word) for word in range(4)]
-    assert found == [{"POS:X": 2}, {"POS:Y": 3}, {"Own": 5}, {}]
+    word_features = [chosen.features_of(word) for word in range(4)]
+    assert word_features == [{"POS:X": 2}, {"POS:Y": 3}, {"Own": 5}, {}]
     assert chosen.feature_values.tolist() == [2, 3, 5]
     assert lexicon.with_kinds(()) is lexicon
     with pytest.raises(UserError, match="kind 'Pos': the lexicon has the kinds Own, POS, Word"):
@@ -77,9 +79,9 @@ def test_masses_below_any_float_and_of_no_words():
     background = np.array([-1.0, -800.0, -np.inf, -801.0, -np.inf])
     features = [{"a": 1.0}, {"b": 1.0}, {}, {"b": 1.0}, {}]
     tables = with_features(examples.plain_lexicon(5), features, background).tables()
-    both = -800 + np.log1p(np.exp(-1))
-    np.testing.assert_allclose(tables["log_mass"], [-1, both, -np.inf], rtol=1e-6)
-    within = [0, -800 - both, -np.inf, -801 - both, -np.inf]
+    log_mass = -800 + np.log1p(np.exp(-1))
+    np.testing.assert_allclose(tables["log_mass"], [-1, log_mass, -np.inf], rtol=1e-6)
+    within = [0, -800 - log_mass, -np.inf, -801 - log_mass, -np.inf]
     np.testing.assert_allclose(tables["log_within"], within, rtol=1e-6, atol=1e-6)
 
 
@@ -139,19 +141,19 @@ def test_what_is_saved_is_loaded(tmp_path, original):
     original.save(tmp_path / "lexicon.npz")
     loaded = Lexicon.load(tmp_path / "lexicon.npz")
     for field in dataclasses.fields(Lexicon):
-        found, expected = getattr(loaded, field.name), getattr(original, field.name)
-        assert type(found) is type(expected)
+        value, expected = getattr(loaded, field.name), getattr(original, field.name)
+        assert type(value) is type(expected)
         if isinstance(expected, np.ndarray):
-            assert found.dtype == expected.dtype
-            np.testing.assert_array_equal(found, expected)
+            assert value.dtype == expected.dtype
+            np.testing.assert_array_equal(value, expected)
         elif field.name == "background_tables":
-            assert {name: array.dtype for name, array in found.items()} == {
+            assert {name: array.dtype for name, array in value.items()} == {
                 name: array.dtype for name, array in expected.items()
             }
             for name, array in expected.items():
-                np.testing.assert_array_equal(found[name], array)
+                np.testing.assert_array_equal(value[name], array)
         else:
-            assert found == expected
+            assert value == expected
     assert loaded.digest() == original.digest()
     assert loaded.words_digest() == original.words_digest()
 
@@ -179,12 +181,12 @@ def test_every_field_can_be_changed():
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_the_digest_changes_with_all_that_a_model_depends_on(field):
-    changed = dataclasses.replace(FULL, **{field: CHANGES[field](getattr(FULL, field))})
+    variant = dataclasses.replace(FULL, **{field: CHANGES[field](getattr(FULL, field))})
     # No model depends on the words that were left out, nor on what stood in their place.
-    assert (changed.digest() != FULL.digest()) == (field not in ("left_out", "fused"))
-    assert (changed.words_digest() != FULL.words_digest()) == (field == "words")
-    of_words = field in ("words", "unknown", "boundary")
-    assert (changed.words_set_digest() != FULL.words_set_digest()) == of_words
+    assert (variant.digest() != FULL.digest()) == (field not in ("left_out", "fused"))
+    assert (variant.words_digest() != FULL.words_digest()) == (field == "words")
+    is_word_field = field in ("words", "unknown", "boundary")
+    assert (variant.words_set_digest() != FULL.words_set_digest()) == is_word_field
 
 
 def test_the_digest_knows_none_from_something():
@@ -194,38 +196,38 @@ def test_the_digest_knows_none_from_something():
 
 
 def test_occurrences_of_words_in_the_lexicon_and_left_out():
-    found = FULL.occurrences(("naïf", "word 3", "never"))
-    np.testing.assert_array_equal(found, [2, FULL.counts[3], 0])
+    occurrences = FULL.occurrences(("naïf", "word 3", "never"))
+    np.testing.assert_array_equal(occurrences, [2, FULL.counts[3], 0])
 
 
 def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
     full = examples.lexicon()
     words = ("word 9", "word 0", "word 2")
-    some = full.select_words(words)
-    assert some.words == words
+    selected = full.select_words(words)
+    assert selected.words == words
     for place, word in enumerate(words):
-        old = full.ids[word]
-        assert some.counts[place] == full.counts[old]
-        assert some.log_background[place] == full.log_background[old]
-        expected = {name: np.float32(value) for name, value in examples.FEATURES[old].items()}
-        assert some.features_of(place) == full.features_of(old) == expected
+        word_id = full.ids[word]
+        assert selected.counts[place] == full.counts[word_id]
+        assert selected.log_background[place] == full.log_background[word_id]
+        expected = {name: np.float32(value) for name, value in examples.FEATURES[word_id].items()}
+        assert selected.features_of(place) == full.features_of(word_id) == expected
     marked = dataclasses.replace(full, unknown="word 9", boundary="word 1").select_words(words)
     assert (marked.unknown, marked.boundary) == ("word 9", None)
-    full.check_same_features(some)
+    full.check_same_features(selected)
     with pytest.raises(UserError, match="do not have the features of training"):
         full.check_same_features(full.with_kinds(("tag a", "length")))
 
 
-TRAINED, OTHER = examples.trained_and_other()
+TRAINED, NEW_LEXICON = examples.trained_and_other()
 
 
 def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
-    found = shares(TRAINED, OTHER)
-    assert found.word_ids.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
-    assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
-    evenly = np.where(found.shared, -np.log(4), 0)  # x, y, z and the unknown word itself
-    np.testing.assert_allclose(found.log_share, evenly, rtol=1e-6)
+    new_shares = shares(TRAINED, NEW_LEXICON)
+    assert new_shares.word_ids.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
+    assert new_shares.shared.tolist() == [True, False, False, False, True, True, False, True]
+    evenly = np.where(new_shares.shared, -np.log(4), 0)  # x, y, z and the unknown word itself
+    np.testing.assert_allclose(new_shares.log_share, evenly, rtol=1e-6)
     without = dataclasses.replace(TRAINED, unknown=None)
     with pytest.raises(NoUnknownWord, match="x"):
-        shares(without, OTHER)
+        shares(without, NEW_LEXICON)
     assert shares(without, without).word_ids.tolist() == [0, 1, 2, 3, 4]

@@ -35,7 +35,7 @@ def rows(tables):
     return [letters[:length].tolist() for letters, length in pairs]
 
 
-def shown(tables):
+def spell(tables):
     """As in the paper: begin marks as o, end marks as dots."""
     marks = {BEGIN: "o", END: "."}
     return ["".join(marks.get(n) or chr(n - MARKS) for n in row) for row in rows(tables)]
@@ -44,16 +44,16 @@ def shown(tables):
 def test_padding_is_that_of_the_paper():
     words = lexicon_of("a", "na", "ale", "byla", "treba")
     light, full = Spelling(), Spelling(padding="full")
-    assert shown(light.tables(words, 5)) == ["ooa..", "oona.", "oale.", "obyla.", "otreba."]
-    assert shown(full.tables(words, 5)) == [
+    assert spell(light.tables(words, 5)) == ["ooa..", "oona.", "oale.", "obyla.", "otreba."]
+    assert spell(full.tables(words, 5)) == [
         "ooooa....",
         "oooona....",
         "ooooale....",
         "oooobyla....",
         "ooootreba....",
     ]
-    assert shown(light.tables(words, 1)) == ["oa.", "ona.", "oale.", "obyla.", "otreba."]
-    assert shown(full.tables(words, 1)) == ["a", "na", "ale", "byla", "treba"]
+    assert spell(light.tables(words, 1)) == ["oa.", "ona.", "oale.", "obyla.", "otreba."]
+    assert spell(full.tables(words, 1)) == ["a", "na", "ale", "byla", "treba"]
 
 
 def test_bytes_and_characters_of_odd_words():
@@ -79,7 +79,7 @@ def test_bytes_and_characters_of_odd_words():
 
 def test_an_empty_word_is_its_marks():
     words = lexicon_of("", "ab")
-    assert shown(Spelling().tables(words, 5)) == ["ooo..", "ooab."]
+    assert spell(Spelling().tables(words, 5)) == ["ooo..", "ooab."]
     assert rows(Spelling(padding="full").tables(words, 1))[0] == [END]
     assert rows(Spelling().sequence_tables(words))[0] == [END]
 
@@ -90,7 +90,7 @@ def test_long_words_are_cut_and_counted():
     cut = "words cut by the head"
     assert spelling.warnings(words, "head")[cut] == 3  # the last has four bytes
     assert dataclasses.replace(spelling, unit="characters").warnings(words, "head")[cut] == 2
-    assert shown(spelling.tables(words, 2))[:3] == ["oxxx.", "oabc.", "oabc."]
+    assert spell(spelling.tables(words, 2))[:3] == ["oxxx.", "oabc.", "oabc."]
     assert Spelling(longest=10_000).tables(words, 2)["letters"].shape == (4, 10_002)
 
 
@@ -113,16 +113,16 @@ def test_marks_of_the_lexicon_are_letters_of_their_own():
 def test_another_lexicon_keeps_the_alphabet(tmp_path):
     trained = lexicon_of("ba", "c")
     spelling = Spelling(unit="characters")
-    other = dataclasses.replace(lexicon_of("cab", "zb"), alphabet=trained.letters)
+    new_lexicon = dataclasses.replace(lexicon_of("cab", "zb"), alphabet=trained.letters)
     a, b, c = MARKS, MARKS + 1, MARKS + 2
     assert spelling.letters(trained) == [[b, a], [c]]
-    assert spelling.letters(other) == [[c, a, b], [UNKNOWN_LETTER, b]]
-    assert spelling.letter_count(other) == spelling.letter_count(trained)
-    assert spellings.word([UNKNOWN_LETTER, b, END, c], other, spelling) == "\ufffdb"
-    other.save(tmp_path / "lexicon.npz")
+    assert spelling.letters(new_lexicon) == [[c, a, b], [UNKNOWN_LETTER, b]]
+    assert spelling.letter_count(new_lexicon) == spelling.letter_count(trained)
+    assert spellings.word([UNKNOWN_LETTER, b, END, c], new_lexicon, spelling) == "\ufffdb"
+    new_lexicon.save(tmp_path / "lexicon.npz")
     loaded = Lexicon.load(tmp_path / "lexicon.npz")
     assert loaded.letters == trained.letters
-    assert loaded.digest() == other.digest() != lexicon_of("cab", "zb").digest()
+    assert loaded.digest() == new_lexicon.digest() != lexicon_of("cab", "zb").digest()
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,10 @@ def prefix_at(tree, place):
 def test_prefixes_are_nodes_after_the_ones_that_they_continue(random):
     words = [random.integers(3, 6, size=random.integers(1, 9)).tolist() for _ in range(300)]
     tree = prefix_tree(**spellings.table(words), begin=BEGIN)
-    found = [[*prefix_at(tree, n), f] for n, f in zip(tree.node, tree.final.tolist(), strict=True)]
-    assert found == words
+    spelled = [
+        [*prefix_at(tree, n), f] for n, f in zip(tree.node, tree.final.tolist(), strict=True)
+    ]
+    assert spelled == words
     prefixes = {tuple(word[:size]) for word in words for size in range(1, len(word))}
     assert (tree.parent > 0).sum() == len(prefixes)
     assert tree.letter[0, 0] == BEGIN and not tree.parent[0].any()

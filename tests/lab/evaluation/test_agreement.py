@@ -85,7 +85,7 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
     copy = shutil.copytree(workdir.path, tmp_path / "copy")
     judge(workdir.path, copy)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     command_table.main(["compare", str(workdir.path), str(copy)])
     # The runs differ in nothing, so that Comparison has them as one.
     assert "pairs:agreement-train" in capsys.readouterr().out
@@ -98,18 +98,18 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):
     assert pairs == {"number, 1": 2, "number, 2-4": 2, "number, all": 4}
     right = [case["right"] for name, case in figures["cases"].items() if "all" not in name]
     assert sum(right) == figures["cases"]["number, all"]["right"] == 4 * figures["accuracy"]
-    assert str(result) in said
+    assert str(result) in output
 
 
 def test_it_says_which_priors_saw_the_treebank(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
     copy = shutil.copy(source.train, tmp_path / "copy.conllu")
     command_table.main(["evaluate", str(workdir.path), "--agreement", "--data", str(copy)])
-    said = capsys.readouterr().out
-    assert "\n  priors that saw this text: vocabulary\n" in said
+    output = capsys.readouterr().out
+    assert "\n  priors that saw this text: vocabulary\n" in output
     # The run's own splits have more pairs than its files given by --data.
-    told = "other forms are looked up in copy.conllu alone, and for the run's splits in all"
-    assert told in said
+    note = "other forms are looked up in copy.conllu alone, and for the run's splits in all"
+    assert note in output
     judge(workdir.path)
     assert "looked up" not in capsys.readouterr().out
     (result,) = workdir.path.glob("results/*copy*.json")
@@ -134,16 +134,16 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
     ]
     forms = " ".join(map(" ".join, source.read("train").sentences)).lower().split()
     for pair in pairs:
-        for which in ("good", "bad"):
-            assert int(pair[f"{which}_count"]) == forms.count(pair[f"{which}_word"]) > 0
+        for side in ("good", "bad"):
+            assert int(pair[f"{side}_count"]) == forms.count(pair[f"{side}_word"]) > 0
         good, bad, place = pair["good"].split(), pair["bad"].split(), int(pair["position"]) - 1
         assert (good[place], bad[place]) == (pair["good_word"], pair["bad_word"])
         assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
     run = Run.load(workdir.path)
-    sentences = [pair[which].split() for pair in pairs for which in ("good", "bad")]
+    sentences = [pair[side].split() for pair in pairs for side in ("good", "bad")]
     scores = sentence_scores.score(run, sentences, "the pairs").word_log_prob.reshape(-1, 2)
-    kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
-    np.testing.assert_allclose(kept, scores, rtol=1e-5)
+    log_probs = [[float(pair[f"log_prob_{side}"]) for side in ("good", "bad")] for pair in pairs]
+    np.testing.assert_allclose(log_probs, scores, rtol=1e-5)
     right = [pair["right"] == "TRUE" for pair in pairs]
     assert right == [good > bad for good, bad in scores]
     (result,) = workdir.path.glob("results/*.json")
@@ -159,11 +159,11 @@ def test_a_loaded_run_has_the_pairs_as_rows(source, tmp_path):
     assert [row.right for row in rows] == judgement.scores["right"].astype(bool).tolist()
     assert (rows[0].good_word, rows[0].bad_word, rows[0].distance) == ("sont", "est", 3)
     assert (rows[0].good_count, rows[0].bad_count) == (2, 2)
-    (kept,) = workdir.path.glob("results/*.json")
+    (result,) = workdir.path.glob("results/*.json")
     right = judgement.passport["figures"]["right"]
-    assert json.loads(kept.read_text())["figures"]["right"] == right
-    of_file = run.agreement(data=str(tmp_path / "bank.conllu"))
-    assert [row[1:3] for row in of_file] == [row[1:3] for row in rows]
+    assert json.loads(result.read_text())["figures"]["right"] == right
+    file_rows = run.agreement(data=str(tmp_path / "bank.conllu"))
+    assert [row[1:3] for row in file_rows] == [row[1:3] for row in rows]
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):
@@ -184,9 +184,9 @@ def test_runs_without_agreement_pairs_are_refused(run, source):
 
 def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     """Of the treebank's forms, the first sentence has "sont" and "petites", not "est", "petite"."""
-    few = dataclasses.replace(source, train=f"{source.train}[:1]", validation=source.train)
-    workdir = _trained(few, tmp_path / "run", splits=())
-    run = Run.load(workdir.path)
+    shortened = dataclasses.replace(source, train=f"{source.train}[:1]", validation=source.train)
+    short_workdir = _trained(shortened, tmp_path / "run", splits=())
+    run = Run.load(short_workdir.path)
     assert {"est", "petite"} <= {*run.lexicon.words}  # of validation
     (judgement,) = agreement.judge(run, ["validation"])
     figures = judgement.passport["figures"]
@@ -194,11 +194,11 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
     assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.description)
-    whole = _trained(source, tmp_path / "whole")
-    (judgement,) = agreement.judge(Run.load(whole.path), ["train"])
+    workdir = _trained(source, tmp_path / "whole")
+    (judgement,) = agreement.judge(Run.load(workdir.path), ["train"])
     record = judgement.passport
     assert record["figures"]["both_seen"]["pairs"] == 4
     assert "saw both" not in judgement.description
     record["figures"] |= {"pairs": 3, "skipped": 1}
-    told = " of 3 pairs; of 4 in the text, 1 have words outside the lexicon"
-    assert agreement.describe(record).partition("\n")[0].endswith(told)
+    summary = " of 3 pairs; of 4 in the text, 1 have words outside the lexicon"
+    assert agreement.describe(record).partition("\n")[0].endswith(summary)

@@ -91,13 +91,13 @@ def test_subjects_and_what_is_modified_come_before(sentences):
 
 def test_pairs_with_their_distance(sentences):
     pairs = agreement.pairs_of(sentences[:2], agreement.paradigms(sentences), True)
-    found = [
-        (good[place], bad[place], about["phenomenon"], about["distance"])
-        for good, bad, about in pairs
+    differences = [
+        (good[place], bad[place], facts["phenomenon"], facts["distance"])
+        for good, bad, facts in pairs
         for place in range(len(good))
         if good[place] != bad[place]
     ]
-    assert found == [
+    assert differences == [
         ("sont", "est", "number", 3),
         ("petites", "petite", "number", 1),
         ("est", "sont", "number", 1),

@@ -23,7 +23,7 @@ def test_each_position_by_steps_from_word_to_word(run, state):
     run = run.with_state(state)
     corpus = run.read("test")
     text, states = best_words.states(run, corpus)
-    found = best_words.best_words(run, text, states, 3)
+    best = best_words.best_words(run, text, states, 3)
     model, before, carry = run.experiment.language_model, run.lexicon.boundary_id, None
     for position, word in enumerate(text.words.tolist()):
         if carry is None or (state == "sentences" and position in text.starts):
@@ -34,18 +34,18 @@ def test_each_position_by_steps_from_word_to_word(run, state):
         params = model.head_params(run.params)
         log_probs = np.asarray(model.head.log_probs(params, run.tables["head"], hidden))[0, 0]
         order = np.argsort(-log_probs, kind="stable")[:3]
-        np.testing.assert_allclose(found.log_prob[position], log_probs[word], rtol=1e-4)
-        np.testing.assert_allclose(found.log_probs[position], log_probs[order], rtol=1e-4)
-        assert found.words[position].tolist() == order.tolist()
+        np.testing.assert_allclose(best.log_prob[position], log_probs[word], rtol=1e-4)
+        np.testing.assert_allclose(best.log_probs[position], log_probs[order], rtol=1e-4)
+        assert best.words[position].tolist() == order.tolist()
         before = word
     assert states.predicted.all() and len(text.words) == 5 + 11 + 7
 
 
 def test_a_small_lexicon_has_fewer_words(run):
     text, states = best_words.states(run, Corpus("a text", [["le", "chat"]]))
-    found = best_words.best_words(run, text, states, 1000)
-    assert found.words.shape == (3, len(run.lexicon))
-    np.testing.assert_allclose(np.exp(found.log_probs).sum(-1), 1, rtol=1e-5)
+    best = best_words.best_words(run, text, states, 1000)
+    assert best.words.shape == (3, len(run.lexicon))
+    np.testing.assert_allclose(np.exp(best.log_probs).sum(-1), 1, rtol=1e-5)
 
 
 def untrained(experiment):
@@ -55,8 +55,8 @@ def untrained(experiment):
     params = model.init(jax.random.key(1), *lexicons)
     tables = model.evaluation_tables(*lexicons)
     path = pathlib.Path("nowhere")
-    others = tuple(lexicons[1:])
-    return Run(path, experiment, lexicons[0], params, tables, 0, source_lexicons=others)
+    source_lexicons = tuple(lexicons[1:])
+    return Run(path, experiment, lexicons[0], params, tables, 0, source_lexicons=source_lexicons)
 
 
 @pytest.mark.slow
@@ -68,11 +68,11 @@ def test_translations_have_the_scores_of_evaluation(order):
     corpus = best_words.first_sentences(run.read("test"), 9)
     assert len(corpus.sentences) == len(corpus.source_text.sentences) == 9
     text, scores = run.score_corpus(corpus)
-    again, states = best_words.states(run, corpus)
-    found = best_words.best_words(run, again, states)
-    np.testing.assert_array_equal(again.words, text.words)
-    np.testing.assert_allclose(found.log_prob, scores.log_prob, rtol=1e-4, atol=1e-5)
-    assert found.words.shape == (len(text.words), 5)
+    state_text, states = best_words.states(run, corpus)
+    best = best_words.best_words(run, state_text, states)
+    np.testing.assert_array_equal(state_text.words, text.words)
+    np.testing.assert_allclose(best.log_prob, scores.log_prob, rtol=1e-4, atol=1e-5)
+    assert best.words.shape == (len(text.words), 5)
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_a_head_that_spells_has_no_list_of_words():
     run = untrained(small.experiment(model))
     corpus = best_words.first_sentences(run.read("validation"), 2)
     text, states = best_words.states(run, corpus)
-    found = best_words.best_words(run, text, states)
-    assert found.words.shape == found.log_probs.shape == (len(text.words), 0)
+    best = best_words.best_words(run, text, states)
+    assert best.words.shape == best.log_probs.shape == (len(text.words), 0)
     expected, _ = sentence_scores.word_log_probs(run, corpus.sentences, "the text")
-    assert np.isfinite(found.log_prob).all() and len(found.log_prob) == len(expected)
+    assert np.isfinite(best.log_prob).all() and len(best.log_prob) == len(expected)

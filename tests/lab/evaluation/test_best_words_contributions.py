@@ -32,9 +32,9 @@ def test_parts_are_those_of_a_loop(form, random):
     lexicon, head = examples.lexicon(), LogLinear(form=form)
     params = examples.random_params(head, random, 2, lexicon)
     tables, words = head.tables(lexicon), [2, 9]
-    found = best_words.word_contributions(head, params, tables, lexicon, HIDDEN, words)
+    contributions = best_words.word_contributions(head, params, tables, lexicon, HIDDEN, words)
     expected = np.asarray(head.log_prob(params, tables, HIDDEN, jnp.array(words)))
-    for hidden, word, parts, log_prob in zip(HIDDEN, words, found, expected, strict=True):
+    for hidden, word, parts, log_prob in zip(HIDDEN, words, contributions, expected, strict=True):
         scores, log_z = by_loop(lexicon, params, hidden)
         assert parts.log_background == pytest.approx(lexicon.log_background[word], rel=1e-5)
         assert parts.log_z == pytest.approx(log_z, rel=1e-5)
@@ -72,9 +72,13 @@ def test_a_background_of_the_words_before_is_a_part(random):
     lexicon, head = examples.lexicon(), contextual.HEAD
     params = examples.random_params(head, random, 2, lexicon)
     tables, before, words = head.tables(lexicon), jnp.array([7, 3]), [2, 9]
-    found = best_words.word_contributions(head, params, tables, lexicon, HIDDEN, words, before)
+    contributions = best_words.word_contributions(
+        head, params, tables, lexicon, HIDDEN, words, before
+    )
     table = contextual.bigrams()
     backgrounds = [table[7, 2], table[3, 9]]
-    np.testing.assert_allclose([parts.log_background for parts in found], backgrounds, rtol=1e-5)
+    np.testing.assert_allclose(
+        [parts.log_background for parts in contributions], backgrounds, rtol=1e-5
+    )
     log_prob = head.log_prob(params, tables, HIDDEN, jnp.array(words), context=before)
-    np.testing.assert_allclose([parts.log_prob for parts in found], log_prob, rtol=1e-5)
+    np.testing.assert_allclose([parts.log_prob for parts in contributions], log_prob, rtol=1e-5)

@@ -69,8 +69,8 @@ def mean_squares(params, carry):
     return {name: total / 3 for name, total in sums.items()}
 
 
-def gradients(arrays, params, state, carry, changed=None):
-    """Yields (g, log p of the segment); `changed` updates the arrays after it."""
+def gradients(arrays, params, state, carry, update=None):
+    """Yields (g, log p of the segment); `update` updates the arrays after it."""
     for places, before, reset in segments(state):
         targets, weights = WORDS[places], TEXT.trained[places]
 
@@ -81,8 +81,8 @@ def gradients(arrays, params, state, carry, changed=None):
         gradient = references.finite_differences(loss, arrays)
         log_prob, carry = scored(arrays, params, before, targets, reset, carry)
         yield gradient, log_prob
-        if changed:
-            arrays.update(changed(arrays, gradient))
+        if update:
+            arrays.update(update(arrays, gradient))
 
 
 @pytest.mark.parametrize("state", ["carried", "sentences"])
@@ -102,40 +102,40 @@ def test_scores_are_those_of_the_published_rules(problem, state, settings):
     roots = {name: np.sqrt(x) for name, x in squares.items()}
     mean = np.mean([root.mean() for root in roots.values()])  # of the arrays' means
 
-    def changed(arrays, gradient):
-        new = {}
+    def update(arrays, gradient):
+        updated = {}
         for name, x in arrays.items():
             step, back = gradient[name], first[name] - x
             if settings.rule == "rms":
                 step = step / (roots[name] + settings.epsilon)
-                most = 1 / settings.decay if settings.decay else 0
-                back = back * np.minimum(roots[name] / mean, most)
-            new[name] = x - settings.rate * step + settings.decay * back
-        return new
+                ceiling = 1 / settings.decay if settings.decay else 0
+                back = back * np.minimum(roots[name] / mean, ceiling)
+            updated[name] = x - settings.rate * step + settings.decay * back
+        return updated
 
     arrays = {name: x.copy() for name, x in first.items()}
     expected = np.concatenate(
-        [log_prob for _, log_prob in gradients(arrays, params, state, empty, changed)]
+        [log_prob for _, log_prob in gradients(arrays, params, state, empty, update)]
     )
-    given = jax.tree.unflatten(jax.tree.structure(params), [squares[name] for name in flat(params)])
-    given = jax.tree.map(np.float32, given)
+    scale = jax.tree.unflatten(jax.tree.structure(params), [squares[name] for name in flat(params)])
+    scale = jax.tree.map(np.float32, scale)
     arguments = MODEL, params, tables, TEXT, settings, state, 0
-    found = dynamic_evaluation.score(*arguments, given if settings.rule == "rms" else None)
-    np.testing.assert_allclose(found.log_prob, expected, rtol=2e-4, atol=2e-5)
-    assert found.counted.tolist() == (WORDS != 0).tolist()
+    scores = dynamic_evaluation.score(*arguments, scale if settings.rule == "rms" else None)
+    np.testing.assert_allclose(scores.log_prob, expected, rtol=2e-4, atol=2e-5)
+    assert scores.counted.tolist() == (WORDS != 0).tolist()
     plain = dynamic_evaluation.score(*arguments[:4], DynamicEvaluation("sgd", 1e-12, 0.0), state, 0)
     # The first segment is scored by the trained parameters, the second is not.
-    np.testing.assert_allclose(found.log_prob[:5], plain.log_prob[:5], rtol=1e-6)
-    assert abs(found.log_prob[5:] - plain.log_prob[5:]).max() > 0.01
+    np.testing.assert_allclose(scores.log_prob[:5], plain.log_prob[:5], rtol=1e-6)
+    assert abs(scores.log_prob[5:] - plain.log_prob[5:]).max() > 0.01
 
 
 def test_the_scale_is_the_mean_of_the_squares_of_gradients(problem, monkeypatch):
     params, tables = problem
     monkeypatch.setattr(dynamic_evaluation, "ROWS", 1)
     settings = RMS
-    found = dynamic_evaluation.mean_squares(MODEL, params, tables, TEXT, settings, 0)
+    squares_tree = dynamic_evaluation.mean_squares(MODEL, params, tables, TEXT, settings, 0)
     expected = mean_squares(params, jax.tree.map(np.asarray, MODEL.core.initial_carry(1)))
-    for name, squares in flat(found).items():
+    for name, squares in flat(squares_tree).items():
         np.testing.assert_allclose(squares, expected[name], rtol=1e-4, atol=1e-8, err_msg=name)
     # Of many segments some are read, evenly spread.
     monkeypatch.setattr(dynamic_evaluation, "SEGMENTS", 1)
@@ -160,20 +160,20 @@ def test_a_model_that_diverges_is_no_figure(problem):
 
 
 def test_settings_that_cannot_be_are_refused():
-    for settings, why in (
+    for settings, message in (
         ({"rule": "adam"}, "dynamic.rule is 'adam': give one of rms, sgd"),
         ({"rate": 0.0}, r"rate is 0\.0"),
         ({"decay": 1.0}, r"decay is 1\.0"),
         ({"length": 0}, "length is 0"),
     ):
-        with pytest.raises(UserError, match=why):
+        with pytest.raises(UserError, match=message):
             dataclasses.replace(RMS, **settings)
 
 
 def test_passports_tell_another_epsilon():
     assert "epsilon" not in RMS.description
-    told = "(rms, rate 5e-05, decay 0.002, epsilon 0.01, segments of 5)"
-    assert dataclasses.replace(RMS, epsilon=0.01).description.endswith(told)
+    ending = "(rms, rate 5e-05, decay 0.002, epsilon 0.01, segments of 5)"
+    assert dataclasses.replace(RMS, epsilon=0.01).description.endswith(ending)
 
 
 def test_without_gradients_there_is_no_scale(problem):

@@ -75,9 +75,9 @@ def test_case_and_words_of_the_lexicon_decide_what_is_a_fused_form():
     reading = Reading(fused="split", parts=FUSED)
     assert reading.words("Du") == ("De", "le")
     assert reading.words("DU") == ("de", "le")
-    known = Reading(fused="split", parts={"des": ("de", "les")}, vocabulary={"Des": 3})
-    assert known.words("Des") == ("Des",)
-    assert known.words("des") == ("de", "les")
+    capitalised = Reading(fused="split", parts={"des": ("de", "les")}, vocabulary={"Des": 3})
+    assert capitalised.words("Des") == ("Des",)
+    assert capitalised.words("des") == ("de", "les")
     lower = Reading(lower_case=True, fused="split", parts={"du": ("de", "le")})
     assert lower.words("DU") == ("de", "le") and lower.words("LE") == ("le",)
     assert lower.treebank_words("Du", ["De", "le"]) == ("de", "le")
@@ -100,10 +100,10 @@ def test_tokens_of_a_treebank_stand_where_its_text_has_them(read, name):
     # Without a text, or with one of other words, they stand side by side.
     assert (second.line, second.id) == (13, "2")
     assert spans(second) == [("NA", 0, 2), ("#", 2, 3), ("10 000", 4, 10)]
-    other = read(TREEBANK.replace("# text = L'", "# text = L '"), "o.conllu").sentences[0]
-    assert spans(other) == spans(first)
-    other = read(TREEBANK.replace("text = L'", "text = Or l'"), "o.conllu").sentences[0]
-    assert spans(other)[:3] == [("L'", 0, 2), ("eau", 2, 5), ("du", 6, 8)]
+    sentence = read(TREEBANK.replace("# text = L'", "# text = L '"), "o.conllu").sentences[0]
+    assert spans(sentence) == spans(first)
+    sentence = read(TREEBANK.replace("text = L'", "text = Or l'"), "o.conllu").sentences[0]
+    assert spans(sentence)[:3] == [("L'", 0, 2), ("eau", 2, 5), ("du", 6, 8)]
 
 
 def test_a_range_takes_sentences_that_have_words(read):
@@ -183,7 +183,9 @@ def reading_times(*names, order=None):
 @pytest.mark.parametrize("order", [None, lambda row: row[1:3] + row[:1]])
 def test_subjects_and_conditions_are_told_apart(read, subject, condition, order):
     text = read(reading_times(subject, "item", condition, "region", order=order))
-    sentences = sorted((*one.extra[:2], " ".join(one.words)) for one in text.sentences)
+    sentences = sorted(
+        (*sentence.extra[:2], " ".join(sentence.words)) for sentence in text.sentences
+    )
     assert text.columns == (subject, condition, "region")
     assert sentences == [("s1", "a", "le chat"), ("s1", "b", "le lac"), ("s2", "a", "le chat")]
     assert {sentence.id for sentence in text.sentences} == {"1"}
@@ -252,13 +254,13 @@ def lowered(table):
 def test_capitals_of_known_columns_do_not_matter(read, name, table):
     if name == "t.csv":
         table = table.replace("\t", ",")
-    found, expected = read(table, name), read(lowered(table), name)
-    assert (found.columns, found.sentences) == (expected.columns, expected.sentences)
+    text, expected = read(table, name), read(lowered(table), name)
+    assert (text.columns, text.sentences) == (expected.columns, expected.sentences)
 
 
 def test_two_columns_that_differ_by_capitals_keep_their_names(read):
-    given = read("item\tItem\tItems\tsentence\n1\ta\tb\tle chat\n", "t.tsv")
-    assert given.sentences[0].id == "1" and given.columns == ("Item", "Items")
+    text = read("item\tItem\tItems\tsentence\n1\ta\tb\tle chat\n", "t.tsv")
+    assert text.sentences[0].id == "1" and text.columns == ("Item", "Items")
 
 
 def test_a_table_of_other_names_tells_which_there_are(read):
@@ -278,11 +280,11 @@ TABLE = 'n\ttext\n1\t"a ""b"" c"\n2\td "e\n"3"\t"f, g"\n4\t"h\ti"\n5\t""""\n'
 
 
 def test_a_split_and_a_given_text_are_read_as_pandas_reads_them(read, tmp_path):
-    given = read(TABLE, "t.tsv").corpus.sentences
+    sentences = read(TABLE, "t.tsv").corpus.sentences
     path = str(tmp_path / "t.tsv")
-    assert given == Text(path, path).read("train").sentences
-    assert given == [cell.split() for cell in tables.by_pandas(path)["text"]]
-    assert given == [["a", '"b"', "c"], ["d", '"e'], ["f,", "g"], ["h", "i"], ['"']]
+    assert sentences == Text(path, path).read("train").sentences
+    assert sentences == [cell.split() for cell in tables.by_pandas(path)["text"]]
+    assert sentences == [["a", '"b"', "c"], ["d", '"e'], ["f,", "g"], ["h", "i"], ['"']]
 
 
 def test_a_treebank_of_a_word_a_row_keeps_its_quotation_marks(read):
@@ -327,10 +329,10 @@ def test_an_item_of_several_sentences_is_divided_as_a_paragraph(read, language):
     plain = read("".join(f"{line}\n" for line in lines), reading=reading)
     assert text.corpus.sentences == plain.corpus.sentences
     assert text.corpus.items == [0, 4] and plain.corpus.items is None
-    assert [(one.id, one.line) for one in text.sentences] == [
+    assert [(sentence.id, sentence.line) for sentence in text.sentences] == [
         ("1", 2), ("1", 6), ("1", 9), ("1", 10), ("2", 11)
     ]  # fmt: skip
-    assert [token.extra for one in text.sentences for token in one.tokens] == [
+    assert [token.extra for sentence in text.sentences for token in sentence.tokens] == [
         (str(number),) for number in (*range(1, 10), 1)
     ]
     assert spans(text.sentences[1])[0] == ("The dog", 0, 7)
@@ -372,13 +374,13 @@ def test_the_boundary_of_a_sentence_of_one_row_has_no_figures_of_the_row(read, c
 
 def test_items_without_boundaries_or_with_an_abbreviation_are_left_whole(read):
     assert len(read(story()).sentences) == 1
-    whole = read(story(words=["Mr.", "Smith", "runs. He", "sat."]), reading=Reading(boundary="s"))
-    assert len(whole.sentences) == 1 and whole.corpus.items is None  # a row has one surprisal
+    text = read(story(words=["Mr.", "Smith", "runs. He", "sat."]), reading=Reading(boundary="s"))
+    assert len(text.sentences) == 1 and text.corpus.items is None  # a row has one surprisal
 
 
 def test_a_range_of_sentences_begins_an_item(read):
-    given = read(story(), "t.tsv", Reading(boundary="</s>"), part="[1:3]")
-    assert given.corpus.items == [0] and len(given.corpus.sentences) == 2
+    text = read(story(), "t.tsv", Reading(boundary="</s>"), part="[1:3]")
+    assert text.corpus.items == [0] and len(text.corpus.sentences) == 2
 
 
 SUITE = """item_number,condition_name,region_number,region_name,content
@@ -402,8 +404,8 @@ def test_a_suite_of_syntaxgym_has_regions_without_words(read):
     assert second.words == ["As", "the", "criminal", "the", "woman."]
     assert [token.words for token in second.tokens[1:]] == [(), ("the", "woman."), ()]
     assert spans(second)[1:3] == [("", 16, 16), ("the woman.", 16, 26)]
-    own = SUITE.replace("_number", "").replace("condition_name", "condition")
-    renamed = read(own.replace("content", "word"), "own.csv", Reading(boundary="</s>"))
+    table = SUITE.replace("_number", "").replace("condition_name", "condition")
+    renamed = read(table.replace("content", "word"), "own.csv", Reading(boundary="</s>"))
     assert renamed.sentences == text.sentences
 
 

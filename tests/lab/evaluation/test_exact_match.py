@@ -90,7 +90,7 @@ def test_answers_are_the_most_probable_words(workdir):
 @pytest.mark.slow
 def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
     run = Run.load(workdir)
-    own = run.experiment.model.head.background
+    grammar = run.experiment.model.head.background
     bias = np.asarray(run.params["head"]["bias"]).copy()
     bias[run.lexicon.feature_names.index("Word:a")] = 50  # "( a a a a ..." as long as it may be
     params = {**run.params, "head": {**run.params["head"], "bias": bias}}
@@ -98,8 +98,8 @@ def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
     corpus = run.read("test")
     answers = exact_match.answer(run, corpus)
     assert answers == [(["(", *["a"] * 10, ")"], True)] * 24
-    assert len(answers[0][0]) == own.longest == 12
-    assert figures(run, corpus, own.path)["well_formed"] == 24
+    assert len(answers[0][0]) == grammar.longest == 12
+    assert figures(run, corpus, grammar.path)["well_formed"] == 24
     assert exact_match.answer(run, corpus, 11)[0] == (["(", *["a"] * 10], False)
 
 
@@ -109,8 +109,8 @@ def test_figures_and_passport(workdir, monkeypatch, capsys):
     command = ["evaluate.py", str(workdir), "--split", "test", "--exact-match"]
     monkeypatch.setattr(sys, "argv", [*command, "--grammar", grammar])
     evaluate.main()
-    said = capsys.readouterr().out
-    assert "of 24 answers; 24 complete, 24 of the grammar)" in said
+    output = capsys.readouterr().out
+    assert "of 24 answers; 24 complete, 24 of the grammar)" in output
     (path,) = (workdir / "results").glob("answers*.json")
     passport = json.loads(path.read_text())
     run = Run.load(workdir)
@@ -133,8 +133,8 @@ def test_figures_and_passport(workdir, monkeypatch, capsys):
 
 def test_only_sentences_with_a_question_are_asked():
     corpus = Corpus("both", [["a", "b"], ["q", "|||", "r"]], prefixes=[0, 2])
-    asked = exact_match.questions(corpus)
-    assert (asked.sentences, asked.prefixes) == ([["q", "|||", "r"]], [2])
+    questions = exact_match.questions(corpus)
+    assert (questions.sentences, questions.prefixes) == ([["q", "|||", "r"]], [2])
     with pytest.raises(UserError, match="no sentence of both has a question"):
         exact_match.questions(dataclasses.replace(corpus, prefixes=[0, 0]))
 
@@ -146,16 +146,16 @@ def test_text_without_answers_is_refused(run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("given", "refusal"),
+    ("options", "refusal"),
     [([], "needs a grammar: give --grammar"), (["--grammar", "forms"], "leave --constrain out")],
 )
 def test_constrain_wants_a_grammar_and_a_head_that_can_take_it(
-    workdir, monkeypatch, given, refusal
+    workdir, monkeypatch, options, refusal
 ):
     """The head of this run has its grammar already."""
     grammar = str(workdir.parent / "forms.grammar")
-    given = [grammar if word == "forms" else word for word in given]
-    monkeypatch.setattr(sys, "argv", ["evaluate", str(workdir), "--constrain", *given])
+    words = [grammar if word == "forms" else word for word in options]
+    monkeypatch.setattr(sys, "argv", ["evaluate", str(workdir), "--constrain", *words])
     with pytest.raises(UserError, match=refusal):
         evaluate.main()
 
@@ -178,9 +178,9 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     assert constrained.variant == f"constrained-{digest[:8]}"
     assert constrained.constraint == {"grammar": grammar, "digest": digest}
     assert plain.constraint is None
-    other = workdir.parent / "other.grammar"
-    other.write_text(pathlib.Path(grammar).read_text() + "# the same forms\n")
-    assert plain.constrained(str(other)).constraint["digest"] == digest
+    copy = workdir.parent / "other.grammar"
+    copy.write_text(pathlib.Path(grammar).read_text() + "# the same forms\n")
+    assert plain.constrained(str(copy)).constraint["digest"] == digest
     assert figures(plain, corpus, grammar)["well_formed"] < 24
     assert figures(constrained, corpus, grammar)["well_formed"] == 24
     question = corpus.sentences[3][: corpus.prefixes[3]]
@@ -212,18 +212,18 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     example = '(example (utterance "all two") (original "x y") (targetFormula (string a b)))'
     (tmp_path / "forms.examples").write_text(example, encoding="utf-8")
     overnight = dataclasses.replace(recipe, data=AsPairs(Overnight("a", "b")))
-    given = dataclasses.replace(run, experiment=overnight).read_file(
+    text = dataclasses.replace(run, experiment=overnight).read_file(
         str(tmp_path / "forms.examples")
     )
-    assert given.corpus.sentences == [["(", "string", "a", "b", ")"]]
-    assert given.corpus.source_text.sentences == [["all", "two"]]
+    assert text.corpus.sentences == [["(", "string", "a", "b", ")"]]
+    assert text.corpus.source_text.sentences == [["all", "two"]]
     with pytest.raises(UserError, match="searched for and not drawn"):
         exact_match.answer(run, corpus, temperature=0.5)
     answers = exact_match.answer(run, corpus)
     if not trained:
         short = exact_match.answer(run, corpus, 2)
         assert [words for words, _ in short] == [words[:2] for words, _ in answers]
-        assert not all(whole for _, whole in short)
+        assert not all(complete for _, complete in short)
     scores = figures(run, corpus, grammar)
     assert scores["well_formed"] == scores["complete"] == 24
     assert scores["right"] == sum(

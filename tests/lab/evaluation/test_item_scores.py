@@ -21,11 +21,13 @@ def result(run):
 
 def test_words_have_their_scores(run, result):
     record, arrays, scores = result
-    kept = best_words.read(run, record, arrays)
-    words = [run.lexicon.words[word] for word in kept.text.words[kept.positions]]
+    scored_words = best_words.read(run, record, arrays)
+    words = [run.lexicon.words[word] for word in scored_words.text.words[scored_words.positions]]
     assert words[:5] == ["le", "<unk>", "dort", ".", "les"]  # boundaries are not counted
-    expected = scores.log_prob[kept.positions]
-    np.testing.assert_allclose(kept.log_prob, expected, rtol=0, atol=0.5 / item_scores.PARTS)
+    expected = scores.log_prob[scored_words.positions]
+    np.testing.assert_allclose(
+        scored_words.log_prob, expected, rtol=0, atol=0.5 / item_scores.PARTS
+    )
 
 
 def test_an_interval_of_a_band_by_hand(result):
@@ -40,17 +42,17 @@ def test_an_interval_of_a_band_by_hand(result):
     assert intervals == [(1, 3), (2, 2)]
     # Kept scores are rounded: the interval of a band of one value has the exact figure within.
     rows[1]["log_perplexity"] = 2.000004
-    (_, one) = item_scores.with_intervals(rows, arrays)
-    assert one["interval"] == (2, 2.000004)
+    (_, row) = item_scores.with_intervals(rows, arrays)
+    assert row["interval"] == (2, 2.000004)
 
 
 def test_what_does_not_belong_is_refused(run, result):
     record, arrays, _ = result
     with pytest.raises(UserError, match="no scores of the words of test are kept"):
         best_words.read(run, record, None)
-    other = {**record, "data": {**record["data"], "sha256": "0"}}
+    changed_record = {**record, "data": {**record["data"], "sha256": "0"}}
     with pytest.raises(UserError, match="has changed since test was judged"):
-        best_words.read(run, other, arrays)
+        best_words.read(run, changed_record, arrays)
     with pytest.raises(UserError, match="not a split of the run"):
         best_words.read(run, {**record, "split": "data:a.txt"}, arrays)
     with pytest.raises(UserError, match="3 scores are kept of test, and it has 20 counted"):

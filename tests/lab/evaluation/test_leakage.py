@@ -92,7 +92,7 @@ def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("path", "of"),
+    ("path", "expected_split"),
     [
         ("a.txt", "train"),
         ("b.txt", "train"),
@@ -101,12 +101,12 @@ def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
         ("b.test", "b.test"),
     ],
 )
-def test_a_file_of_a_mixture_is_of_the_split_that_reads_it(path, of):
+def test_a_file_of_a_mixture_is_of_the_split_that_reads_it(path, expected_split):
     corpora = tuple(Text(f"{name}.txt", f"{name}.dev", (f"{name}.test",)) for name in "ab")
     source = Mixed(("a", "b"), corpora, validated=("a",))
     for split in source.splits():
-        found = saw("data:x", path, source, splits=(split,), background=Uniform())
-        assert found == (["vocabulary"] if split == of else [])
+        priors = saw("data:x", path, source, splits=(split,), background=Uniform())
+        assert priors == (["vocabulary"] if split == expected_split else [])
 
 
 def test_a_text_given_by_path_is_known_by_its_content(tmp_path):
@@ -117,13 +117,13 @@ def test_a_text_given_by_path_is_known_by_its_content(tmp_path):
     experiment = Experiment(data=source, vocabulary=Vocabulary(splits=("train", "test1")))
     lexicon = examples.plain_lexicon()
 
-    def said(*sentences):
+    def saw_sentences(*sentences):
         sentences = [sentence.split() for sentence in sentences]
         return priors_that_saw(experiment, lexicon, "data:copy", "copy.txt", sentences)
 
-    assert said("Une porte verte .", "non .") == ["vocabulary"]
-    assert said("le chat .") == ["vocabulary"]
-    assert said("oui .") == said("non .") == []
+    assert saw_sentences("Une porte verte .", "non .") == ["vocabulary"]
+    assert saw_sentences("le chat .") == ["vocabulary"]
+    assert saw_sentences("oui .") == saw_sentences("non .") == []
 
 
 def test_a_generated_language_has_splits_without_files():
@@ -145,16 +145,16 @@ def test_a_background_with_a_context_is_the_heads(background, expected):
 
 
 @dataclasses.dataclass(frozen=True)
-class Both(FeaturePrior, Background):
+class Compound(FeaturePrior, Background):
     """A prior made of others."""
 
     parts: tuple = ()
 
 
 def test_a_prior_of_priors_saw_what_they_saw():
-    mixed = Both(parts=(Uniform(), Both(parts=(Unigram(splits=("test1",)),))))
+    mixed = Compound(parts=(Uniform(), Compound(parts=(Unigram(splits=("test1",)),))))
     assert saw("test1", features=(mixed,), background=mixed) == [
-        "features: Both",
-        "background: Both",
+        "features: Compound",
+        "background: Compound",
     ]
     assert saw("test2", features=(mixed,), background=mixed) == []

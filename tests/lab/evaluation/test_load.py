@@ -46,12 +46,12 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
     rows = loaded.score(texts)
     assert [row.sentence for row in rows] == texts
     assert [(row.words, row.unknown) for row in rows] == [(4, 0), (3, 1), (0, 0), (2, 0)]
-    found = sentence_log_probs(loaded, texts)
-    np.testing.assert_allclose(found, scores.log_prob, rtol=1e-5)
-    known = [row.log_prob_known for row in rows]
-    np.testing.assert_allclose(known, scores.log_prob_known, rtol=1e-5)
+    log_probs = sentence_log_probs(loaded, texts)
+    np.testing.assert_allclose(log_probs, scores.log_prob, rtol=1e-5)
+    known_log_probs = [row.log_prob_known for row in rows]
+    np.testing.assert_allclose(known_log_probs, scores.log_prob_known, rtol=1e-5)
     split = sentence_log_probs(loaded, [text.split() for text in texts])
-    np.testing.assert_allclose(split, found, rtol=1e-6)
+    np.testing.assert_allclose(split, log_probs, rtol=1e-6)
     assert loaded.score([]) == []
     assert [row.sentence for row in loaded.score(["", []])] == ["", ""]
     with pytest.raises(UserError, match=r"give \[sentence\]"):
@@ -60,14 +60,14 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
 
 def test_surprisal_reads_the_text_of_a_treebank_as_one(loaded):
     tokens = "".join(f"{n}\t{word}" + "\t_" * 8 + "\n" for n, word in enumerate(("le", "chat"), 1))
-    found = loaded.surprisal(f"# global.columns = ID FORM\n# sent_id = a\n{tokens}\n")
+    rows = loaded.surprisal(f"# global.columns = ID FORM\n# sent_id = a\n{tokens}\n")
     plain = loaded.surprisal("le chat\n")
-    assert [(row.id, row.word) for row in found][:2] == [("a", "le"), ("a", "chat")]
-    assert [row.token for row in found] == ["1", "2", ""]  # and none of the boundary
+    assert [(row.id, row.word) for row in rows][:2] == [("a", "le"), ("a", "chat")]
+    assert [row.token for row in rows] == ["1", "2", ""]  # and none of the boundary
     assert {row.token for row in plain} == {""}
     items = loaded.surprisal("item\tsentence\tgroup\n1\tle chat\tx\n")
     assert [row.token for row in items] == ["", "", ""]
-    assert [row.surprisal_nats for row in found] == [row.surprisal_nats for row in plain]
+    assert [row.surprisal_nats for row in rows] == [row.surprisal_nats for row in plain]
 
 
 ROW = "1\tle\tle" + "\t_" * 7
@@ -82,9 +82,9 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_files_are_no_sentences(loaded, name):
-    given, message = WRONG[name]
+    sentences, message = WRONG[name]
     with pytest.raises(UserError, match=f"^{message}: give sentences, such as.*surprisal reads"):
-        loaded.score(given)
+        loaded.score(sentences)
 
 
 def test_marks_around_a_sentence_are_its_boundary_and_part_of_a_prefix(loaded):
@@ -102,11 +102,11 @@ def test_marks_around_and_within_sentences_are_told(loaded, caplog, tmp_path):
     (message,) = caplog.messages
     assert message.startswith("some lines begin or end with marks such as </s>")
     note = "'</s>': marks of sentences within lines, where they are words: break the lines there"
-    assert [one for one in loaded.notes([["le", "</s>", "chat"]]) if one.startswith(note)]
+    assert [text for text in loaded.notes([["le", "</s>", "chat"]]) if text.startswith(note)]
     (tmp_path / "t.txt").write_text("le chat </s> le chat dort\n", encoding="utf-8")
     stream = score_stream.Stream(loaded, str(tmp_path / "t.txt"))
-    assert [*stream.lines()] and [one for one in stream.notes() if one.startswith(note)]
-    assert not [one for one in loaded.notes([["le", "chat"]]) if "marks of sentences" in one]
+    assert [*stream.lines()] and [text for text in stream.notes() if text.startswith(note)]
+    assert not [text for text in loaded.notes([["le", "chat"]]) if "marks of sentences" in text]
 
 
 def test_lines_with_their_ends_are_sentences(loaded):
@@ -168,18 +168,18 @@ def test_lines_that_are_given_begin_with_an_empty_state(workdir, tmp_path, capsy
     lines = ["le chat dort .", "les chats dorment ."]
     expected = expected_surprisals(run, [line.split() for line in lines])
 
-    def of_command(path, *options):
+    def command_surprisals(path, *options):
         words = ("--words", "--output", str(table))
         command_table.run("score", [str(workdir), str(path), *words, *options])
         with open(table, encoding="utf-8", newline="") as file:
             return [float(row["surprisal_nats"]) for row in csv.DictReader(file, delimiter="\t")]
 
-    found = [row.surprisal_nats for row in run.surprisal("\n".join(lines))]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    surprisals = [row.surprisal_nats for row in run.surprisal("\n".join(lines))]
+    np.testing.assert_allclose(surprisals, expected, rtol=1e-5)
     text = tmp_path / "t.txt"
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    np.testing.assert_allclose(of_command(text), expected, rtol=1e-5)
-    carried = of_command(text, "--state", "carried")
+    np.testing.assert_allclose(command_surprisals(text), expected, rtol=1e-5)
+    carried = command_surprisals(text, "--state", "carried")
     data = [str(workdir), "--data", str(text)]
     command_table.run("evaluate", [*data, "--state", "sentences"])
     assert "read on" not in capsys.readouterr().out
@@ -268,11 +268,11 @@ def test_a_run_on_tokenised_text_tokenises_other_texts(workdir, tmp_path, capsys
     assert counts.startswith("words (by the Moses tokenizer for fr)")
     (row,) = tokenising.evaluate("test")  # whose words stand between blanks
     assert json.loads(pathlib.Path(row.passport).read_text())["counts"].startswith("words; ")
-    for options, told in (([], True), (["--tokenize", "fr"], False)):
+    for options, is_noted in (([], True), (["--tokenize", "fr"], False)):
         capsys.readouterr()
         command_table.run("score", [str(workdir), str(tmp_path / "t.tsv"), "--words", *options])
         noted = "known without the punctuation marks: .* --tokenize LANGUAGE"
-        assert bool(re.search(noted, capsys.readouterr().err)) == told
+        assert bool(re.search(noted, capsys.readouterr().err)) == is_noted
     with pytest.raises(UserError, match=r"^the language of the tokenizer is 'xx', for which"):
         zoo.load(workdir, tokenize="xx")
 
@@ -288,26 +288,28 @@ def test_a_region_without_words_has_no_surprisal(workdir):
     rows = run.surprisal("item\tregion\tword\n1\t1\tle chat\n1\t2\t\n1\t3\tdort\n")
     nats = [row.surprisal_nats for row in run.surprisal("le chat dort")]
     assert (rows[1].word, rows[1].words, rows[1].surprisal_nats, rows[1].known) == ("", 0, 0, True)
-    found = [row.surprisal_nats for row in rows]
-    np.testing.assert_allclose(found, [nats[0] + nats[1], 0, *nats[2:]], rtol=1e-6)
+    surprisals = [row.surprisal_nats for row in rows]
+    np.testing.assert_allclose(surprisals, [nats[0] + nats[1], 0, *nats[2:]], rtol=1e-6)
 
 
 def test_a_text_in_the_column_of_the_data_is_read_on(workdir, tmp_path):
     (tmp_path / "t.tsv").write_text("text\tsource\nle chat dort .\ta\nles chats .\tb\n")
     (tmp_path / "t.txt").write_text("le chat dort .\nles chats .\n")
-    of_table, of_text = (zoo.load(workdir).evaluate(data=str(tmp_path / f"t.{end}"))[0]
+    table_row, text_row = (zoo.load(workdir).evaluate(data=str(tmp_path / f"t.{end}"))[0]
                          for end in ("tsv", "txt"))  # fmt: skip
-    assert of_table.state == of_text.state == "carried"
-    assert of_table.log_perplexity == of_text.log_perplexity
+    assert table_row.state == text_row.state == "carried"
+    assert table_row.log_perplexity == text_row.log_perplexity
 
 
 def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     run = zoo.load(workdir)
     (test,) = [row for row in run.evaluate() if row.text == "test"]
-    kept = json.loads(pathlib.Path(test.passport).read_text())
+    record = json.loads(pathlib.Path(test.passport).read_text())
     command_table.run("evaluate", [str(workdir), "--split", "test"])
     by_command = json.loads((workdir / "results/test.carried.json").read_text())
-    assert kept["figures"] == by_command["figures"] and test.passport.endswith("test.carried.json")
+    assert record["figures"] == by_command["figures"] and test.passport.endswith(
+        "test.carried.json"
+    )
     corpus = run.read("test")
     _, scores = run.score_corpus(corpus)
     nats = -scores.log_prob[scores.counted].astype(np.float64)
@@ -316,9 +318,9 @@ def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     np.testing.assert_allclose(test.log_perplexity, nats.mean(), rtol=1e-6)
     np.testing.assert_allclose(test.bits, nats.mean() / np.log(2), rtol=1e-6)
     np.testing.assert_allclose(test.perplexity, np.exp(nats.mean()), rtol=1e-5)
-    given, alone = run.evaluate(data=corpus.name, state="sentences"), run.evaluate("test")
-    assert [row.text for row in given] == ["data:test.txt"] and given[0].state == "sentences"
-    assert alone == [test]
+    rows, test_rows = run.evaluate(data=corpus.name, state="sentences"), run.evaluate("test")
+    assert [row.text for row in rows] == ["data:test.txt"] and rows[0].state == "sentences"
+    assert test_rows == [test]
 
 
 def test_minimal_pairs_are_rows(workdir, tmp_path):
@@ -332,8 +334,8 @@ def test_minimal_pairs_are_rows(workdir, tmp_path):
     (good,) = sentence_log_probs(run, [first.good])
     np.testing.assert_allclose(first.log_prob_good + boundary, good, rtol=1e-5)
     assert skipped.right is None and skipped.missing == "zèbre"
-    (kept,) = workdir.glob("results/pairs_*.json")
-    assert json.loads(kept.read_text())["figures"]["skipped"] == 1
+    (result,) = workdir.glob("results/pairs_*.json")
+    assert json.loads(result.read_text())["figures"]["skipped"] == 1
 
 
 def test_rows_make_frames(workdir):
@@ -363,14 +365,14 @@ def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
     run = loaded
     corpus = run.read("test")
     encoded, scores = run.score_corpus(corpus)
-    found = [
+    descriptions = [
         *(repr(corpus), repr(encoded), repr(scores), repr(loaded.initial_states(3))),
         repr(run.read_file(corpus.name)),
         repr(sentence_scores.score(run, [["le"], ["le", "chat"]], "two")),
         repr(PairScores(np.array([1.0, np.nan]), np.zeros(2), np.array([True, False]))),
         repr(feature_signatures.FeatureSets(np.array([0, 2, 3]), np.arange(3), np.ones(3))),
     ]
-    assert found == [
+    assert descriptions == [
         f"Corpus({corpus.name!r}: 3 sentences)",
         "EncodedText(23 words, 3 sentences)",
         f"Scores(20 tokens, perplexity {scores.perplexity:.2f})",
@@ -401,20 +403,20 @@ def test_states_are_forked_and_batched_and_never_change(loaded):
     _, start = loaded.step(loaded.boundary, loaded.initial_states())
     log_probs, states = loaded.step(["le", "les", "."], start[[0, 0, 0]])
     assert len(states) == 3 and log_probs.shape == (3, len(loaded.words))
-    alone = [loaded.log_probs(["le"]), loaded.log_probs(["les"]), loaded.log_probs(["."])]
-    np.testing.assert_allclose(log_probs, alone, rtol=1e-5)
-    kept = states[2]
-    mixed = States.batched([states[[1, 0]], kept, states[1:]])  # les le . les .
+    expected = [loaded.log_probs(["le"]), loaded.log_probs(["les"]), loaded.log_probs(["."])]
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-5)
+    last_state = states[2]
+    mixed = States.batched([states[[1, 0]], last_state, states[1:]])  # les le . les .
     assert len(mixed) == 5
     ids = [loaded.id(word) for word in ("chats", "chat", "le", "chien", "les")]
     log_probs, _ = loaded.step(np.array(ids), mixed)
     prefixes = (["les", "chats"], ["le", "chat"], [".", "le"], ["les", "chien"], [".", "les"])
-    alone = [loaded.log_probs(prefix) for prefix in prefixes]
-    np.testing.assert_allclose(log_probs, alone, rtol=1e-4)
-    again, _ = loaded.step("le", kept)
-    np.testing.assert_allclose(again[0], alone[2], rtol=1e-4)
-    same, _ = loaded.step("le", states)
-    assert same.shape == (3, len(loaded.words))
+    expected = [loaded.log_probs(prefix) for prefix in prefixes]
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-4)
+    last_log_probs, _ = loaded.step("le", last_state)
+    np.testing.assert_allclose(last_log_probs[0], expected[2], rtol=1e-4)
+    repeated, _ = loaded.step("le", states)
+    assert repeated.shape == (3, len(loaded.words))
     with pytest.raises(UserError, match="2 words for 3 states"):
         loaded.step(["le", "les"], states)
     with pytest.raises(UserError, match="-1 is not the id of a word"):
@@ -431,10 +433,10 @@ def test_a_beam_that_grows_compiles_few_programs(loaded):
     _, states = loaded.step(loaded.boundary, loaded.initial_states())
     for rows in (3, 4):  # in 4 places
         loaded.step("le", states[[0] * rows])
-    with small.compilations() as said:
+    with small.compilations() as messages:
         for rows in (3, 4):
             loaded.step("le", states[[0] * rows])
-    assert not [message for message in said if "_stepped" in message or "_taken" in message]
+    assert not [message for message in messages if "_stepped" in message or "_taken" in message]
 
 
 def test_texts_are_drawn(loaded):
@@ -487,8 +489,8 @@ def test_a_run_that_refuses_words_says_so(tmp_path):
 def test_translators_translate(tmp_path):
     run = zoo.load_translator(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
     source = run.experiment.source_corpus(run.read("train")).sentences[0]
-    one, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
-    assert isinstance(one, str) and empty == ""
+    translation, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
+    assert isinstance(translation, str) and empty == ""
     assert re.fullmatch(r"LoadedTranslator\('.*/t': Softmax, .* words, .* step \d+\)", repr(run))
     (figure,) = run.evaluate("validation")
     assert figure.text == "validation" and np.isfinite(figure.perplexity)

@@ -44,10 +44,10 @@ def test_continuations_have_their_score_and_the_greedy_one_is_told(model):
     run = model.run
     best = run.words[run.log_probs("le chat").argmax()]
     then = run.words[run.log_probs(["le", "chat", best]).argmax()]
-    other = next(word for word in run.words if word not in (best, then, "<unk>", "</s>"))
-    pairs = [("le chat", f" {best} {then}"), ("le chat", f" {best} {other}"), ("", " le zèbre")]
-    found = model.loglikelihood(requests(*pairs))
-    for (context, continuation), (log_prob, greedy) in zip(pairs, found, strict=True):
+    rare = next(word for word in run.words if word not in (best, then, "<unk>", "</s>"))
+    pairs = [("le chat", f" {best} {then}"), ("le chat", f" {best} {rare}"), ("", " le zèbre")]
+    results = model.loglikelihood(requests(*pairs))
+    for (context, continuation), (log_prob, greedy) in zip(pairs, results, strict=True):
         first, second = continuation.split()
         before, after = run.log_probs(context), run.log_probs(f"{context} {first}")
         total = before[run.id(first)] + after[run.id(second)]  # without </s>
@@ -57,9 +57,11 @@ def test_continuations_have_their_score_and_the_greedy_one_is_told(model):
 
 
 def test_lines_of_documents_are_sentences(model):
-    one, two = (row.log_prob for row in model.run.score(["le chat dort .", "les chats"]))
+    first, second = (row.log_prob for row in model.run.score(["le chat dort .", "les chats"]))
     documents = requests(("le chat dort .\n\nles chats\n",), ("les chats",), ("",))
-    assert model.loglikelihood_rolling(documents) == pytest.approx([one + two, two, 0], rel=1e-5)
+    assert model.loglikelihood_rolling(documents) == pytest.approx(
+        [first + second, second, 0], rel=1e-5
+    )
 
 
 def test_texts_go_on_greedily_to_their_end(model):
@@ -67,6 +69,10 @@ def test_texts_go_on_greedily_to_their_end(model):
     for _ in range(2):
         words.append(run.words[run.log_probs(words).argmax()])
     assert words[2:] == ["les", "les"]  # as this small model is
-    asked = [{"max_gen_toks": 2}, {"max_gen_toks": 1}, {"max_gen_toks": 2, "until": ["x", " l"]}]
-    found = model.generate_until(requests(*(("le chat", settings) for settings in asked)))
-    assert found == ["les les", "les", "les"]
+    settings_list = [
+        {"max_gen_toks": 2},
+        {"max_gen_toks": 1},
+        {"max_gen_toks": 2, "until": ["x", " l"]},
+    ]
+    texts = model.generate_until(requests(*(("le chat", settings) for settings in settings_list)))
+    assert texts == ["les les", "les", "les"]

@@ -73,14 +73,16 @@ def test_a_pair_is_skipped_where_a_differing_word_is_unknown():
 
 
 def test_equal_sentences_are_left_out_and_told():
-    same, good, bad = "a b", "a b", "b a"
-    scores = judge([(good, bad), (same, same), (same, same)])
+    repeated, good, bad = "a b", "a b", "b a"
+    scores = judge([(good, bad), (repeated, repeated), (repeated, repeated)])
     assert (scores.pairs, scores.skipped, scores.equal) == (1, 0, (1, 2))
     assert np.isnan(scores.good[1:]).all() and scores.figures()["equal"] == 2
-    told = minimal_pairs.describe("pairs", scores)
-    assert "left out: 2, the first is pair 2" in told
+    description = minimal_pairs.describe("pairs", scores)
+    assert "left out: 2, the first is pair 2" in description
     assert scores.select(np.array([False, True, True])).equal == (0, 1)
-    pairs = [minimal_pairs.Pair(*two, two) for two in (("ab", "ba"), ("ab", "ab"), ("ab", "ab"))]
+    pairs = [
+        minimal_pairs.Pair(*texts, texts) for texts in (("ab", "ba"), ("ab", "ab"), ("ab", "ab"))
+    ]
     rows = [*minimal_pairs.rows(pairs, scores)]
     assert [row.right for row in rows] == [False, None, None]
 
@@ -93,8 +95,8 @@ def test_no_pairs_have_no_accuracy():
 
 def test_repeated_sentences_score_as_if_alone():
     pair = ("a b c d", "a b d d")
-    alone, many = judge([pair]), judge([pair, ("c", "d"), pair, ("b", "b b"), pair])
-    np.testing.assert_allclose(many.good[[0, 2, 4]], np.repeat(alone.good, 3), rtol=1e-6)
+    single, repeated = judge([pair]), judge([pair, ("c", "d"), pair, ("b", "b b"), pair])
+    np.testing.assert_allclose(repeated.good[[0, 2, 4]], np.repeat(single.good, 3), rtol=1e-6)
 
 
 def test_every_false_sentence_is_a_twin_of_the_last_true_one(tmp_path):

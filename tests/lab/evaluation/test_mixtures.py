@@ -25,9 +25,9 @@ def by_hand(weight):
 
 
 def test_the_mixture_by_hand():
-    found = mix(np.log(P), UNSEEN, 0.2, WORDS)
+    log_prob = mix(np.log(P), UNSEEN, 0.2, WORDS)
     expected = [0.8 * 0.5, 0.8 * 0.25, 0.8 * 0.1, 0.8 * 0.001 + 0.05, 0.8 * 0.02 + 0.05]
-    np.testing.assert_allclose(found, np.log(expected), rtol=1e-14)
+    np.testing.assert_allclose(log_prob, np.log(expected), rtol=1e-14)
     np.testing.assert_allclose(mix(np.log(P), UNSEEN, 0.0, WORDS), np.log(P), rtol=1e-14)
     assert mix(np.array([-np.inf]), np.array([True]), 0.5, 2) == pytest.approx(math.log(0.25))
 
@@ -73,10 +73,10 @@ def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
     figures = scored_texts.passport_of(scored, mixture)["figures"]
     assert figures["mixture"]["log_perplexity"] == pytest.approx(np.mean(losses), rel=1e-6)
     assert figures["mixture"]["weight"] == 0.125
-    seen = dataclasses.replace(
+    seen_scores = dataclasses.replace(
         scores, counted=scores.counted & (wider.lexicon.counts[text.words] > 0)
     )
     assert (
-        figures["seen"]["tokens"] == seen.tokens == scores.tokens - 2
+        figures["seen"]["tokens"] == seen_scores.tokens == scores.tokens - 2
     )  # without zèbre and the comma
-    assert figures["seen"]["log_perplexity"] == pytest.approx(seen.log_perplexity)
+    assert figures["seen"]["log_perplexity"] == pytest.approx(seen_scores.log_perplexity)

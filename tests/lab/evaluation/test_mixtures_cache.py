@@ -21,11 +21,11 @@ class Judged:
     def with_cache(self, size, flatness, weight):
         assert size == 7
         self.asked.append((flatness, weight))
-        apart = (
-            math.log2(one / other)
-            for one, other in zip((flatness, weight), self.lowest, strict=True)
+        distances = (
+            math.log2(value / lowest)
+            for value, lowest in zip((flatness, weight), self.lowest, strict=True)
         )
-        scores = types.SimpleNamespace(log_perplexity=sum(x * x for x in apart))
+        scores = types.SimpleNamespace(log_perplexity=sum(x * x for x in distances))
         return types.SimpleNamespace(score_corpus=lambda corpus: (corpus, scores))
 
 

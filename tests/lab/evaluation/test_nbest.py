@@ -33,10 +33,10 @@ def read(folder, text, **options):
 def test_lists_of_moses_are_read_and_written(tmp_path):
     form, (first, second) = read(tmp_path, MOSES)
     assert (form, first.id, second.id) == ("fields", "0", "7")
-    one, empty = first.hypotheses
-    assert one.text == "le chat dort" and one.words == ["le", "chat", "dort"]
-    assert one.features == {"LM0": -1, "TM0_1": -2, "TM0_2": -3.5}
-    assert (one.line, one.score, one.further_fields) == (1, -4, ("0-0 1-1",))
+    best, empty = first.hypotheses
+    assert best.text == "le chat dort" and best.words == ["le", "chat", "dort"]
+    assert best.features == {"LM0": -1, "TM0_1": -2, "TM0_2": -3.5}
+    assert (best.line, best.score, best.further_fields) == (1, -4, ("0-0 1-1",))
     assert (empty.text, empty.words, empty.line) == ("", [], 2)
     lines = [
         nbest.line(x.id, h.words, h.features, h.score, h.further_fields) + "\n"
@@ -44,8 +44,8 @@ def test_lists_of_moses_are_read_and_written(tmp_path):
         for h in x.hypotheses
     ]
     assert lines[0] == "0 ||| le chat dort ||| LM0= -1 TM0_1= -2 TM0_2= -3.5 ||| -4 ||| 0-0 1-1\n"
-    _, again = read(tmp_path, "".join(lines))
-    assert [h.features for h in again[0].hypotheses] == [one.features, empty.features]
+    _, reread = read(tmp_path, "".join(lines))
+    assert [h.features for h in reread[0].hypotheses] == [best.features, empty.features]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_features(text, features):
 
 def test_sparse_features_may_differ(tmp_path):
     text = "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n"
-    _, (found,) = read(tmp_path, text, sparse=True)
-    assert [h.features for h in found.hypotheses] == [{"x": 1}, {"y": 1}]
+    _, (nbest_list,) = read(tmp_path, text, sparse=True)
+    assert [h.features for h in nbest_list.hypotheses] == [{"x": 1}, {"y": 1}]
 
 
 def test_lists_of_json(tmp_path):
@@ -75,7 +75,10 @@ def test_lists_of_json(tmp_path):
         '{"utt": "b", "nbest": ["u", "v"], "score": [1, 2], "lm": [3, 4]}\n'
     )
     form, (first, second) = read(tmp_path, "\n \n" + text)
-    assert form == "json" and [one.hypotheses[0].line for one in (first, second)] == [3, 5]
+    assert form == "json" and [nbest_list.hypotheses[0].line for nbest_list in (first, second)] == [
+        3,
+        5,
+    ]
     assert first.reference == "x" and second.reference is None
     assert [h.text for h in first.hypotheses] == ["x y", ""]
     assert [h.features for h in first.hypotheses] == [{"lm": 2}, {"lm": 0.5}]
@@ -250,15 +253,19 @@ def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatc
 def test_what_is_written_is_read(tmp_path):
     words = [["le", "chat"], [], ["a|||b", "|||"], ["|", "||"]]
     words += [["|0-1|", "a|UNK|UNK|UNK"], ["|0|", "a|0-1|"]]
-    lines = [nbest.line(number // 2, one, {"N": 1}, -1) for number, one in enumerate(words)]
+    lines = [
+        nbest.line(number // 2, hypothesis, {"N": 1}, -1) for number, hypothesis in enumerate(words)
+    ]
     assert all(len(line.split(nbest.SEPARATOR)) == 4 for line in lines)
     path = tmp_path / "lists"
     path.write_text("\n".join(lines) + "\n")
-    found = scored_sentences.read(str(path), nbest=True)
+    sentences = scored_sentences.read(str(path), nbest=True)
     bars = "&#124;" * 3
-    assert found.words[:4] == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
-    assert [" ".join(found_words).replace("&#124;", "|") for found_words in found.words[4:]] == [
+    assert sentences.words[:4] == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
+    assert [
+        " ".join(found_words).replace("&#124;", "|") for found_words in sentences.words[4:]
+    ] == [
         "|0-1| a|UNK|UNK|UNK",
         "|0| a|0-1|",
     ]
-    assert found.ids == ["0", "0", "1", "1", "2", "2"]
+    assert sentences.ids == ["0", "0", "1", "1", "2", "2"]

@@ -34,30 +34,32 @@ def with_vocabulary(run, **changes):
 
 
 def test_it_has_the_figures_and_their_denominators(judged):
-    found, scores = judged
-    assert found["figures"]["log_perplexity"] == scores.log_perplexity
-    assert found["tokens"] == 20
+    record, scores = judged
+    assert record["figures"]["log_perplexity"] == scores.log_perplexity
+    assert record["tokens"] == 20
     # The boundaries are predicted and not counted: 3 more tokens where they are.
-    assert found["figures"]["tokens_with_boundaries"] == 23
+    assert record["figures"]["tokens_with_boundaries"] == 23
     mean = -scores.log_prob.mean(dtype=np.float64)
-    assert found["figures"]["log_perplexity_with_boundaries"] == pytest.approx(mean)
-    assert found["out_of_vocabulary"] == 2  # "zèbre" and ","
-    assert found["normalised_over"] == "the 13 words of the lexicon"
-    assert found["form"] is None
+    assert record["figures"]["log_perplexity_with_boundaries"] == pytest.approx(mean)
+    assert record["out_of_vocabulary"] == 2  # "zèbre" and ","
+    assert record["normalised_over"] == "the 13 words of the lexicon"
+    assert record["form"] is None
 
 
 def test_it_warns_of_many_unknown_words(judged, run):
-    found, _ = judged
-    assert "easy to predict" not in scored_texts.describe(found)  # 10 %
+    record, _ = judged
+    assert "easy to predict" not in scored_texts.describe(record)  # 10 %
     corpus = Corpus("new words", [["Le", "zèbre", "dort", ",", "le", "chat", "voit"]])
-    other = scored_texts.passport_of(ScoredText(run, "data:new", corpus, *run.score_corpus(corpus)))
-    told = "<unk>, which is easy to predict, is 43% of the tokens"
-    assert told in scored_texts.describe(other)
+    unknown_record = scored_texts.passport_of(
+        ScoredText(run, "data:new", corpus, *run.score_corpus(corpus))
+    )
+    warning = "<unk>, which is easy to predict, is 43% of the tokens"
+    assert warning in scored_texts.describe(unknown_record)
 
 
 def test_it_says_how_the_figure_was_made(judged, run):
-    found, _ = judged
-    assert found["policies"] == {
+    record, _ = judged
+    assert record["policies"] == {
         "state": "carried",
         "batch": 3,
         "boundary": "uncounted",
@@ -68,80 +70,80 @@ def test_it_says_how_the_figure_was_made(judged, run):
         "blank_lines": None,
     }
     # Embedding 13 x 5; LSTM 4 gates of 7 cells from 5 + 7 inputs and a bias; softmax 13 x (7 + 1).
-    assert found["parameters"] == 13 * 5 + 28 * (5 + 7 + 1) + 13 * 8
-    assert found["precision"] == "float32"
-    assert found["checkpoint"] == run.checkpoint > 0
-    assert found["versions"]["zoo"] == zoo.__version__
-    assert found["command"] == sys.argv
-    assert found["machine"]["platform"] == "cpu"
+    assert record["parameters"] == 13 * 5 + 28 * (5 + 7 + 1) + 13 * 8
+    assert record["precision"] == "float32"
+    assert record["checkpoint"] == run.checkpoint > 0
+    assert record["versions"]["zoo"] == zoo.__version__
+    assert record["command"] == sys.argv
+    assert record["machine"]["platform"] == "cpu"
 
 
 def test_it_says_whether_training_was_finished(judged):
-    found, _ = judged
-    assert found["training"]["finished"] is True
-    assert "finished" not in scored_texts.describe(found)
-    early = {**found, "training": {**found["training"], "finished": False}, "checkpoint": 1234}
-    told = "\n  ! judged at step 1,234, before its training was finished\n"
-    assert told in scored_texts.describe(early)
+    record, _ = judged
+    assert record["training"]["finished"] is True
+    assert "finished" not in scored_texts.describe(record)
+    early = {**record, "training": {**record["training"], "finished": False}, "checkpoint": 1234}
+    warning = "\n  ! judged at step 1,234, before its training was finished\n"
+    assert warning in scored_texts.describe(early)
 
 
 def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
-    found, scores = judged
-    assert found["started_from"] is None
-    assert "started from" not in scored_texts.describe(found)
-    record = {"workdir": "runs/first", "checkpoint": 7, "parts": ["core", "embedding"]}
-    Workdir(workdir).save_start(record)
-    other = dataclasses.replace(run, path=workdir)
+    record, scores = judged
+    assert record["started_from"] is None
+    assert "started from" not in scored_texts.describe(record)
+    start = {"workdir": "runs/first", "checkpoint": 7, "parts": ["core", "embedding"]}
+    Workdir(workdir).save_start(start)
+    started_run = dataclasses.replace(run, path=workdir)
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    found = scored_texts.passport_of(ScoredText(other, "test", corpus, text, scores))
-    assert found["started_from"] == record
-    assert "\n  started from runs/first: its core, embedding\n" in scored_texts.describe(found)
+    record = scored_texts.passport_of(ScoredText(started_run, "test", corpus, text, scores))
+    assert record["started_from"] == start
+    assert "\n  started from runs/first: its core, embedding\n" in scored_texts.describe(record)
 
 
 def test_it_says_which_priors_saw_the_text(judged, run):
-    found, scores = judged
-    assert found["priors_saw_this_text"] == []
-    assert "\n  priors that saw this text: none\n" in scored_texts.describe(found)
+    record, scores = judged
+    assert record["priors_saw_this_text"] == []
+    assert "\n  priors that saw this text: none\n" in scored_texts.describe(record)
     all_words = with_vocabulary(run, splits=())
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     for split in ("test", "data:test.txt"):  # by its name, and by its path
-        other = scored_texts.passport_of(ScoredText(all_words, split, corpus, text, scores))
-        assert other["priors_saw_this_text"] == ["vocabulary"]
-        assert "\n  priors that saw this text: vocabulary\n" in scored_texts.describe(other)
+        words_record = scored_texts.passport_of(ScoredText(all_words, split, corpus, text, scores))
+        assert words_record["priors_saw_this_text"] == ["vocabulary"]
+        assert "\n  priors that saw this text: vocabulary\n" in scored_texts.describe(words_record)
     assert "priors_saw_this_text" not in results.PERPLEXITY_FIELDS
 
 
 def test_it_says_what_the_run_saw_of_the_text(judged, run):
-    found, _ = judged
-    said = scored_texts.describe(found)
-    assert [text["sentences"] for text in found["trained_on"]] == [5]
-    assert found["selected_on"][0]["digest"] == found["trained_on"][0]["digest"]
-    assert found["training"]["seed"] == 0
+    record, _ = judged
+    description = scored_texts.describe(record)
+    assert [text["sentences"] for text in record["trained_on"]] == [5]
+    assert record["selected_on"][0]["digest"] == record["trained_on"][0]["digest"]
+    assert record["training"]["seed"] == 0
     experiment = (run.path / "experiment.json").read_bytes()
-    assert found["training"]["recipe_sha256"] == hashlib.sha256(experiment).hexdigest()
+    assert record["training"]["recipe_sha256"] == hashlib.sha256(experiment).hexdigest()
     none = {"sentences": 0, "tokens": 0}
     # "Les chiens dorment , le chat voit les chats ." has 36 letters, the others have less.
-    assert found["overlap"]["trained_on"] == {
+    assert record["overlap"]["trained_on"] == {
         "all": {**none, "of_sentences": 3, "of_tokens": 20},
         "long": {**none, "of_sentences": 1, "of_tokens": 10},
     }
-    assert "\n  in the training text: none of its sentences found\n" in said
+    assert "\n  in the training text: none of its sentences found\n" in description
     # The training text under another name, in another order, with a sentence of another text.
     lines = [run.read("train").sentences[place] for place in (3, 1, 0, 4, 2)] + [["dort", "."]]
     corpus = Corpus("elsewhere", lines)
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     scored = ScoredText(run, "data:elsewhere", corpus, *run.score_corpus(corpus))
-    other = scored_texts.passport_of(scored)
+    copy_record = scored_texts.passport_of(scored)
     assert text.known.all()
-    assert other["overlap"]["trained_on"]["all"] == {
+    assert copy_record["overlap"]["trained_on"]["all"] == {
         "sentences": 5, "of_sentences": 6, "tokens": 24, "of_tokens": 26,
     }  # fmt: skip
     assert (
         "\n  not a figure of unseen text: it was trained on this text (92.31% of its tokens in "
         "sentences found there)\n"
-    ) in scored_texts.describe(other)
+    ) in scored_texts.describe(copy_record)
 
 
 def test_a_run_that_cannot_know_what_it_saw_says_so(judged, run, workdir):
@@ -149,23 +151,23 @@ def test_a_run_that_cannot_know_what_it_saw_says_so(judged, run, workdir):
     (workdir / "texts.npz").unlink()
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    other = dataclasses.replace(run, path=workdir)
-    found = scored_texts.passport_of(ScoredText(other, "test", corpus, text, scores))
-    assert found["overlap"] is found["trained_on"] is None
-    assert "\n  trained on, selected on: not recorded\n" in scored_texts.describe(found)
+    copy = dataclasses.replace(run, path=workdir)
+    record = scored_texts.passport_of(ScoredText(copy, "test", corpus, text, scores))
+    assert record["overlap"] is record["trained_on"] is None
+    assert "\n  trained on, selected on: not recorded\n" in scored_texts.describe(record)
 
 
 def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
     copy = tmp_path / "elsewhere.txt"
     corpus = run.read("test")
     copy.write_text("\n\n".join(" ".join(s).upper() for s in corpus.sentences), encoding="utf-8")
-    old = passport.data_of(corpus.name, corpus.sentences)
-    new = passport.data_of("elsewhere", run.read_file(str(copy)).corpus.sentences)
-    assert old["sha256"] == new["sha256"]
-    assert (new["sentences"], new["words"]) == (3, 20)
+    data = passport.data_of(corpus.name, corpus.sentences)
+    copy_data = passport.data_of("elsewhere", run.read_file(str(copy)).corpus.sentences)
+    assert data["sha256"] == copy_data["sha256"]
+    assert (copy_data["sentences"], copy_data["words"]) == (3, 20)
     # The ends of sentences are part of a text.
     joined = [[word for sentence in corpus.sentences for word in sentence]]
-    assert passport.data_of("joined", joined)["sha256"] != old["sha256"]
+    assert passport.data_of("joined", joined)["sha256"] != data["sha256"]
 
 
 @pytest.mark.parametrize(
@@ -193,41 +195,43 @@ def test_what_counts_is_said_in_words(run, changes, expected):
 def test_fused_forms_are_named(run, fused, expected):
     source = Conllu(train="", validation="", fused=fused)
     experiment = dataclasses.replace(run.experiment, data=source)
-    said = passport.counts_sentence(dataclasses.replace(run, experiment=experiment))
-    assert said.startswith(expected)
+    sentence = passport.counts_sentence(dataclasses.replace(run, experiment=experiment))
+    assert sentence.startswith(expected)
 
 
 def test_blank_lines_that_are_counted_are_named(run):
     data = dataclasses.replace(run.experiment.data, blank_lines="kept")
     experiment = dataclasses.replace(run.experiment, data=data)
-    kept = dataclasses.replace(run, experiment=experiment)
-    assert passport.policies(kept)["blank_lines"] == "kept"
+    blank_run = dataclasses.replace(run, experiment=experiment)
+    assert passport.policies(blank_run)["blank_lines"] == "kept"
     assert "not counted, blank lines being sentences without words;" in (
-        passport.counts_sentence(kept)
+        passport.counts_sentence(blank_run)
     )
-    assert "blank" not in passport.counts_sentence(with_vocabulary(kept, boundary="none"))
+    assert "blank" not in passport.counts_sentence(with_vocabulary(blank_run, boundary="none"))
     assert "blank" not in passport.counts_sentence(run)
 
 
 def test_it_is_kept_as_strict_json(judged, run, tmp_path):
-    found, _ = judged
+    record, _ = judged
     elsewhere = dataclasses.replace(run, path=tmp_path)
-    figures = {**found["figures"], "perplexity": math.inf, "log_perplexity": np.float64("nan")}
-    path = passport.write(elsewhere, {**found, "figures": figures})
+    figures = {**record["figures"], "perplexity": math.inf, "log_perplexity": np.float64("nan")}
+    path = passport.write(elsewhere, {**record, "figures": figures})
     assert path == tmp_path / "results" / "test.carried.json"
 
     def refuse(name):
         raise ValueError(name)
 
-    kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
-    assert float(kept["figures"]["perplexity"]) == math.inf
-    assert kept["data"] == found["data"]
+    saved = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    assert float(saved["figures"]["perplexity"]) == math.inf
+    assert saved["data"] == record["data"]
 
 
 def test_texts_given_by_path_do_not_overwrite_each_other(judged, run):
-    found, _ = judged
+    record, _ = judged
     names = {
-        passport.file_of(run, {**found, "split": "data:x.txt[:9]", "data": {"sha256": digest}}).name
+        passport.file_of(
+            run, {**record, "split": "data:x.txt[:9]", "data": {"sha256": digest}}
+        ).name
         for digest in ("0123456789", "9876543210")
     }
     assert names == {
@@ -237,22 +241,22 @@ def test_texts_given_by_path_do_not_overwrite_each_other(judged, run):
 
 
 def test_a_result_is_replaced_only_by_a_whole_one(judged, run, tmp_path, monkeypatch):
-    found, _ = judged
+    record, _ = judged
     elsewhere = dataclasses.replace(run, path=tmp_path)
-    path = passport.write(elsewhere, found)
-    old = path.read_text(encoding="utf-8")
+    path = passport.write(elsewhere, record)
+    content = path.read_text(encoding="utf-8")
 
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(pathlib.Path, "replace", refuse)
     with pytest.raises(UserError, match="cannot be written"):
-        passport.write(elsewhere, {**found, "tokens": 0})
-    assert path.read_text(encoding="utf-8") == old
+        passport.write(elsewhere, {**record, "tokens": 0})
+    assert path.read_text(encoding="utf-8") == content
     assert list(path.parent.iterdir()) == [path]
     # A killed process does not tidy up: what it leaves is no result.
     monkeypatch.setattr(pathlib.Path, "unlink", refuse)
     with pytest.raises(UserError, match="cannot be written"):
-        passport.write(elsewhere, {**found, "tokens": 0})
+        passport.write(elsewhere, {**record, "tokens": 0})
     assert len(list(path.parent.iterdir())) == 2
     assert list(path.parent.glob("*.json")) == [path]

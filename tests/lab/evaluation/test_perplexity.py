@@ -75,12 +75,12 @@ def test_carried_policy_equals_a_loop_over_rows(run, sentences, boundary):
 @pytest.mark.parametrize(("batch_rows", "devices"), [(8, 4), (3, 1)])
 def test_a_run_shares_its_rows_out_over_the_devices(run, monkeypatch, batch_rows, devices):
     """Over all four where they divide the batch rows; the figures are those of one device."""
-    found, step = [], perplexity.compiled_score_step
+    device_counts, step = [], perplexity.compiled_score_step
 
     def compiled(model, mesh=None, pairs=False):
         def watched(*arguments):
             results = step(model, mesh, pairs)(*arguments)
-            found.append(len(jax.tree.leaves(results[1])[0].sharding.device_set))
+            device_counts.append(len(jax.tree.leaves(results[1])[0].sharding.device_set))
             return results
 
         return watched
@@ -91,11 +91,11 @@ def test_a_run_shares_its_rows_out_over_the_devices(run, monkeypatch, batch_rows
         run, experiment=dataclasses.replace(run.experiment, evaluation=evaluation)
     )
     text, scores = run.score_corpus(run.read("test"))
-    assert {*found} == {devices}
+    assert {*device_counts} == {devices}
     recipe, boundary = run.experiment.evaluation, run.lexicon.boundary_id
     laid = Batches(text, batch_rows, recipe.length, recipe.state, boundary)
-    one = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
-    np.testing.assert_allclose(scores.log_prob, one.log_prob, rtol=1e-5)
+    expected = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
+    np.testing.assert_allclose(scores.log_prob, expected.log_prob, rtol=1e-5)
 
 
 def test_bands_put_words_by_their_count_in_training():

@@ -82,7 +82,7 @@ def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
     assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
 
 
-NAMES = [f"{one}{other}" for one in "abcdef" for other in "uvwxyz"]
+NAMES = [f"{first}{second}" for first in "abcdef" for second in "uvwxyz"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ PASSPORT = {
 }
 
 
-def changed(**fields):
+def passport_with(**fields):
     """A passport with other fields; "lexicon" and "data" by their digests."""
     passport = copy.deepcopy(PASSPORT)
     for name, key in (("lexicon", "words"), ("data", "sha256")):
@@ -40,7 +40,7 @@ def check(first, second):
 
 def test_a_lexicon_has_no_part_in_probabilities_of_strings():
     over = {"normalised_over": OVER_STRINGS}
-    check(changed(**over), changed(lexicon="two", **over))
+    check(passport_with(**over), passport_with(lexicon="two", **over))
     # It has one where a word is read as <unk>, where it gives the alphabet, and over its words.
     spelled = OVER_STRINGS.replace("bytes", "characters")
     for fields in (
@@ -50,13 +50,13 @@ def test_a_lexicon_has_no_part_in_probabilities_of_strings():
         {},
     ):
         with pytest.raises(UserError, match=r"a and b .* because lexicon\.words differs"):
-            check(changed(**fields), changed(lexicon="two", **fields))
+            check(passport_with(**fields), passport_with(lexicon="two", **fields))
 
 
 def test_fused_forms_matter_where_the_words_differ():
-    other = changed(fused=None, counts="words; the boundary counted")
-    check(PASSPORT, other)
+    surface = passport_with(fused=None, counts="words; the boundary counted")
+    check(PASSPORT, surface)
     with pytest.raises(UserError, match=r"because policies\.fused differs"):
-        check(PASSPORT, {**other, "data": {"sha256": "e"}})
+        check(PASSPORT, {**surface, "data": {"sha256": "e"}})
     with pytest.raises(UserError, match="because counts differs"):
-        check(PASSPORT, changed(fused=None, counts="words; the boundary not counted"))
+        check(PASSPORT, passport_with(fused=None, counts="words; the boundary not counted"))

@@ -98,22 +98,22 @@ def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys)
     closed = dataclasses.replace(text, strings=None)
     vocabulary = dataclasses.replace(run.experiment.vocabulary)
     monkeypatch.setattr(type(vocabulary), "encode", lambda *_: closed)
-    _, of_classes = run.score_corpus(run.read("test"))
+    _, class_scores = run.score_corpus(run.read("test"))
     monkeypatch.undo()
-    difference = scores.log_prob - of_classes.log_prob
+    difference = scores.log_prob - class_scores.log_prob
     np.testing.assert_allclose(difference, text.strings.log_within, atol=1e-5)
 
     monkeypatch.setattr(sys, "argv", ["evaluate.py", str(run.path)])
     assert program.run(evaluate.main) == 0
     assert "strings outside the lexicon, of its classes: 4 tokens" in capsys.readouterr().out
-    found = json.loads((run.path / "results" / "test.sentences.json").read_text())
+    record = json.loads((run.path / "results" / "test.sentences.json").read_text())
     strings = text.strings.counts >= 0
     mean = -scores.log_prob[strings].mean()
-    assert found["figures"]["strings"]["log_perplexity"] == pytest.approx(mean)
-    assert found["figures"]["unseen"]["tokens"] == 2  # 37 and lacet
-    assert found["out_of_vocabulary"] == found["out_of_vocabulary_types"] == 1
-    assert "<digits>, <letters> stand for all their strings" in found["normalised_over"]
-    assert found["form"] == "dense_sums"
+    assert record["figures"]["strings"]["log_perplexity"] == pytest.approx(mean)
+    assert record["figures"]["unseen"]["tokens"] == 2  # 37 and lacet
+    assert record["out_of_vocabulary"] == record["out_of_vocabulary_types"] == 1
+    assert "<digits>, <letters> stand for all their strings" in record["normalised_over"]
+    assert record["form"] == "dense_sums"
 
 
 def test_pairs_of_new_strings_can_be_scored(run):
@@ -130,11 +130,13 @@ def test_new_strings_are_generated_with_their_features(run, monkeypatch, capsys)
     monkeypatch.setattr(sys, "argv", command)
     assert program.run(commands.main) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line]
-    new = {line[0]: line[1] for line in lines if line[0] not in run.lexicon.ids}
-    digits = {features for word, features in new.items() if word.isdigit()}
+    features_by_word = {line[0]: line[1] for line in lines if line[0] not in run.lexicon.ids}
+    digits = {features for word, features in features_by_word.items() if word.isdigit()}
     assert digits == {"Number:any, Number:digits"}
-    assert {features for word, features in new.items() if not word.isdigit()} == {"Word:@not_top"}
-    assert "<digits>" not in new and "<letters>" not in new
+    assert {features for word, features in features_by_word.items() if not word.isdigit()} == {
+        "Word:@not_top"
+    }
+    assert "<digits>" not in features_by_word and "<letters>" not in features_by_word
 
 
 def test_what_an_open_lexicon_refuses(run, tmp_path):

@@ -108,16 +108,18 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     mean = -scores.log_prob[unseen].mean()
     np.testing.assert_allclose(figures["figures"]["unseen"]["log_perplexity"], mean, rtol=1e-5)
     before = trained.score_corpus(trained.read("test"))
-    old = scored_texts.passport_of(ScoredText(trained, "test", corpus, *before))
-    assert old["out_of_vocabulary"] == 2
-    assert old["out_of_vocabulary_rate"] == 2 / 10
-    assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
-    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in scored_texts.describe(old)
-    assert old["figures"]["unseen"]["tokens"] == 0
-    assert old["lexicon"]["words"] != figures["lexicon"]["words"]
-    assert passport.file_of(run, figures) != passport.file_of(trained, old)
-    if old["notes"]:  # "dorment" has more than five letters, and is not in the file
-        assert old["notes"]["words cut by the head"] == 1
+    trained_figures = scored_texts.passport_of(ScoredText(trained, "test", corpus, *before))
+    assert trained_figures["out_of_vocabulary"] == 2
+    assert trained_figures["out_of_vocabulary_rate"] == 2 / 10
+    assert (trained_figures["types"], trained_figures["out_of_vocabulary_types"]) == (8, 2)
+    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in scored_texts.describe(
+        trained_figures
+    )
+    assert trained_figures["figures"]["unseen"]["tokens"] == 0
+    assert trained_figures["lexicon"]["words"] != figures["lexicon"]["words"]
+    assert passport.file_of(run, figures) != passport.file_of(trained, trained_figures)
+    if trained_figures["notes"]:  # "dorment" has more than five letters, and is not in the file
+        assert trained_figures["notes"]["words cut by the head"] == 1
         assert figures["notes"]["words cut by the head"] == 0
 
 
@@ -128,8 +130,8 @@ def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_w
     trained = Run.load(open_workdir)
     run = trained.with_lexicon(str(words_file))
     corpus = dataclasses.replace(run.read("test"), sentences=[["le", "chien", "voit"]])
-    one, other = (r.score_corpus(corpus)[1].log_prob for r in (trained, run))
-    np.testing.assert_allclose(one, other, rtol=1e-4)
+    trained_log_prob, file_log_prob = (r.score_corpus(corpus)[1].log_prob for r in (trained, run))
+    np.testing.assert_allclose(trained_log_prob, file_log_prob, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -152,10 +154,10 @@ def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, c
     assert [name for name in names if "renormalised" in name] == [
         "test.sentences.renormalised.json"
     ]
-    found = json.loads((open_workdir / "results" / "test.sentences.renormalised.json").read_text())
-    assert "words of the lexicon" in found["normalised_over"]
+    record = json.loads((open_workdir / "results" / "test.sentences.renormalised.json").read_text())
+    assert "words of the lexicon" in record["normalised_over"]
     # Part of the mass is on spellings that are no words.
-    figures = found["figures"]
+    figures = record["figures"]
     assert figures["log_perplexity"] < figures["log_perplexity_over_all_spellings"]
     plain = Run.load(open_workdir)
     _, scores = plain.score_corpus(plain.read("test"))
@@ -179,9 +181,9 @@ def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
 def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, monkeypatch, capsys):
     workdir = trained_in(tmp_path, Lookup(size=7), Softmax(tied=tied), minimum_count=2)
     trained = Run.load(workdir)
-    new = ("zèbre", "zébus", "dorment")
+    new_words = ("zèbre", "zébus", "dorment")
     file = tmp_path / "all.txt"
-    file.write_text("\n".join((*new, *trained.lexicon.words)), encoding="utf-8")
+    file.write_text("\n".join((*new_words, *trained.lexicon.words)), encoding="utf-8")
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["evaluate.py", str(workdir), *arguments])
@@ -191,27 +193,27 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     assert code == 0
     assert f"normalised over the {len(trained.lexicon) + 3} words of the lexicon" in output
     (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread.json")
-    found = json.loads(path.read_text())
-    assert found["notes"] == {"words that share the unknown word's probability": 4}
+    record = json.loads(path.read_text())
+    assert record["notes"] == {"words that share the unknown word's probability": 4}
     # Words that the run does not know, in the file or not, have a quarter of <unk>'s each.
     text, scores = trained.score_corpus(trained.read("test"))
     unknown = ~text.known
-    wanted = (-scores.log_prob.sum() + unknown.sum() * np.log(4)) / scores.tokens
-    np.testing.assert_allclose(found["figures"]["log_perplexity"], wanted, rtol=1e-5)
-    is_new = [word in new for sentence in trained.read("test").sentences for word in sentence]
-    assert found["figures"]["unseen"]["tokens"] == sum(is_new) == 2
+    expected = (-scores.log_prob.sum() + unknown.sum() * np.log(4)) / scores.tokens
+    np.testing.assert_allclose(record["figures"]["log_perplexity"], expected, rtol=1e-5)
+    is_new = [word in new_words for sentence in trained.read("test").sentences for word in sentence]
+    assert record["figures"]["unseen"]["tokens"] == sum(is_new) == 2
     # One was in the training text, once, and is <unk> to the run all the same.
     spread = Run.load(workdir).with_lexicon(str(file), spread=True)
-    np.testing.assert_array_equal(spread.lexicon.occurrences(new), [0, 0, 1])
+    np.testing.assert_array_equal(spread.lexicon.occurrences(new_words), [0, 0, 1])
 
     # Or by their letters: as many nats in all for the class, each word's by its spelling.
     code, _, _ = call("--split", "test", "--lexicon", str(file), "--spread-letters", "3")
     (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread-letters-3.json")
     by_letters = json.loads(path.read_text())
     assert (code, by_letters["spread_unknown"], by_letters["spread_letters"]) == (0, True, 3)
-    assert "spread_letters" not in found
-    assert by_letters["normalised_over"] == found["normalised_over"]
-    assert by_letters["figures"]["log_perplexity"] != found["figures"]["log_perplexity"]
+    assert "spread_letters" not in record
+    assert by_letters["normalised_over"] == record["normalised_over"]
+    assert by_letters["figures"]["log_perplexity"] != record["figures"]["log_perplexity"]
     parts = Run.load(workdir).with_lexicon(str(file), True, letters=3).tables["head"]["log_share"]
     np.testing.assert_allclose(np.exp(np.sort(parts)[:4]).sum(), 1, rtol=1e-5)
 
@@ -229,7 +231,7 @@ def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_pa
         sampled=NCE(noise=UnigramNoise(smoothing=0.0), samples=3),
     )
     run = Run.load(trained_in(tmp_path, LETTERS, head, minimum_count=2))
-    new = run.with_lexicon(str(words_file))
-    assert not new.lexicon.counts.all()
-    _, scores = new.score_corpus(new.read("test"))
+    wider = run.with_lexicon(str(words_file))
+    assert not wider.lexicon.counts.all()
+    _, scores = wider.score_corpus(wider.read("test"))
     assert np.isfinite(scores.log_prob).all()

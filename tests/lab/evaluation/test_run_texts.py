@@ -87,10 +87,10 @@ def judged(run, tmp_path):
     def judging(text, name="text.txt", run=run):
         path = tmp_path / name
         path.write_bytes(text.encode())
-        given = run.read_file(str(path))
-        text, scores = run.score_corpus(given.corpus)
-        rows = surprisal.rows(given, text, scores, run.lexicon)
-        output_files.write_table(tmp_path / "s.tsv", surprisal.columns(given), rows)
+        tokenized = run.read_file(str(path))
+        text, scores = run.score_corpus(tokenized.corpus)
+        rows = surprisal.rows(tokenized, text, scores, run.lexicon)
+        output_files.write_table(tmp_path / "s.tsv", surprisal.columns(tokenized), rows)
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 
     return judging
@@ -98,8 +98,8 @@ def judged(run, tmp_path):
 
 def test_plain_text_has_a_row_a_token_with_fused_forms_put_back(judged):
     rows, scores = judged(PLAIN)
-    found = [[row[name] for name in ("sentence", "id", "start", "end", "word")] for row in rows]
-    assert found == [
+    places = [[row[name] for name in ("sentence", "id", "start", "end", "word")] for row in rows]
+    assert places == [
         ["1", "1", "0", "2", "le"],
         ["1", "1", "3", "7", "chat"],
         ["1", "1", "8", "10", "du"],
@@ -143,10 +143,10 @@ def test_all_kinds_of_text_say_the_same_of_the_same_words(judged):
         (words, "words.tsv"),
         (json.dumps({"text": lines}), "t.jsonl"),
     ):
-        rows, other = judged(text, name)
-        np.testing.assert_array_equal(other.log_prob, scores.log_prob)
-        own = [name for name in surprisal.COLUMNS if name != "id"]
-        assert [[r[n] for n in own] for r in rows] == [[r[n] for n in own] for r in plain]
+        rows, form_scores = judged(text, name)
+        np.testing.assert_array_equal(form_scores.log_prob, scores.log_prob)
+        columns = [name for name in surprisal.COLUMNS if name != "id"]
+        assert [[r[n] for n in columns] for r in rows] == [[r[n] for n in columns] for r in plain]
         if name.endswith(".tsv"):
             assert {row["id"] for row in rows} == {"A0", "A1", "A2", "A3"}
     rows, _ = judged(words, "words.tsv")
@@ -156,16 +156,16 @@ def test_all_kinds_of_text_say_the_same_of_the_same_words(judged):
 
 def test_a_run_of_plain_text_reads_a_treebank_as_it_is_written(judged, run):
     data = Text(train="t", validation="t")
-    other = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
-    rows, _ = judged(treebank(), "b.conllu", other)
+    text_run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
+    rows, _ = judged(treebank(), "b.conllu", text_run)
     (fused,) = [row for row in rows if row["word"] == "du"]
     assert (fused["words"], fused["read_as"]) == ("1", "<unk>")
 
 
 def test_blank_lines_are_sentences_where_a_run_keeps_them(judged, run):
     data = Text(train="t", validation="t", blank_lines="kept")
-    other = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
-    rows, scores = judged("lac\n\nNA\n", "t.txt", other)
+    text_run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
+    rows, scores = judged("lac\n\nNA\n", "t.txt", text_run)
     assert [(row["sentence"], row["id"], row["word"]) for row in rows] == [
         ("1", "1", "lac"),
         ("1", "1", "</s>"),
@@ -193,8 +193,8 @@ def test_scores_of_a_treebank_and_of_items_have_their_names(workdir, call, tmp_p
     items.write_text('item\tsentence\trank\n"a"\tdu lac NA "\t"q ""r"""\nb\t\t2\n')
     output = tmp_path / "scores.tsv"
     assert call(commands, "score", workdir, bank, "--output", output)[0] == 0
-    found = tables.by_r(output)
-    assert [(row["id"], row["line"], row["words"]) for row in found] == [
+    rows = tables.by_r(output)
+    assert [(row["id"], row["line"], row["words"]) for row in rows] == [
         ("x-1", "2", "3"),
         ("2", "6", "5"),
         ("3", "13", "6"),
@@ -204,7 +204,7 @@ def test_scores_of_a_treebank_and_of_items_have_their_names(workdir, call, tmp_p
     first, blank = tables.by_r(output)
     assert (first["id"], first["line"], first["words"], first["rank"]) == ("a", "2", "5", 'q "r"')
     assert (blank["id"], blank["words"], blank["rank"]) == ("b", "0", "2")
-    assert float(first["log_prob"]) == pytest.approx(float(found[1]["log_prob"]), rel=1e-6)
+    assert float(first["log_prob"]) == pytest.approx(float(rows[1]["log_prob"]), rel=1e-6)
 
 
 def test_conditions_side_by_side_have_rows_of_their_own(workdir, call, tmp_path):
@@ -215,20 +215,20 @@ def test_conditions_side_by_side_have_rows_of_their_own(workdir, call, tmp_path)
         "du lac NA\t\t\t\thard\n"
     )
     assert call(commands, "score", workdir, wide, "--output", output)[0] == 0
-    found = tables.by_r(output, missing="")
+    rows = tables.by_r(output, missing="")
     names = ("id", "line", "words", "condition", "given_condition", "critical")
-    assert [tuple(row[name] for name in names) for row in found] == [
+    assert [tuple(row[name] for name in names) for row in rows] == [
         ("1", "2", "4", "first", "easy", "dort #"),
         ("1", "2", "4", "second", "easy", "chat NA"),
         ("2", "3", "4", "first", "hard", None),
         ("2", "3", "0", "second", "hard", None),
     ]
-    each = {}
+    row_by_word = {}
     for words in ("le lac dort #", 'le chat NA "', "du lac NA"):
-        one = tmp_path / "one.txt"
-        one.write_text(words + "\n")
-        assert call(commands, "score", workdir, one, "--words", "--output", output)[0] == 0
-        each |= {(words, row["word"]): row for row in tables.by_r(output, missing="")}
+        file = tmp_path / "one.txt"
+        file.write_text(words + "\n")
+        assert call(commands, "score", workdir, file, "--words", "--output", output)[0] == 0
+        row_by_word |= {(words, row["word"]): row for row in tables.by_r(output, missing="")}
     assert call(commands, "score", workdir, wide, "--words", "--output", output)[0] == 0
     frame = tables.by_pandas(output, keep_default_na=False, na_values=[""])
     region = frame[frame.word == frame.critical].pivot(
@@ -236,7 +236,7 @@ def test_conditions_side_by_side_have_rows_of_their_own(workdir, call, tmp_path)
     )
 
     def total(sentence, *words):
-        return sum(float(each[sentence, word]["surprisal_nats"]) for word in words)
+        return sum(float(row_by_word[sentence, word]["surprisal_nats"]) for word in words)
 
     expected = total("le lac dort #", "dort", "#"), total('le chat NA "', "chat", "NA")
     np.testing.assert_allclose(region.loc[1, ["first", "second"]].astype(float), expected, 1e-6)
@@ -280,10 +280,10 @@ def test_a_table_at_a_terminal_is_aligned(workdir, call, tmp_path, monkeypatch):
     text.write_text("le lac\n")
     exact = call(commands, "score", workdir, text, "--words")[1]
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    shown = call(commands, "score", workdir, text, "--words")[1].splitlines()
+    lines = call(commands, "score", workdir, text, "--words")[1].splitlines()
     nats = [row.split("\t")[10] for row in exact.splitlines()]
-    place = shown[0].index("surprisal_nats")
-    assert [line[place : place + 7] for line in shown[1:]] == [f"{float(x):7.2f}" for x in nats[1:]]
+    place = lines[0].index("surprisal_nats")
+    assert [line[place : place + 7] for line in lines[1:]] == [f"{float(x):7.2f}" for x in nats[1:]]
 
 
 def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):
@@ -317,8 +317,8 @@ def test_the_words_of_a_run_are_printed_and_can_be_given_back(workdir, run, call
     rows = tables.by_r(table, missing="")
     assert [row["word"] for row in rows] == [*run.lexicon.words]
     assert [int(row["training_count"]) for row in rows] == run.lexicon.counts.tolist()
-    same = run.with_lexicon(str(table))
-    assert {*same.lexicon.words} == {*run.lexicon.words}
+    copy = run.with_lexicon(str(table))
+    assert {*copy.lexicon.words} == {*run.lexicon.words}
     assert call(commands, "words", workdir, "--features", "--output", table)[0] == 0
     (lac,) = [row for row in tables.by_r(table) if row["word"] == "lac"]
     assert lac["features"].split() == ["POS:NOUN", "Word:lac"]
@@ -328,20 +328,20 @@ def test_the_words_of_a_run_are_printed_and_can_be_given_back(workdir, run, call
 
 def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
     pairs = tmp_path / "pairs.jsonl"
-    found = [
+    blimp_pairs = [
         {"sentence_good": "le lac dort", "sentence_bad": "lac le dort", "UID": "order"},
         {"sentence_good": "du lac\tNA", "sentence_bad": 'du lac "', "UID": "NA", "field": "syntax"},
         {"sentence_good": "le chat", "sentence_bad": "le ours", "UID": "order", "field": "syntax"},
         {"sentence_good": "le chat", "sentence_bad": "le lac", "extra": [1]},
     ]
-    pairs.write_text("\r\n\r\n".join(map(json.dumps, found)), encoding="utf-8-sig")
+    pairs.write_text("\r\n\r\n".join(map(json.dumps, blimp_pairs)), encoding="utf-8-sig")
     code, output, _ = call(evaluate, workdir, "--minimal-pairs", pairs)
     assert code == 0
     assert "of 3 pairs; 1 skipped" in output
     assert "\n  by field:\n    syntax: " in output and " of 1; 1 skipped)\n  by UID:\n" in output
     (result,) = (workdir / "results").glob("pairs_*.json")
     groups = json.loads(result.read_text())["figures"]["groups"]
-    assert {name: {*of} for name, of in groups.items()} == {
+    assert {name: {*group} for name, group in groups.items()} == {
         "field": {"syntax"},
         "UID": {"order", "NA"},
     }

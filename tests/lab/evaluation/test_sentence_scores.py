@@ -71,12 +71,12 @@ def by_words(run, words):
     boundary = run.lexicon.ids["</s>"]
     model = run.experiment.model
     step = jax.jit(model.log_prob)
-    carry, found = model.initial_carry(1), []
+    carry, log_probs = model.initial_carry(1), []
     for previous, word in zip([boundary, *ids], [*ids, boundary], strict=True):
-        one, other = (jnp.array([[x]], jnp.int32) for x in (previous, word))
-        log_prob, carry = step(run.params, run.tables, one, other, carry)
-        found.append(float(log_prob[0, 0]))
-    return found
+        inputs, targets = (jnp.array([[x]], jnp.int32) for x in (previous, word))
+        log_prob, carry = step(run.params, run.tables, inputs, targets, carry)
+        log_probs.append(float(log_prob[0, 0]))
+    return log_probs
 
 
 def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, text):
@@ -84,12 +84,14 @@ def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, 
     assert scores.words.tolist() == [3, 0, 36, 3, 3]
     assert scores.unknown.tolist() == [0, 0, 0, 1, 0]
     for place, words in enumerate(sentences.words):
-        found = by_words(run, words)
-        np.testing.assert_allclose(scores.log_prob[place], sum(found), rtol=1e-5)
-        known = [x for x, word in zip(found, [*words, "</s>"], strict=True) if word != "zèbre"]
-        np.testing.assert_allclose(scores.log_prob_known[place], sum(known), rtol=1e-5)
+        log_probs = by_words(run, words)
+        np.testing.assert_allclose(scores.log_prob[place], sum(log_probs), rtol=1e-5)
+        known_log_probs = [
+            x for x, word in zip(log_probs, [*words, "</s>"], strict=True) if word != "zèbre"
+        ]
+        np.testing.assert_allclose(scores.log_prob_known[place], sum(known_log_probs), rtol=1e-5)
         np.testing.assert_allclose(
-            scores.word_log_prob[place], sum(found[:-1]), rtol=1e-5, atol=1e-6
+            scores.word_log_prob[place], sum(log_probs[:-1]), rtol=1e-5, atol=1e-6
         )
     assert scores.log_prob[0] == scores.log_prob[4]
 
@@ -120,11 +122,11 @@ def test_base_10_and_the_sums_of_kenlm(call, trained, run, text):
     code, (_, *rows), errors = call(trained, text, "--base", 10)
     assert code == 0
     log_10 = scores.log_prob / 2.302585092994046
-    known = scores.log_prob_known / 2.302585092994046
+    known_log_10 = scores.log_prob_known / 2.302585092994046
     np.testing.assert_allclose([float(row[3]) for row in rows], log_10, rtol=1e-14)
-    np.testing.assert_allclose([float(row[4]) for row in rows], known, rtol=1e-14)
-    some = scores.words > 0  # blank lines have no words
-    total, without = log_10[some].sum(), known[some].sum()
+    np.testing.assert_allclose([float(row[4]) for row in rows], known_log_10, rtol=1e-14)
+    has_words = scores.words > 0  # blank lines have no words
+    total, without = log_10[has_words].sum(), known_log_10[has_words].sum()
     assert errors.splitlines()[-1] == (
         f"Total: {total:.4f}, excluding OOVs: {without:.4f}; Perplexity including OOVs: "
         f"{10 ** (-total / 49):.6g}, excluding OOVs: {10 ** (-without / 48):.6g}; OOVs: 1, "
@@ -160,8 +162,8 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
         ["x-2", "5", "3", "0"],
     ]
     scores = [float(row[4]) for row in rows]
-    of_seven = [0, 1, 2, 3]
-    expected = sorted(of_seven, key=lambda place: -scores[place])  # stable: the earlier first
+    places = [0, 1, 2, 3]
+    expected = sorted(places, key=lambda place: -scores[place])  # stable: the earlier first
     assert [int(rows[place][-1]) for place in expected] == [1, 2, 3, 4]
     assert rows[4][-1] == "1"
     assert "2 lists, 5 hypotheses, 12 words, 1 of them read as <unk> (8.33%)" in errors
@@ -170,13 +172,13 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
 def test_the_sentence_may_stand_in_another_column(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
-    found = scored_sentences.read(str(path), Reading(lower_case=True), column=2)
-    assert found.words == [["le", "chat"], []] and found.ids is None
+    sentences = scored_sentences.read(str(path), Reading(lower_case=True), column=2)
+    assert sentences.words == [["le", "chat"], []] and sentences.ids is None
     path.write_text('one\t"le ""chat"""\n"two"\t"\n', encoding="utf-8")  # as pandas writes it
     assert scored_sentences.read(str(path), column=2).words == [["le", '"chat"'], ['"']]
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
-    found = scored_sentences.read(str(path), nbest=True, column=3)
-    assert (found.words, found.ids) == ([["le", "chat"]], ["a"])
+    sentences = scored_sentences.read(str(path), nbest=True, column=3)
+    assert (sentences.words, sentences.ids) == ([["le", "chat"]], ["a"])
 
 
 def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
@@ -206,7 +208,9 @@ def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run,
     code, (_, *rows), errors = call(workdir, text, *options)
     assert code == 0 and "0 of them read as <unk>" in errors
     # <unk>, voit, zèbre and ours have a quarter each.
-    difference = [float(row[3]) - float(old[3]) for row, old in zip(rows, plain, strict=True)]
+    difference = [
+        float(row[3]) - float(plain_row[3]) for row, plain_row in zip(rows, plain, strict=True)
+    ]
     np.testing.assert_allclose(difference, [0, 0, -12 * math.log(4), -math.log(4), 0], atol=1e-4)
     code, _, errors = call(workdir, text, "--spread-unknown")
     assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
@@ -261,24 +265,24 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
 )
 def test_lists_of_other_forms_are_read(tmp_path, text):
     (tmp_path / "lists").write_text(text)
-    found = scored_sentences.read(str(tmp_path / "lists"), Reading(lower_case=True), nbest=True)
-    assert found.words == [["le", "chat"], [], ["dort"]]
-    assert (found.ids, found.nbest) == (["u", "u", "v"], True)
-    assert found.lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])
+    sentences = scored_sentences.read(str(tmp_path / "lists"), Reading(lower_case=True), nbest=True)
+    assert sentences.words == [["le", "chat"], [], ["dort"]]
+    assert (sentences.ids, sentences.nbest) == (["u", "u", "v"], True)
+    assert sentences.lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])
 
 
 def test_streams_are_scored_in_parts_and_the_same(
     call, trained, nbest, text, tmp_path, monkeypatch
 ):
     """The parts of two lines are what one of all lines is; lists stay whole."""
-    whole = [call(trained, nbest, "--nbest"), call(trained, text)]
+    results = [call(trained, nbest, "--nbest"), call(trained, text)]
     monkeypatch.setattr(score_stream, "TOGETHER", 2)
     parts = [call(trained, nbest, "--nbest"), call(trained, text)]
-    for (code, rows, errors), (_, expected, notes) in zip(parts, whole, strict=True):
+    for (code, rows, errors), (_, expected, notes) in zip(parts, results, strict=True):
         assert (code, errors) == (0, notes)
         assert [row[:4] for row in rows] == [row[:4] for row in expected]
-        for row, other in zip(rows[1:], expected[1:], strict=True):
-            assert float(row[4]) == pytest.approx(float(other[4]), rel=1e-5)
+        for row, expected_row in zip(rows[1:], expected[1:], strict=True):
+            assert float(row[4]) == pytest.approx(float(expected_row[4]), rel=1e-5)
     chunks = score_stream.chunks(Run.load(trained), nbest, nbest=True)
     assert [chunk.ids for chunk in chunks] == [["7"] * 4, ["x-2"]]
 
@@ -294,7 +298,7 @@ def test_marks_on_unknown_words_are_noted_unless_marks_stand_alone(run, call, tr
     noted = "'chat.': known without the punctuation marks"
     assert run.notes([["le", "chat.", "dort"]])[0].startswith(noted)
     assert run.notes([["le", "chat.", "dort", ","]]) == []
-    for text, told in (("le chat. dort\n", True), ("le chat. dort\nle chat , dort !\n", False)):
+    for text, is_noted in (("le chat. dort\n", True), ("le chat. dort\nle chat , dort !\n", False)):
         path = tmp_path / "text.txt"
         path.write_text(text)
-        assert (noted in call(trained, path)[2]) == told
+        assert (noted in call(trained, path)[2]) == is_noted

@@ -46,19 +46,19 @@ def text_of(sentences):
     """Sentences of ids, each with the boundary at its end."""
     words = [word for sentence in sentences for word in (*sentence, BOUNDARY)]
     lengths = [len(sentence) + 1 for sentence in sentences]
-    every = np.ones(len(words), bool)
+    all_true = np.ones(len(words), bool)
     starts = np.cumsum([0, *lengths[:-1]])
-    return EncodedText(np.array(words, np.int32), every, every, starts)
+    return EncodedText(np.array(words, np.int32), all_true, all_true, starts)
 
 
 def sentences_of(random, count=23):
     """Lists of sentences that begin alike, some of them twice, one empty, one long."""
     stems = [random.integers(12, size=size).tolist() for size in (0, 2, 5, 31)]
-    found = [
+    sentences = [
         [*stems[number % 4], *random.integers(3, size=number % 5).tolist()]
         for number in range(count)
     ]
-    return [*found, [], [1], [1]]
+    return [*sentences, [], [1], [1]]
 
 
 @pytest.mark.parametrize("name", [*USUAL, *slow(*(name for name in MODELS if name not in USUAL))])
@@ -70,15 +70,15 @@ def test_sentences_have_the_scores_that_they_have_alone(name, random, monkeypatc
     batches = Batches(text, 1, 8, "sentences", BOUNDARY)
     expected = perplexity.score(model, params, tables, text, batches).log_prob
     monkeypatch.setattr(sentence_scores, "BLOCK", 4)
-    found = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    log_prob = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-5, atol=1e-5)
     monkeypatch.setattr(
         sentence_scores, "TOGETHER", 5
     )  # several trees, one of long sentences alone
     monkeypatch.setattr(sentence_scores, "WORDS", 60)
     if name == "softmax":
-        again = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
-        np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-5)
+        small_trees = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
+        np.testing.assert_allclose(small_trees, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_strings_of_classes_are_scored_too(random):
@@ -88,17 +88,17 @@ def test_strings_of_classes_are_scored_too(random):
     text = text_of([[3, 4], [3]])
     plain = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
     strings = Strings(np.array([-1.5, 0, 0, -2.0, 0]), np.full(5, -1))
-    found = sentence_scores.score_tree(
+    log_prob = sentence_scores.score_tree(
         model, params, tables, dataclasses.replace(text, strings=strings), BOUNDARY
     )
-    np.testing.assert_allclose(found - plain, [-1.5, 0, 0, -2, 0], atol=1e-5)
+    np.testing.assert_allclose(log_prob - plain, [-1.5, 0, 0, -2, 0], atol=1e-5)
 
 
 def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     """Ten sentences of six words that differ in the last: five nodes, ten words after the last."""
     monkeypatch.setattr(sentence_scores, "BLOCK", 1)
     monkeypatch.setattr(sentence_scores, "LARGE", 1)
-    read, asked = [], []
+    read, scored = [], []
 
     def compile_steps(model):
         def advance(params, tables, prepared, above, level, rows, words, start):
@@ -106,7 +106,7 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
             return level
 
         def log_prob(params, tables, prepared, states, rows, targets):
-            asked.append(int(targets[0]))
+            scored.append(int(targets[0]))
             return np.zeros(1, np.float32)
 
         return advance, log_prob
@@ -117,4 +117,4 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     text = text_of([[7, 1, 2, 3, 4, last] for last in range(10)])
     sentence_scores.score_tree(model, params, model.evaluation_tables(lexicon), text, BOUNDARY)
     assert read == [BOUNDARY, 7, 1, 2, 3, 4, *range(10)]
-    assert sorted(asked) == sorted([7, 1, 2, 3, 4, *range(10), *[BOUNDARY] * 10])
+    assert sorted(scored) == sorted([7, 1, 2, 3, 4, *range(10), *[BOUNDARY] * 10])

@@ -20,55 +20,55 @@ def statistics(count, seed):
 
 
 def test_a_bootstrap_draws_sentences_as_all_draws_do():
-    some = statistics(5, seed=1)
-    every = [mean(some[[*rows]].sum(0)) for rows in itertools.product(range(5), repeat=5)]
-    low, high = significance.bootstrap_interval(some, mean, samples=40_000)
-    for found, share in ((low, 0.025), (high, 0.975)):
+    sums = statistics(5, seed=1)
+    figures = [mean(sums[[*rows]].sum(0)) for rows in itertools.product(range(5), repeat=5)]
+    low, high = significance.bootstrap_interval(sums, mean, samples=40_000)
+    for end, share in ((low, 0.025), (high, 0.975)):
         # Of few sentences few figures are possible: by the share of draws below, not by value.
-        below = np.mean(np.array(every) < found - 1e-9), np.mean(np.array(every) <= found + 1e-9)
+        below = np.mean(np.array(figures) < end - 1e-9), np.mean(np.array(figures) <= end + 1e-9)
         assert below[0] - 0.004 <= share <= below[1] + 0.004
-    assert significance.bootstrap_interval(some, mean) == significance.bootstrap_interval(
-        some, mean
+    assert significance.bootstrap_interval(sums, mean) == significance.bootstrap_interval(
+        sums, mean
     )
-    assert significance.bootstrap_interval(some, mean) != significance.bootstrap_interval(
-        some, mean, seed=1
+    assert significance.bootstrap_interval(sums, mean) != significance.bootstrap_interval(
+        sums, mean, seed=1
     )
 
 
 def test_a_bootstrap_of_many_sentences_has_the_width_of_the_standard_error():
-    some = statistics(4_000, seed=2)
-    rest = some[:, 0] - mean(some.sum(0)) * some[:, 1]
-    width = 2 * 1.96 * math.sqrt((rest**2).sum()) / some[:, 1].sum()
-    low, high = significance.bootstrap_interval(some, mean)
+    sums = statistics(4_000, seed=2)
+    residuals = sums[:, 0] - mean(sums.sum(0)) * sums[:, 1]
+    width = 2 * 1.96 * math.sqrt((residuals**2).sum()) / sums[:, 1].sum()
+    low, high = significance.bootstrap_interval(sums, mean)
     assert high - low == pytest.approx(width, rel=0.08)
-    assert low < mean(some.sum(0)) < high
+    assert low < mean(sums.sum(0)) < high
 
 
 def test_there_is_no_interval_of_one_sentence_or_of_the_impossible():
-    one = statistics(1, seed=1)
-    assert np.isnan(significance.bootstrap_interval(one, mean)).all()
-    some = statistics(5, seed=1)
-    some[2, 0] = np.inf
-    assert np.isnan(significance.bootstrap_interval(some, mean)).all()
-    assert math.isnan(significance.paired_test(some, some, mean))
+    single = statistics(1, seed=1)
+    assert np.isnan(significance.bootstrap_interval(single, mean)).all()
+    sums = statistics(5, seed=1)
+    sums[2, 0] = np.inf
+    assert np.isnan(significance.bootstrap_interval(sums, mean)).all()
+    assert math.isnan(significance.paired_test(sums, sums, mean))
 
 
 def test_a_paired_test_is_that_of_all_exchanges():
-    one = statistics(9, seed=4)
+    baseline = statistics(9, seed=4)
     shifts = [4.0, -1.0, 3.5, 2.0, -2.5, 5.0, 1.0, -0.5, 0.25]
-    other = one + np.stack([shifts, np.zeros(9)], 1)
-    difference = abs(mean(one.sum(0)) - mean(other.sum(0)))
+    candidate = baseline + np.stack([shifts, np.zeros(9)], 1)
+    difference = abs(mean(baseline.sum(0)) - mean(candidate.sum(0)))
     larger = 0
     for exchange in itertools.product((False, True), repeat=9):
         chosen = np.array(exchange)[:, None]
-        first, second = np.where(chosen, other, one), np.where(chosen, one, other)
+        first, second = np.where(chosen, candidate, baseline), np.where(chosen, baseline, candidate)
         larger += abs(mean(first.sum(0)) - mean(second.sum(0))) >= difference - 1e-9
     expected = larger / 2**9
     assert 0.02 < expected < 0.5
-    found = significance.paired_test(one, other, mean, samples=20_000)
-    assert found == pytest.approx(expected, abs=0.012)
-    assert significance.paired_test(other, one, mean, samples=20_000) == found
-    assert significance.paired_test(one, one, mean) == 1
+    p = significance.paired_test(baseline, candidate, mean, samples=20_000)
+    assert p == pytest.approx(expected, abs=0.012)
+    assert significance.paired_test(candidate, baseline, mean, samples=20_000) == p
+    assert significance.paired_test(baseline, baseline, mean) == 1
 
 
 def test_the_same_statistics_are_alike_whatever_their_figure():
@@ -95,14 +95,18 @@ def test_a_binomial_interval_solves_its_equation():
 
 
 def test_mcnemar_by_enumeration():
-    for one, other in ((0, 0), (1, 0), (2, 5), (4, 4), (9, 2)):
-        count = one + other
+    for only_first, only_second in ((0, 0), (1, 0), (2, 5), (4, 4), (9, 2)):
+        count = only_first + only_second
         uneven = sum(
-            min(sum(sides), count - sum(sides)) <= min(one, other)
+            min(sum(sides), count - sum(sides)) <= min(only_first, only_second)
             for sides in itertools.product((0, 1), repeat=count)
         )
-        assert significance.mcnemar_test(one, other) == pytest.approx(min(1, uneven / 2**count))
-        assert significance.mcnemar_test(other, one) == significance.mcnemar_test(one, other)
+        assert significance.mcnemar_test(only_first, only_second) == pytest.approx(
+            min(1, uneven / 2**count)
+        )
+        assert significance.mcnemar_test(only_second, only_first) == significance.mcnemar_test(
+            only_first, only_second
+        )
     stats = pytest.importorskip("scipy.stats")
     expected = stats.binomtest(1_900, 4_000).pvalue
     assert significance.mcnemar_test(1_900, 2_100) == pytest.approx(expected, rel=1e-9)
@@ -110,9 +114,9 @@ def test_mcnemar_by_enumeration():
 
 def test_seeds_are_compared_by_welch():
     stats = pytest.importorskip("scipy.stats")
-    one, other = [5.38, 5.39, 5.37], [5.40, 5.42, 5.38, 5.43]
-    expected = stats.ttest_ind(one, other, equal_var=False).pvalue
-    assert significance.seeds_test(one, other) == pytest.approx(expected, rel=1e-4)
-    assert math.isnan(significance.seeds_test([5.0], other))
+    baseline, candidate = [5.38, 5.39, 5.37], [5.40, 5.42, 5.38, 5.43]
+    expected = stats.ttest_ind(baseline, candidate, equal_var=False).pvalue
+    assert significance.seeds_test(baseline, candidate) == pytest.approx(expected, rel=1e-4)
+    assert math.isnan(significance.seeds_test([5.0], candidate))
     assert significance.seeds_test([5.0, 5.0], [5.0, 5.0]) == 1
     assert significance.seeds_test([5.0, 5.0], [6.0, 6.0]) == 0

@@ -24,13 +24,13 @@ def table(run, tmp_path):
     corpus = run.read("test")
     text, scores = run.score_corpus(corpus)
     split = run.read_split_file("test", corpus)
-    return written(tmp_path, split, text, scores, run.lexicon), scores
+    return write_table(tmp_path, split, text, scores, run.lexicon), scores
 
 
-def written(folder, given, *scores):
+def write_table(folder, tokenized, *scores):
     """The table of surprisal, as R reads it."""
-    rows = surprisal.rows(given, *scores)
-    output_files.write_table(folder / "s.tsv", surprisal.columns(given), rows)
+    rows = surprisal.rows(tokenized, *scores)
+    output_files.write_table(folder / "s.tsv", surprisal.columns(tokenized), rows)
     return tables.by_r(folder / "s.tsv")
 
 
@@ -62,7 +62,7 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
     corpus, boundary = Corpus("text", [["a", "\t", "\n"]]), Vocabulary(boundary="none")
     text = boundary.encode(corpus, lexicon)
     scores = types.SimpleNamespace(log_prob=np.zeros(3), counted=np.ones(3, bool))
-    rows = written(tmp_path, evaluation_texts.from_corpus(corpus, ""), text, scores, lexicon)
+    rows = write_table(tmp_path, evaluation_texts.from_corpus(corpus, ""), text, scores, lexicon)
     assert [row["word"] for row in rows] == ["a", "\\t", "\\n"]
     assert [(row["start"], row["end"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "3")]
 
@@ -98,8 +98,8 @@ def test_the_words_of_a_text_that_is_read_on_are_those_of_step(trained, tmp_path
         command_table.run("score", [str(trained), *text, "--words", "--output", str(table)])
         columns = [float(row["surprisal_nats"]) for row in tables.by_r(table)]
         np.testing.assert_allclose(columns, expected, rtol=1e-5)
-    shown = page_text.score_text("run", 0, run, "test", None, 3)
-    np.testing.assert_allclose(nats_of(shown.rows), expected, rtol=1e-5)
+    scored_text = page_text.score_text("run", 0, run, "test", None, 3)
+    np.testing.assert_allclose(nats_of(scored_text.rows), expected, rtol=1e-5)
     encoded, states = best_words.states(run, run.read("test"))
     log_prob = best_words.best_words(run, encoded, states).log_prob
     np.testing.assert_allclose(-log_prob, expected, rtol=1e-5)

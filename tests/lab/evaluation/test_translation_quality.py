@@ -44,28 +44,30 @@ def rows_of(monkeypatch):
 
 
 def test_sums_of_statistics_have_the_score_of_the_text():
-    references, one = texts(np.random.default_rng(1), 30, [0.3])
+    references, hypotheses = texts(np.random.default_rng(1), 30, [0.3])
     references = [" ".join(words) for words in references]
-    drawn = [3, 3, 7, 11, 28, 0]
+    sample = [3, 3, 7, 11, 28, 0]
     for metric in translation_quality.metrics("none").values():
-        counts = translation_quality.statistics(metric, one, references)
+        counts = translation_quality.statistics(metric, hypotheses, references)
         figure = translation_quality.figure_of(metric)
         expected = [
-            metric.corpus_score([one[n] for n in rows], [[references[n] for n in rows]]).score
-            for rows in (range(30), drawn)
+            metric.corpus_score(
+                [hypotheses[n] for n in rows], [[references[n] for n in rows]]
+            ).score
+            for rows in (range(30), sample)
         ]
-        found = figure(np.stack([counts.sum(0), counts[drawn].sum(0)]))
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        scores = figure(np.stack([counts.sum(0), counts[sample].sum(0)]))
+        np.testing.assert_allclose(scores, expected, rtol=1e-9)
 
 
 def test_p_is_the_share_of_exchanges_of_whole_sentences_with_as_large_a_difference(rows_of):
-    references, one, other = texts(np.random.default_rng(6), 8, [0.3, 0.4])
+    references, baseline, candidate = texts(np.random.default_rng(6), 8, [0.3, 0.4])
     lines = [" ".join(words) for words in references]
-    (_, row) = rows_of(references, one, other, samples=2000)
+    (_, row) = rows_of(references, baseline, candidate, samples=2000)
     for name, metric in translation_quality.metrics("none").items():
         differences = []
         for exchange in itertools.product((False, True), repeat=8):
-            swapped = [*zip(exchange, one, other, strict=True)]
+            swapped = [*zip(exchange, baseline, candidate, strict=True)]
             first = [b if swap else a for swap, a, b in swapped]
             second = [a if swap else b for swap, a, b in swapped]
             scores = [metric.corpus_score(text, [lines]).score for text in (first, second)]
@@ -76,15 +78,15 @@ def test_p_is_the_share_of_exchanges_of_whole_sentences_with_as_large_a_differen
 
 
 def test_one_run_has_an_interval_of_sentences_drawn_anew(rows_of):
-    references, one = texts(np.random.default_rng(5), 25, [0.3])
+    references, hypotheses = texts(np.random.default_rng(5), 25, [0.3])
     lines = [" ".join(words) for words in references]
-    (row,) = rows_of(references, one, samples=200)
+    (row,) = rows_of(references, hypotheses, samples=200)
     generator = np.random.default_rng(9)
     for name, metric in translation_quality.metrics("none").items():
         scores = []
         for _ in range(200):
             rows = generator.integers(25, size=25)
-            text = [one[n] for n in rows], [[lines[n] for n in rows]]
+            text = [hypotheses[n] for n in rows], [[lines[n] for n in rows]]
             scores.append(metric.corpus_score(*text).score)
         expected = np.quantile(scores, (0.025, 0.975))
         assert row[name]["p"] is None

@@ -33,8 +33,8 @@ class Attentive:
     attention: str | None = "some"
 
     def attention_weights(self, params, tables, source, lengths, words):
-        there = jnp.arange(source.shape[1])[None, :] >= source.shape[1] - lengths[:, None]
-        return (source[:, None] == words[:, :, None]) * 0.5 + there[:, None] * 0.1
+        is_real = jnp.arange(source.shape[1])[None, :] >= source.shape[1] - lengths[:, None]
+        return (source[:, None] == words[:, :, None]) * 0.5 + is_real[:, None] * 0.1
 
 
 def translator_of(model, unknowns=None):
@@ -53,14 +53,14 @@ def translator_of(model, unknowns=None):
     turned = model.order == "target_reversed"
 
     def words_and_tokens(hypothesis):
-        found = [TARGETS[word] for word in hypothesis.words]
-        return [(word, [word]) for word in (found[::-1] if turned else found)]
+        tokens = [TARGETS[word] for word in hypothesis.words]
+        return [(word, [word]) for word in (tokens[::-1] if turned else tokens)]
 
     def words(hypothesis):
         return [word for word, _ in words_and_tokens(hypothesis)]
 
-    own = {"words": words, "words_and_tokens": words_and_tokens}
-    return SimpleNamespace(runs=(run,), boundary=0, **own)
+    methods = {"words": words, "words_and_tokens": words_and_tokens}
+    return SimpleNamespace(runs=(run,), boundary=0, **methods)
 
 
 def hypothesis(words):
@@ -71,11 +71,11 @@ def hypothesis(words):
 def test_attention_says_which_word_is_meant_in_every_order(order):
     restoring = Restoring(translator_of(Attentive(order)), {"b": "BEE"})
     source = ["zut", "b", "a", "c"]
-    said = ["A", "<unk>", "B", "<unk>"]  # in the order in which the decoder says them
+    output = ["A", "<unk>", "B", "<unk>"]  # in the order in which the decoder says them
     # After A, number 2, it attends to source word 2, b; after B to c, which is in no dictionary.
     expected = ["A", "BEE", "B", "c"]
-    found = restoring.words(hypothesis(said), source)
-    assert (found[::-1] if order == "target_reversed" else found) == expected
+    restored = restoring.words(hypothesis(output), source)
+    assert (restored[::-1] if order == "target_reversed" else restored) == expected
     assert restoring.annotate([source]) == [source]
     # At first it attends to what is no word of the lexicon.
     assert restoring.words(hypothesis(["<unk>"]), source) == ["zut"]
@@ -114,7 +114,7 @@ def test_a_run_is_trained_with_marks_and_translates_without(
         "a bear sleeps",
     ]
     for name, lines in (("x", source * 8), ("y", target * 8), ("a", ["0-0 1-1 2-2"] * 40)):
-        (tmp_path / name).write_text("".join(f"{one}\n" for one in lines))
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     paths = (str(tmp_path / "x"), str(tmp_path / "y"))
     data = Pairs(
         *(paths, paths, (paths,)),
@@ -135,16 +135,22 @@ def test_a_run_is_trained_with_marks_and_translates_without(
         command_table.main(["translate", str(tmp_path / "run"), "--beam", "2", *map(str, words)])
         return capsys.readouterr().out.splitlines()
 
-    found = call("--dictionary", tmp_path / "d", text="un ours dort\nle zèbre dort\n")
-    assert len(found) == 2 and "bear" in found[0].split() and "zèbre" in found[1].split()
-    assert not any(mark in one.split() for mark in strategy.marks() for one in found)
+    translations = call("--dictionary", tmp_path / "d", text="un ours dort\nle zèbre dort\n")
+    assert (
+        len(translations) == 2
+        and "bear" in translations[0].split()
+        and "zèbre" in translations[1].split()
+    )
+    assert not any(mark in line.split() for mark in strategy.marks() for line in translations)
     python = zoo.load_translator(tmp_path / "run")
     lines = ["un ours dort", "", "le zèbre dort"]
     assert python.translate(lines, beam=2) == call(text="\n".join(lines) + "\n")
-    drawn = []
-    monkeypatch.setattr(plot_style, "draw_attention", lambda *given: drawn.append(given[:2]))
+    pictures = []
+    monkeypatch.setattr(
+        plot_style, "draw_attention", lambda *arguments: pictures.append(arguments[:2])
+    )
     options = ("--dictionary", tmp_path / "d", "--plot-gradients", tmp_path / "p.png")
     call(*options, text="un ours dort\n")  # both sides as they are written
-    assert drawn == [(["un", "ours", "dort"], found[0].split())]
-    (two,) = call("--nbest", 1, text="un ours dort\n")[:1]
-    assert not any(mark in two.split() for mark in strategy.marks())
+    assert pictures == [(["un", "ours", "dort"], translations[0].split())]
+    (best,) = call("--nbest", 1, text="un ours dort\n")[:1]
+    assert not any(mark in best.split() for mark in strategy.marks())
