@@ -49,11 +49,11 @@ def cost(name: str) -> tuple[str, str]:
     """Returns the size and the time that a config's docstring tells; "" for nothing."""
     text = " ".join(_docstring(paths()[name]).split())
     size, time = _PARAMETERS.search(text), _MINUTES.search(text)
-    told = ""
+    size_text = ""
     if size:
         billions, number = size.groups()
-        told = f"{billions}B" if billions else f"{int(number.replace(',', '')) / 1e6:.0f}M"
-    return told, f"{time[1]} min" if time else ""
+        size_text = f"{billions}B" if billions else f"{int(number.replace(',', '')) / 1e6:.0f}M"
+    return size_text, f"{time[1]} min" if time else ""
 
 
 def table() -> list[str]:
@@ -72,9 +72,9 @@ def table() -> list[str]:
         width = max(map(len, members))
         costs = [cells for cells in zip(*map(cost, members), strict=True) if any(cells)]
         aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in costs]
-        for name, *told in zip(members, *aligned, strict=True):
+        for name, *columns in zip(members, *aligned, strict=True):
             begin = "*" if name in START else " "
-            lines.append(" ".join([begin, name.ljust(width), *told, summary(name)]))
+            lines.append(" ".join([begin, name.ljust(width), *columns, summary(name)]))
     return lines
 
 

@@ -85,18 +85,18 @@ class Transformer(nnx.Module):
             x = layer(x, mask)
         return self.final_norm(x)
 
-    def given(self):
+    def head_options(self):
         """The options of a tied head."""
         return {"tied_weights": self.embedder.input_embedding[...]} if self.tied else {}  # zoo
 
     def __call__(self, tokens):
         """Logits [B, T, V], where the published model says self.embedder.decode(x) and caps it."""
-        return self.head(self.states(tokens), **self.given())  # zoo
+        return self.head(self.states(tokens), **self.head_options())  # zoo
 
     def loss(self, tokens, targets, weights, rngs):
         """The mean of what is trained; the published loss is the cross-entropy of the logits."""
         arguments = self.states(tokens), targets, weights / weights.sum()
-        return self.head.weighted_loss(*arguments, key=rngs, **self.given())  # zoo
+        return self.head.weighted_loss(*arguments, key=rngs, **self.head_options())  # zoo
 
 
 @nnx.jit

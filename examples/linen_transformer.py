@@ -63,8 +63,8 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     @jax.jit
     def step(params, state, key, *batch):
         def loss(params):
-            given = {"params": params, "tables": tables}  # zoo
-            return model.apply(given, *batch, rngs={"noise": key})[0]  # zoo
+            variables = {"params": params, "tables": tables}  # zoo
+            return model.apply(variables, *batch, rngs={"noise": key})[0]  # zoo
 
         value, gradient = jax.value_and_grad(loss)(params)
         updates, state = optimizer.update(gradient, state)
@@ -80,8 +80,8 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     texts = generated.sentences("validation", generated.VALIDATION)
     inputs, targets, weights = generated.batch(lexicon, texts)
     rngs = {"noise": jax.random.key(2)}  # zoo
-    given = {"params": params, "tables": tables}  # zoo
-    _, total = jax.jit(model.apply)(given, inputs, targets, jnp.asarray(weights), rngs=rngs)
+    variables = {"params": params, "tables": tables}  # zoo
+    _, total = jax.jit(model.apply)(variables, inputs, targets, jnp.asarray(weights), rngs=rngs)
     perplexity = float(np.exp(-total / weights.sum()))
     print(f"{type(head).__name__}: exact perplexity {perplexity:.2f} of {len(lexicon)} words")
     return losses, perplexity

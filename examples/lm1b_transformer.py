@@ -78,8 +78,8 @@ def train_step(state, batch, config, tables, rngs):
     weights = jnp.where(batch > 0, 1, 0).astype(jnp.float32)
 
     def loss_fn(params):
-        given = {"params": params, "tables": tables}  # zoo
-        loss = TransformerLM(config).apply(given, batch, weights, rngs=rngs)  # zoo
+        variables = {"params": params, "tables": tables}  # zoo
+        loss = TransformerLM(config).apply(variables, batch, weights, rngs=rngs)  # zoo
         return loss / weights.sum()
 
     loss, grads = jax.value_and_grad(loss_fn)(state.params)

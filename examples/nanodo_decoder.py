@@ -103,8 +103,8 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     @jax.jit
     def step(params, state, key, in_BxLplus1):
         def loss(params):
-            given = {"params": params, "tables": tables}  # zoo
-            return model.apply(given, in_BxLplus1, method="loss", rngs={"noise": key})  # zoo
+            variables = {"params": params, "tables": tables}  # zoo
+            return model.apply(variables, in_BxLplus1, method="loss", rngs={"noise": key})  # zoo
 
         value, gradient = jax.value_and_grad(loss)(params)
         updates, state = optimizer.update(gradient, state)

@@ -19,10 +19,10 @@ SIZE = 32
 def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     """(losses of the steps, nats per token; perplexity of the validation text)."""
     lexicon = generated.lexicon()
-    of_states, of_head, of_noise = jax.random.split(jax.random.key(0), 3)
+    states_key, head_key, noise_key = jax.random.split(jax.random.key(0), 3)
     params = {
-        "states": jax.random.normal(of_states, (len(lexicon), SIZE)),
-        "head": head.init(of_head, SIZE, lexicon),  # zoo
+        "states": jax.random.normal(states_key, (len(lexicon), SIZE)),
+        "head": head.init(head_key, SIZE, lexicon),  # zoo
     }
     tables = head.tables(lexicon)  # zoo
     optimizer = optax.adam(0.03)
@@ -41,7 +41,7 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
 
     losses = []
     for number, batch in enumerate(generated.batches(lexicon, steps)):
-        key = jax.random.fold_in(of_noise, number)
+        key = jax.random.fold_in(noise_key, number)
         params, state, value = step(params, state, tables, key, *map(jnp.asarray, batch))
         losses.append(float(value))
         if number % 20 == 0 or number == steps - 1:

@@ -59,28 +59,28 @@ def search(run, frames: np.ndarray, letters: str, weight: float, bonus=4.0, beam
       run: what `zoo.load` gives. frames: log p(symbol), [T, 1 + letters]. letters: one is a blank.
     """
     log_probs, states = run.step(run.boundary, run.initial_states())
-    known = {"": Words(0.0, 0, log_probs[0], states)}
+    words_by_prefix = {"": Words(0.0, 0, log_probs[0], states)}
     open_prefixes = {"": (0.0, -math.inf)}  # log p of those that end in a blank, and in a letter
     for frame in frames:
-        longer = _longer(open_prefixes, frame, letters)
-        _read_words(run, known, longer)
+        longer = _extend_prefixes(open_prefixes, frame, letters)
+        _read_words(run, words_by_prefix, longer)
 
         def score(prefix, longer=longer):
-            words = known[_done(prefix)]
+            words = words_by_prefix[_done(prefix)]
             return np.logaddexp(*longer[prefix]) + weight * words.log_prob + bonus * words.count
 
-        kept = sorted(longer, key=score, reverse=True)[:beam]
-        open_prefixes = {prefix: longer[prefix] for prefix in kept}
+        best = sorted(longer, key=score, reverse=True)[:beam]
+        open_prefixes = {prefix: longer[prefix] for prefix in best}
     # The last word and the end of the sentence.
     ends: dict[str, np.ndarray] = {}
-    for prefix, both in open_prefixes.items():
+    for prefix, pair in open_prefixes.items():
         if prefix:
             done = prefix.rstrip() + " "
-            ends[done] = np.logaddexp(ends.get(done, -math.inf), both)
-    _read_words(run, known, ends)
+            ends[done] = np.logaddexp(ends.get(done, -math.inf), pair)
+    _read_words(run, words_by_prefix, ends)
 
     def total(prefix):
-        words = known[prefix]
+        words = words_by_prefix[prefix]
         log_prob = words.log_prob + words.next[run.id(run.boundary)]
         return np.logaddexp(*ends[prefix]) + weight * log_prob + bonus * words.count
 
@@ -92,38 +92,38 @@ def _done(prefix):
     return prefix[: prefix.rfind(" ") + 1]
 
 
-def _longer(prefixes, frame, letters):
+def _extend_prefixes(prefixes, frame, letters):
     """{prefix: (log p where it ends in a blank, where it ends in a letter)} a frame later."""
-    found = collections.defaultdict(lambda: [-math.inf, -math.inf])
+    scores = collections.defaultdict(lambda: [-math.inf, -math.inf])
     for prefix, (blank, letter) in prefixes.items():
-        both = np.logaddexp(blank, letter)
-        found[prefix][0] = np.logaddexp(found[prefix][0], both + frame[BLANK])
-        for symbol, new in enumerate(letters, 1):
-            if prefix.endswith(new):  # said on, or once more after a blank
-                found[prefix][1] = np.logaddexp(found[prefix][1], letter + frame[symbol])
-            if new == " " and prefix[-1:] in ("", " "):
+        log_prob = np.logaddexp(blank, letter)
+        scores[prefix][0] = np.logaddexp(scores[prefix][0], log_prob + frame[BLANK])
+        for symbol, character in enumerate(letters, 1):
+            if prefix.endswith(character):  # said on, or once more after a blank
+                scores[prefix][1] = np.logaddexp(scores[prefix][1], letter + frame[symbol])
+            if character == " " and prefix[-1:] in ("", " "):
                 continue
-            before = blank if prefix.endswith(new) else both
-            here = found[prefix + new]
-            here[1] = np.logaddexp(here[1], before + frame[symbol])
-    return found
+            before = blank if prefix.endswith(character) else log_prob
+            entry = scores[prefix + character]
+            entry[1] = np.logaddexp(entry[1], before + frame[symbol])
+    return scores
 
 
-def _read_words(run, known, prefixes):
-    """Puts the words of prefixes that are done into `known`: one step for all of them."""
-    new = [prefix for prefix in {*map(_done, prefixes)} if prefix not in known]
-    if not new:
+def _read_words(run, words_by_prefix, prefixes):
+    """Puts the words of prefixes that are done into `words_by_prefix`: one step for all of them."""
+    unread = [prefix for prefix in {*map(_done, prefixes)} if prefix not in words_by_prefix]
+    if not unread:
         return
-    parts = [prefix.strip().rpartition(" ") for prefix in new]
-    parents = [known[words + " " if words else ""] for words, _, _ in parts]
+    parts = [prefix.strip().rpartition(" ") for prefix in unread]
+    parents = [words_by_prefix[words + " " if words else ""] for words, _, _ in parts]
     ids = [run.id(word) for _, _, word in parts]
     states = type(parents[0].states).batched([parent.states for parent in parents])
     log_probs, states = run.step(ids, states)
-    for row, (prefix, parent) in enumerate(zip(new, parents, strict=True)):
+    for row, (prefix, parent) in enumerate(zip(unread, parents, strict=True)):
         log_prob = parent.log_prob + float(parent.next[ids[row]])
         if prefix.split()[-1] not in run.words:  # some unknown word came, and this one of them
             log_prob -= UNKNOWN
-        known[prefix] = Words(log_prob, parent.count + 1, log_probs[row], states[row])
+        words_by_prefix[prefix] = Words(log_prob, parent.count + 1, log_probs[row], states[row])
 
 
 def main(folder: str, sentences: list[str], noise: float = 0.65) -> list[tuple[str, str, str]]:
@@ -137,18 +137,18 @@ def main(folder: str, sentences: list[str], noise: float = 0.65) -> list[tuple[s
     results = []
     for seed, sentence in enumerate(sentences):
         frames = spoken(sentence, letters, noise, seed)
-        alone = search(run, frames, letters, weight=0.0, bonus=0.0)
+        unfused = search(run, frames, letters, weight=0.0, bonus=0.0)
         fused = search(run, frames, letters, weight=1.0)
         print(f"said:               {sentence}")
-        print(f"letters alone:      {alone}")
+        print(f"letters alone:      {unfused}")
         print(f"and language model: {fused}")
-        results.append((sentence, alone, fused))
+        results.append((sentence, unfused, fused))
     return results
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as folder:
         settings = [part for text in SETTINGS for part in ("--set", text)]
-        command_table.run("train", ["--config", "micro_softmax", made, *settings])
-        run_data = zoo.load(made).read("validation")
-        main(made, [" ".join(words) for words in run_data.sentences[:3]])
+        command_table.run("train", ["--config", "micro_softmax", folder, *settings])
+        run_data = zoo.load(folder).read("validation")
+        main(folder, [" ".join(words) for words in run_data.sentences[:3]])

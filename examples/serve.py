@@ -98,8 +98,8 @@ class Handler(BaseHTTPRequestHandler):
         """Reads a request and writes its answer."""
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or len(size) > 9 or int(size) > LARGEST:
-            why = f"Send a Content-Length of at most {LARGEST} bytes."
-            return self.send_error(413 if size.isdecimal() else 400, explain=why)
+            reason = f"Send a Content-Length of at most {LARGEST} bytes."
+            return self.send_error(413 if size.isdecimal() else 400, explain=reason)
         try:
             answer = self.server.scores(self.rfile.read(int(size)))
         except ValueError as error:

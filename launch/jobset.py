@@ -50,8 +50,8 @@ _NAME = runs_file.word(
 def _volume(text: str) -> tuple[str, str]:
     """Parses CLAIM:PATH; raises ArgumentTypeError for another form."""
     pattern = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?:/[A-Za-z0-9_./-]*"
-    what = "a claim and an absolute path, as in work:/zoo/runs"
-    name, _, path = runs_file.word(pattern, what, 500)(text).partition(":")
+    description = "a claim and an absolute path, as in work:/zoo/runs"
+    name, _, path = runs_file.word(pattern, description, 500)(text).partition(":")
     path = posixpath.normpath(f"/{path.lstrip('/')}")
     if posixpath.commonpath((path, _FOLDER)) == path:
         raise argparse.ArgumentTypeError(
@@ -131,7 +131,7 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
             "annotations": annotations,
             "restarts": arguments.restarts,
             "hosts": hosts,
-            "again": runs_file.AGAIN,
+            "again": runs_file.RESUMABLE,
             "grace": arguments.grace,
             "account": arguments.service_account,
             "nodes": nodes,

@@ -22,7 +22,7 @@ from zoo.sources import files
 
 # Exit codes after which the same command resumes a run: another process was lost, an abort by JAX,
 # SIGKILL, SIGTERM. After any other, such as 2 for a user's error, another try would fail again.
-AGAIN = (75, 134, 137, 143)
+RESUMABLE = (75, 134, 137, 143)
 
 
 class Run(NamedTuple):
@@ -49,18 +49,18 @@ def read(path: str) -> list[Run]:
     """
     runs: list[Run] = []
     for number, line in files.read_lines(path):
-        where = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         try:
             words = shlex.split(line, comments=True)
             if words:
                 runs.append(_run(words))
         except ValueError as error:  # raised by shlex
-            raise UserError(f"{where}: {error}: write the words as for a shell.") from error
+            raise UserError(f"{location}: {error}: write the words as for a shell.") from error
         except UserError as error:
-            raise UserError(f"{where}: {error}") from error
+            raise UserError(f"{location}: {error}") from error
         if len({_place(run.folder) for run in runs}) < len(runs):
             raise UserError(
-                f"{where}: {runs[-1].folder} is the folder of a run above: give another."
+                f"{location}: {runs[-1].folder} is the folder of a run above: give another."
             )
     if not runs:
         raise UserError(
@@ -92,19 +92,19 @@ def _run(words) -> Run:
     return Run(words, arguments.folder)
 
 
-def word(pattern: str, what: str, most: int = 40) -> Callable[[str], str]:
+def word(pattern: str, description: str, limit: int = 40) -> Callable[[str], str]:
     """Makes the type of an option whose values are safe within a script or manifest.
 
     Args:
       pattern: the pattern that values match.
-      what: a description of the values, for messages.
-      most: most characters of a value.
+      description: of the values, for messages.
+      limit: most characters of a value.
     """
 
     def read(text: str) -> str:
-        if len(text) > most or not re.fullmatch(pattern, text):
+        if len(text) > limit or not re.fullmatch(pattern, text):
             raise argparse.ArgumentTypeError(
-                f"{shortened(text, 60)!r} is not {what}, of at most {most} characters"
+                f"{shortened(text, 60)!r} is not {description}, of at most {limit} characters"
             )
         return text
 

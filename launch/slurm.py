@@ -48,11 +48,11 @@ fi ;;
 esac
 exit "$code"
 """
-_ONE = 'relay "${command[@]}"'
+_SINGLE_NODE = 'relay "${command[@]}"'
 # srun returns the greatest exit code of its tasks. If one task exits with 2, a user's error, and
 # the others with 75, a lost process, 2 has to win. By default, JAX gives the single task of a node
 # only its first GPU.
-_SEVERAL = """export JAX_LOCAL_DEVICE_IDS=$(seq -s, 0 $((${SLURM_GPUS_ON_NODE:-1} - 1)))
+_MULTI_NODE = """export JAX_LOCAL_DEVICE_IDS=$(seq -s, 0 $((${SLURM_GPUS_ON_NODE:-1} - 1)))
 task=$(declare -f relay)'; relay "$@"; exit $((code == 2 ? 255 : code))'
 relay srun bash -c "$task" task "${command[@]}"
 if [ "$code" -eq 255 ]; then code=2; fi"""
@@ -73,7 +73,7 @@ _DEFAULTS = {
 
 # Options of sbatch that the script sets itself, to stop tasks in time and queue them again, or from
 # options of this command.
-_OWN = (
+_RESERVED = (
     *("--array", "-a", "--signal", "--requeue", "--no-requeue"),
     *("--job-name", "-J", "--nodes", "-N", "--ntasks-per-node", "--time", "-t"),
 )
@@ -85,16 +85,16 @@ def _name(option: str) -> str:
     if not option.startswith("--"):
         return option[:2]
     name = re.split("[= ]", option)[0]
-    known = [*_OWN, "--ntasks", *(other for others in _DEFAULTS.values() for other in others)]
-    return name if name in known else next((one for one in known if one.startswith(name)), name)
+    names = [*_RESERVED, "--ntasks", *(alias for group in _DEFAULTS.values() for alias in group)]
+    return name if name in names else next((full for full in names if full.startswith(name)), name)
 
 
 def _sbatch(text: str) -> str:
     """Checks an option of sbatch; raises ArgumentTypeError for one that the script sets itself."""
-    if not text.startswith("-") or not text.isprintable() or _name(text) in _OWN:
+    if not text.startswith("-") or not text.isprintable() or _name(text) in _RESERVED:
         raise argparse.ArgumentTypeError(
-            f"{shortened(text, 60)!r} is not one option of sbatch beside {', '.join(_OWN)}: write "
-            "it as --sbatch=--partition=gpu"
+            f"{shortened(text, 60)!r} is not one option of sbatch beside {', '.join(_RESERVED)}: "
+            "write it as --sbatch=--partition=gpu"
         )
     return text
 
@@ -130,11 +130,11 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
       runs: the runs, a task each.
       arguments: the parsed options.
     """
-    several = arguments.nodes > 1
-    further = ["--processes", "auto"] if several else []
+    is_multi_node = arguments.nodes > 1
+    further = ["--processes", "auto"] if is_multi_node else []
     nodes = f"#SBATCH --nodes={arguments.nodes}\n#SBATCH --ntasks-per-node=1\n"
-    given = {_name(option) for option in arguments.sbatch}
-    kept = [option for option, names in _DEFAULTS.items() if given.isdisjoint(names)]
+    option_names = {_name(option) for option in arguments.sbatch}
+    defaults = [option for option, names in _DEFAULTS.items() if option_names.isdisjoint(names)]
     cases = [
         f"{number}) command=({shlex.join([arguments.python, 'train.py', *run.words, *further])}) ;;"
         for number, run in enumerate(runs)
@@ -145,11 +145,11 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         at_once=f"%{arguments.at_once}" if arguments.at_once else "",
         time=arguments.time,
         grace=arguments.grace,
-        nodes=nodes if several else "",
-        options="".join(f"#SBATCH {option}\n" for option in (*kept, *arguments.sbatch)),
+        nodes=nodes if is_multi_node else "",
+        options="".join(f"#SBATCH {option}\n" for option in (*defaults, *arguments.sbatch)),
         cases="\n".join(cases),
-        run=_SEVERAL if several else _ONE,
-        again="|".join(map(str, runs_file.AGAIN)),
+        run=_MULTI_NODE if is_multi_node else _SINGLE_NODE,
+        again="|".join(map(str, runs_file.RESUMABLE)),
         restarts=arguments.restarts,
     )
 

@@ -9,7 +9,7 @@ from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Cosine
 
 
-def of_letters(data: Mixed) -> Experiment:
+def letter_model(data: Mixed) -> Experiment:
     """Words in by a convolution over their bytes, out by an LSTM that spells them."""
     return Experiment(
         data=data,

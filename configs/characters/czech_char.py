@@ -8,11 +8,11 @@ core.
 """
 
 from configs import czech_we_3
-from configs.characters._shared import of_letters
+from configs.characters._shared import letter_model
 from zoo import Experiment
 from zoo.data import Mixed
 
 
 def get_config() -> Experiment:
     corpora = (czech_we_3.get_config().data,)
-    return of_letters(Mixed(names=("czech",), corpora=corpora, sentences=10_000))
+    return letter_model(Mixed(names=("czech",), corpora=corpora, sentences=10_000))

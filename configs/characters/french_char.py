@@ -8,11 +8,11 @@ one CPU core.
 """
 
 from configs import rnn_french
-from configs.characters._shared import of_letters
+from configs.characters._shared import letter_model
 from zoo import Experiment
 from zoo.data import Mixed
 
 
 def get_config() -> Experiment:
     corpora = (rnn_french.get_config().data,)
-    return of_letters(Mixed(names=("french",), corpora=corpora, sentences=10_000))
+    return letter_model(Mixed(names=("french",), corpora=corpora, sentences=10_000))

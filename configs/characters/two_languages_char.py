@@ -14,13 +14,13 @@ on one CPU core.
 """
 
 from configs import czech_we_3, rnn_french
-from configs.characters._shared import of_letters
+from configs.characters._shared import letter_model
 from zoo import Experiment
 from zoo.data import Mixed
 
 
 def get_config() -> Experiment:
-    return of_letters(
+    return letter_model(
         Mixed(
             names=("french", "czech"),
             corpora=(rnn_french.get_config().data, czech_we_3.get_config().data),

@@ -34,17 +34,19 @@ class FilledText(Text):
 
     def lexicon_entries(self):
         """Returns the words of all splits, and others that are made of two halves of these."""
-        own = sorted({word for split in self.splits() for word in self.read(split).token_counts()})
-        entries: dict[str, tuple[str, ...]] = dict.fromkeys(own, ())
+        words = sorted(
+            {word for split in self.splits() for word in self.read(split).token_counts()}
+        )
+        entries: dict[str, tuple[str, ...]] = dict.fromkeys(words, ())
         draw = random.Random(0)
         for _ in range(100 * self.words):
             if len(entries) >= self.words - 1:
                 break
-            one, other = draw.choices(own, k=2)
-            entries[one[: (len(one) + 1) // 2] + other[len(other) // 2 :]] = ()
+            first, second = draw.choices(words, k=2)
+            entries[first[: (len(first) + 1) // 2] + second[len(second) // 2 :]] = ()
         if len(entries) != self.words - 1:
             raise UserError(
-                f"data.words is {self.words}: the text has {len(own)} words, and halves of them "
+                f"data.words is {self.words}: the text has {len(words)} words, and halves of them "
                 f"make {len(entries)} at most; give another number."
             )
         return entries

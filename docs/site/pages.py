@@ -52,13 +52,13 @@ def write(folder):
         (folder / place).write_text(text, encoding="utf-8")
     (folder / "reference").mkdir()
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
-    shown = set()  # `zoo` comes last, and refers to the names of its packages
+    documented = set()  # `zoo` comes last, and refers to the names of its packages
     for place in sorted(_places(navigation), key=len, reverse=True):
         if match := REFERENCE.fullmatch(place):
-            (folder / place).write_text(reference(match[1], shown), encoding="utf-8")
+            (folder / place).write_text(reference(match[1], documented), encoding="utf-8")
     for file in folder.rglob("*.md"):
         place = file.relative_to(folder).as_posix()
-        file.write_text(of_site(file.read_text(encoding="utf-8"), place), encoding="utf-8")
+        file.write_text(render_page(file.read_text(encoding="utf-8"), place), encoding="utf-8")
 
 
 def equation(match):
@@ -88,7 +88,7 @@ def _places(nav):
     return set().union(*map(_places, items))
 
 
-def reference(package, shown):
+def reference(package, documented):
     """Returns the page of a package: its docstring and its names, each documented on one page."""
     module = importlib.import_module(package)
     options = (
@@ -96,13 +96,13 @@ def reference(package, shown):
     )
     text = f"# {package}\n\n::: {package}\n{options}"
     for name in sorted(public(module), key=str.lower):
-        found = getattr(module, name)
-        place = f"{found.__module__}.{name}" if callable(found) else f"{package}.{name}"
-        if place in shown:
+        member = getattr(module, name)
+        place = f"{member.__module__}.{name}" if callable(member) else f"{package}.{name}"
+        if place in documented:
             text += f"\n## {name}\n\nSee [`{place}`][{place}].\n"
         else:
             text += f"\n::: {place}\n    options: {{heading: {name}}}\n"
-        shown.add(place)
+        documented.add(place)
     return text
 
 
@@ -118,7 +118,7 @@ def _module_of(value):
     return getattr(value, "__module__", None) if callable(value) else None
 
 
-def of_site(markdown, place):
+def render_page(markdown, place):
     """Turns links of the repository into the site's, renders equations and the drawing, and adds
     the parameters of a head."""
     origin = (ROOT / INSIDE[place] if place in INSIDE else ROOT / "docs" / place).parent
@@ -181,8 +181,8 @@ def check(site):
     """Ends with an error if a page of a built site loads something from the network."""
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        if found := LOADED.search(text):
-            sys.exit(f"{path} loads {text[found.start() : found.end() + 60]}")
+        if match := LOADED.search(text):
+            sys.exit(f"{path} loads {text[match.start() : match.end() + 60]}")
 
 
 if __name__ == "__main__":

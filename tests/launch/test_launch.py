@@ -64,7 +64,7 @@ def test_slurm_has_a_task_for_each_run(runs, capsys):
 
 
 @pytest.mark.parametrize(
-    ("given", "replaced"),
+    ("option", "replaced"),
     [
         ("--gres=gpu:4", "--gres=gpu:1"),
         ("--gre=gpu:4", "--gres=gpu:1"),
@@ -80,14 +80,14 @@ def test_slurm_has_a_task_for_each_run(runs, capsys):
         ("--partition=gpu", None),
     ],
 )
-def test_an_option_of_sbatch_takes_the_place_of_the_default(given, replaced, runs, capsys):
+def test_an_option_of_sbatch_takes_the_place_of_the_default(option, replaced, runs, capsys):
     def options(*words):
         lines = rendered(capsys, "slurm", runs, *words).splitlines()
         return [line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH")]
 
-    usual, found = options(), options(f"--sbatch={given}")
-    assert "--gres=gpu:1" in usual and "--mem=32G" in usual
-    assert sorted(found) == sorted({*usual, given} - {replaced})
+    defaults, with_option = options(), options(f"--sbatch={option}")
+    assert "--gres=gpu:1" in defaults and "--mem=32G" in defaults
+    assert sorted(with_option) == sorted({*defaults, option} - {replaced})
 
 
 def stand_ins(folder, state="RUNNING 0", **programs):
@@ -201,8 +201,8 @@ def test_help_is_printed(command, capsys):
 
 def manifest(capsys, *words):
     """The JobSets of a manifest, which fulfil JobSet's schema and, in their jobs, Kubernetes'."""
-    found = [*yaml.safe_load_all(rendered(capsys, "jobset", *words))]
-    for jobset in found:
+    jobsets = [*yaml.safe_load_all(rendered(capsys, "jobset", *words))]
+    for jobset in jobsets:
         check(jobset, SCHEMA, "")
         for job in jobset["spec"]["replicatedJobs"]:
             # Its fields are known, too, and have their types, in Kubernetes' own definitions.
@@ -210,32 +210,32 @@ def manifest(capsys, *words):
             description["metadata"] = {"name": job["name"]}
             for version in KUBERNETES:
                 kubernetes_validate.validate(description, version, strict=True)
-    return found
+    return jobsets
 
 
-def check(value, schema, where):
+def check(value, schema, location):
     """AssertionError where a value does not fulfil its schema."""
     if schema == "text":
-        assert isinstance(value, str), where
+        assert isinstance(value, str), location
     elif schema == "whole":
-        assert type(value) is int and 0 <= value < 2**31, where
+        assert type(value) is int and 0 <= value < 2**31, location
     elif schema == "{}":
-        assert isinstance(value, dict), where
-        assert all(isinstance(text, str) for pair in value.items() for text in pair), where
+        assert isinstance(value, dict), location
+        assert all(isinstance(text, str) for pair in value.items() for text in pair), location
     elif isinstance(schema, list):
-        assert isinstance(value, list), where
+        assert isinstance(value, list), location
         for number, item in enumerate(value):
-            check(item, schema[0], f"{where}[{number}]")
+            check(item, schema[0], f"{location}[{number}]")
     elif "choices" in schema:
-        assert value in schema["choices"], where
+        assert value in schema["choices"], location
     else:
-        assert isinstance(value, dict), where
+        assert isinstance(value, dict), location
         required = {key[:-1] for key in schema if key.endswith("!")}
-        assert required <= value.keys(), where
+        assert required <= value.keys(), location
         fields = {key.removesuffix("!"): inner for key, inner in schema.items()}
         for key, inner in value.items():
-            assert key in fields, f"{where}.{key}"
-            check(inner, fields[key], f"{where}.{key}")
+            assert key in fields, f"{location}.{key}"
+            check(inner, fields[key], f"{location}.{key}")
 
 
 def pod_of(jobset):
@@ -251,9 +251,9 @@ def command_of(jobset):
 
 
 def test_each_run_is_a_jobset(runs, capsys):
-    found = manifest(capsys, runs, *JOBSET, "--tpu", "v6e", "--chips", "8", "--name", "sweep-1")
-    assert [jobset["metadata"]["name"] for jobset in found] == ["sweep-1-0", "sweep-1-1"]
-    for jobset in found:
+    jobsets = manifest(capsys, runs, *JOBSET, "--tpu", "v6e", "--chips", "8", "--name", "sweep-1")
+    assert [jobset["metadata"]["name"] for jobset in jobsets] == ["sweep-1-0", "sweep-1-1"]
+    for jobset in jobsets:
         pod = pod_of(jobset)
         assert pod["nodeSelector"] == {
             "cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
@@ -263,7 +263,7 @@ def test_each_run_is_a_jobset(runs, capsys):
         assert container["image"] == "here/zoo:1"
         assert container["resources"] == {"limits": {"google.com/tpu": 8}}
         assert jobset["metadata"]["annotations"] == jobset["metadata"]["labels"] == {}
-    words = shlex.split(command_of(found[1]))
+    words = shlex.split(command_of(jobsets[1]))
     assert words == [
         *("exec", "python", "train.py", "--config", "micro_softmax", "runs/a run"),
         *("--set", "training.seed=3"),
@@ -333,9 +333,9 @@ def test_a_manifest_keeps_names_and_letters_as_they_are(tmp_path, capsys):
     path = tmp_path / "runs.txt"
     path.write_text("--config micro_softmax runs/\U0001f600\n", encoding="utf-8")
     script = rendered(capsys, "jobset", str(path), *JOBSET, "--service-account", "no")
-    found = yaml.safe_load(script)
-    assert pod_of(found)["serviceAccountName"] == "no"
-    assert shlex.split(command_of(found))[-1] == "runs/\U0001f600"
+    jobset = yaml.safe_load(script)
+    assert pod_of(jobset)["serviceAccountName"] == "no"
+    assert shlex.split(command_of(jobset))[-1] == "runs/\U0001f600"
     assert "\\u" not in script
 
 
@@ -358,10 +358,10 @@ def test_pods_of_a_run_wait_until_all_are_there(options, last, runs, capsys, tmp
     assert spec["completionMode"] == "Indexed"
     exclusive = [*jobset["metadata"]["annotations"].values()]
     assert exclusive == (["cloud.google.com/gke-nodepool"] if "--chips" in options else [])
-    asked = f"{tmp_path}/asked"
+    calls = f"{tmp_path}/asked"
     environment = stand_ins(
         tmp_path,
-        getent=f'#!/bin/bash\necho "$*" >> {asked}; [ $(wc -l < {asked}) != 2 ]\n',
+        getent=f'#!/bin/bash\necho "$*" >> {calls}; [ $(wc -l < {calls}) != 2 ]\n',
         sleep="#!/bin/bash\n",
         python=f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\n",
     )
@@ -373,7 +373,7 @@ def test_pods_of_a_run_wait_until_all_are_there(options, last, runs, capsys, tmp
         stdout=subprocess.PIPE,
     )
     names = [f"hosts wide-1-run-0-{host}.wide-1" for host in (0, 1, 1, 2, 3)]
-    assert pathlib.Path(asked).read_text().splitlines() == names
+    assert pathlib.Path(calls).read_text().splitlines() == names
     words = ["--config", "micro_softmax", "runs/a run", "--set", "training.seed=3"]
     assert job.stdout == f"{['train.py', *words, *last]}\n"
 
@@ -404,8 +404,8 @@ def test_an_image_trains_the_micro_language(tmp_path):
     """The Dockerfile's structure: what it copies is there, and its command is a run's."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
-    found = [word for word, _ in lines]
-    assert found == ["FROM", "ARG", "WORKDIR", "COPY", "RUN", "COPY", "ENTRYPOINT", "CMD"]
+    instructions = [word for word, _ in lines]
+    assert instructions == ["FROM", "ARG", "WORKDIR", "COPY", "RUN", "COPY", "ENTRYPOINT", "CMD"]
     values = dict(lines)
     assert (values["ARG"], values["WORKDIR"]) == ("JAX=jax", "/zoo")
     check_bash(values["RUN"])
@@ -418,10 +418,10 @@ def test_an_image_trains_the_micro_language(tmp_path):
 
 def test_an_image_leaves_out_what_git_ignores():
     ignored = {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()}
-    left_out = (ROOT / ".dockerignore").read_text().splitlines()
-    assert ignored <= {line.removeprefix("**/") for line in left_out}
+    patterns = (ROOT / ".dockerignore").read_text().splitlines()
+    assert ignored <= {line.removeprefix("**/") for line in patterns}
     needed = {"train.py", "evaluate.py", "requirements.txt", "zoo", "configs"}
-    assert not needed & {*left_out}
+    assert not needed & {*patterns}
 
 
 @pytest.mark.parametrize(
@@ -447,12 +447,12 @@ def test_several_hosts_train_in_a_bucket(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("way", "shown"), [("slurm", "--output=%x-%A_%a.log"), ("jobset", "CLAIM:PATH")]
+    ("way", "option"), [("slurm", "--output=%x-%A_%a.log"), ("jobset", "CLAIM:PATH")]
 )
-def test_the_options_of_a_way_are_shown(way, shown, capsys):
+def test_the_options_of_a_way_are_shown(way, option, capsys):
     with pytest.raises(SystemExit):
         launch.main([way, "--help"])
-    assert shown in capsys.readouterr().out
+    assert option in capsys.readouterr().out
 
 
 def test_what_cannot_be_started_is_said(runs, monkeypatch, tmp_path):
@@ -467,7 +467,7 @@ def test_the_page_shows_commands_that_can_be_given(tmp_path, capsys, monkeypatch
     text = "".join(line[4:] + "\n" for line in page.splitlines() if line.startswith("    --config"))
     (tmp_path / "runs.txt").write_text(text)
     monkeypatch.chdir(tmp_path)
-    shown = [line[4:] for line in page.splitlines() if line.startswith("    python -m launch")]
-    assert len(shown) >= 4
-    for command in shown:
+    commands = [line[4:] for line in page.splitlines() if line.startswith("    python -m launch")]
+    assert len(commands) >= 4
+    for command in commands:
         assert rendered(capsys, *shlex.split(command)[3:])

@@ -80,10 +80,10 @@ def test_pages_are_written_as_files(pages, tmp_path):
 def test_links_of_the_repository_become_links_of_the_site(pages):
     text = "[Changes](../CHANGELOG.md#fixed), [data.md](data.md)"
     expected = "[Changes](changelog.md#fixed), [Corpora](data.md)"
-    assert pages.of_site(text, "runs.md").startswith(expected)
-    assert pages.of_site("[x](docs/runs.md)", "changelog.md") == "[x](runs.md)"
+    assert pages.render_page(text, "runs.md").startswith(expected)
+    assert pages.render_page("[x](docs/runs.md)", "changelog.md") == "[x](runs.md)"
     with pytest.raises(SystemExit, match=r"runs\.md: the link \.\./train\.py leads to no page"):
-        pages.of_site("[x](../train.py)", "runs.md")
+        pages.render_page("[x](../train.py)", "runs.md")
 
 
 def test_pages_that_load_from_the_network_are_refused(pages, tmp_path):
