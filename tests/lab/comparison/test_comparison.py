@@ -78,13 +78,13 @@ def test_only_the_given_splits_are_compared(tmp_path):
         runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
         questions = {"kind": "minimal pairs", "split": "pairs:p", "figures": {}}
         keep(folder, {**questions, "figures": {"accuracy": 0.75, "right": 75}}, "pairs_p")
-    of_test = tables(runs, wanted=TextFilter(splits=["test"]))
+    of_test = tables(runs, text_filter=TextFilter(splits=["test"]))
     assert "test, carried" in of_test and "ranked by test" in of_test
     assert "validation" not in of_test and "pairs:p" not in of_test
-    of_pairs = tables(runs, wanted=TextFilter(splits=["pairs:p"]))
+    of_pairs = tables(runs, text_filter=TextFilter(splits=["pairs:p"]))
     assert of_pairs.startswith("pairs:p") and "carried" not in of_pairs
     with pytest.raises(UserError, match="one has no perplexity on tset, only on test, validation"):
-        tables(runs, wanted=TextFilter(splits=["tset"]))
+        tables(runs, text_filter=TextFilter(splits=["tset"]))
 
 
 def test_the_best_run_comes_first(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.comparison import page_differences
-from zoo.lab.comparison.page_differences import AttendedTranslation
+from zoo.lab.comparison.page_differences import AttendedSentence
 from zoo.lab.evaluation.best_words import ScoredWords
 from zoo.lexicon import Lexicon
 
@@ -41,7 +41,7 @@ def test_words_that_differ_most():
 def test_attention_is_drawn_by_area():
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
     drawn = page_differences.draw_attention(
-        AttendedTranslation(["a", "b"], ["x", "y"], [], weights), "about <it>"
+        AttendedSentence(["a", "b"], ["x", "y"], [], weights), "about <it>"
     )
     sizes = re.findall(r'class="weight"[^>]* width="([\d.]+)"', drawn)
     assert [float(size) for size in sizes] == pytest.approx([18, 0, 9, 15.6], abs=0.05)

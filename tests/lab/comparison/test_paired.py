@@ -294,7 +294,7 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
     own = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
 
     def counts(split):
-        lines = tables([free, own], wanted=TextFilter(splits=(split,))).splitlines()
+        lines = tables([free, own], text_filter=TextFilter(splits=(split,))).splitlines()
         return {line.split()[0]: line.split()[-2:] for line in lines[1:3]}
 
     assert counts("pairs:agreement") == {"own": ["5", "10"], "free": ["3", "10"]}

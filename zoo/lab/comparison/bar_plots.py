@@ -14,8 +14,8 @@ import numpy as np
 
 from zoo.base import lazy, strict_json
 from zoo.errors import UserError
-from zoo.lab.comparison import comparison, plot_style
-from zoo.lab.comparison.comparison import Comparison, Group
+from zoo.lab.comparison import plot_style
+from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns
 from zoo.lab.evaluation import agreement, item_scores, leakage, significance
 from zoo.lab.evaluation.perplexity import UNKNOWN
 from zoo.lab.evaluation.results import names_of, read_answers
@@ -50,16 +50,16 @@ class Bar(NamedTuple):
 Bars = dict[Group, dict[str, Bar]]
 
 
-def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
+def band_bars(rows_by_seed: Sequence[Sequence[dict]]) -> dict[str, Bar]:
     """Returns {band: its bar} of the seeds of a recipe."""
     bars = {}
-    for band in dict.fromkeys(row["band"] for rows in seeds for row in rows):
-        found = [row for rows in seeds for row in rows if row["band"] == band]
-        losses = tuple(float(row["log_perplexity"]) for row in found)  # JSON has inf as text
-        interval = found[0].get("interval", (math.nan, math.nan))
+    for band in dict.fromkeys(row["band"] for rows in rows_by_seed for row in rows):
+        band_rows = [row for rows in rows_by_seed for row in rows if row["band"] == band]
+        losses = tuple(float(row["log_perplexity"]) for row in band_rows)  # JSON has inf as text
+        interval = band_rows[0].get("interval", (math.nan, math.nan))
         if len(losses) > 1:
             interval = min(losses), max(losses)
-        tokens = float(np.mean([row["tokens"] for row in found]))
+        tokens = float(np.mean([row["tokens"] for row in band_rows]))
         # A mean of equal seeds is rounded, and may leave their range.
         mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
         bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
@@ -78,28 +78,35 @@ def read_bands(passport):
     return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
 
 
-def accuracy_bar(seeds: Sequence[Sequence[int]]) -> Bar:
+def accuracy_bar(seed_counts: Sequence[Sequence[int]]) -> Bar:
     """Returns the bar of an accuracy in percent, the mean of seeds."""
-    right, pairs = np.mean(seeds, axis=0)
+    right, pairs = np.mean(seed_counts, axis=0)
     low, high = significance.binomial_interval(right, pairs)
-    shares = tuple(100 * (one / of) for one, of in seeds)
+    shares = tuple(100 * (correct / total) for correct, total in seed_counts)
     return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
 
 
-def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]) -> Bars:
+def accuracy_bars(
+    figures_by_run: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]
+) -> Bars:
     """Returns the bars of {run: {kind of pair: its figures}}, for the kinds that have pairs."""
     counts = {
-        run: {kind: [int(one.get(of) or 0) for of in _CASE] for kind, one in of_run.items()}
-        for run, of_run in cases.items()
+        run: {
+            kind: [int(figures.get(field) or 0) for field in _CASE]
+            for kind, figures in by_kind.items()
+        }
+        for run, by_kind in figures_by_run.items()
     }
-    kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
+    kinds = dict.fromkeys(kind for by_kind in counts.values() for kind in by_kind)
     bars: Bars = {recipe: {} for recipe in recipes}
-    for recipe, of_recipe in bars.items():
-        of_seeds = recipe.select(counts).values()
+    for recipe, recipe_bars in bars.items():
+        seeds = recipe.select(counts).values()
         for kind in kinds:
-            found = [of_run[kind] for of_run in of_seeds if kind in of_run and of_run[kind][1]]
-            if found:
-                of_recipe[kind] = accuracy_bar(found)
+            seed_counts = [
+                by_kind[kind] for by_kind in seeds if kind in by_kind and by_kind[kind][1]
+            ]
+            if seed_counts:
+                recipe_bars[kind] = accuracy_bar(seed_counts)
     return bars
 
 
@@ -108,28 +115,28 @@ def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Gro
 
 def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
     """Draws bars of {recipe: {group: Bar}}, side by side within a group."""
-    width, any_few = 0.8 / max(len(bars), 1), False
-    for place, (recipe, by_group) in enumerate(bars.items()):
-        there = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
-        if not there:
+    width, any_hatched = 0.8 / max(len(bars), 1), False
+    for index, (recipe, by_group) in enumerate(bars.items()):
+        bars_by_x = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
+        if not bars_by_x:
             continue
-        offset = (place - (len(bars) - 1) / 2) * width
-        xs = [x + offset for x in there]
-        heights = [0 if math.isinf(bar.height) else bar.height for bar in there.values()]
-        ends = np.array([bar.interval for bar in there.values()], float).reshape(-1, 2).T
-        drawn = axes.bar(
+        offset = (index - (len(bars) - 1) / 2) * width
+        xs = [x + offset for x in bars_by_x]
+        heights = [0 if math.isinf(bar.height) else bar.height for bar in bars_by_x.values()]
+        ends = np.array([bar.interval for bar in bars_by_x.values()], float).reshape(-1, 2).T
+        container = axes.bar(
             xs, heights, width * 0.92, color=plot_style.colour(recipe.number), label=recipe.name
         )
         for style in _LINES:
             axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", **style)
-        for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
+        for x, patch, bar in zip(xs, container.patches, bars_by_x.values(), strict=True):
             if bar.items < HATCHED_BELOW:
                 patch.set(**_HATCHED)
-                any_few = True
+                any_hatched = True
             if len(bar.seeds) > 1:
                 points = [x] * len(bar.seeds)
                 axes.plot(points, bar.seeds, "wo", markeredgecolor="black", markersize=4.5)
-    return any_few
+    return any_hatched
 
 
 def _label_bars(axes, groups, bars, unit, value_format):
@@ -138,18 +145,20 @@ def _label_bars(axes, groups, bars, unit, value_format):
     width = 0.8 / max(len(bars), 1)
     names = []
     for x, group in enumerate(groups):
-        here = {name: by_group[group] for name, by_group in bars.items() if group in by_group}
-        counts = {bar.items for bar in here.values()}
+        group_bars = {
+            recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group
+        }
+        counts = {bar.items for bar in group_bars.values()}
         shared = f"\n{counts.pop():,.0f} {unit}" if len(counts) == 1 else ""
         names.append(f"{_CALLED.get(group, group)}{shared}")
-        for place, name in enumerate(bars):
-            if name not in here or math.isnan(here[name].height):
+        for index, recipe in enumerate(bars):
+            if recipe not in group_bars or math.isnan(group_bars[recipe].height):
                 continue
-            bar = here[name]
+            bar = group_bars[recipe]
             value = "∞" if math.isinf(bar.height) else value_format(bar.height)
             axes.annotate(
                 value if shared else f"{value}\nof {bar.items:,.0f}",
-                (x + (place - (len(bars) - 1) / 2) * width, 0),
+                (x + (index - (len(bars) - 1) / 2) * width, 0),
                 xytext=(0, 5),
                 textcoords="offset points",
                 ha="center",
@@ -177,16 +186,16 @@ def draw_bands(
 ):
     """Draws log-perplexity of words by how often they were seen in training."""
     groups = sorted(plot_style.group_names(bars), key=band_sort_key)
-    several = any(bar.seeds for of_recipe in bars.values() for bar in of_recipe.values())
+    has_seeds = any(bar.seeds for recipe_bars in bars.values() for bar in recipe_bars.values())
     note = "lines: 95 % interval by sentences" + (
-        "; of several seeds, least and greatest" if several else ""
+        "; of several seeds, least and greatest" if has_seeds else ""
     )
     width = _picture_width(len(groups), len(bars))
     label = "occurrences of the word in training"
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
-        few = _draw_bars(axes, groups, bars)
+        any_hatched = _draw_bars(axes, groups, bars)
         _label_bars(axes, groups, bars, "tokens", "{:.1f}".format)
-        if few:
+        if any_hatched:
             _explain_hatching(axes, "tokens")
         if limit:
             columns = [column for column, group in enumerate(groups) if group in limit]
@@ -206,26 +215,28 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
     for kind in kinds:
         phenomenon, _, case = kind.partition(", ")
         for recipe, by_kind in bars.items():
-            of_recipe = panels.setdefault(phenomenon, {}).setdefault(recipe, {})
+            case_bars = panels.setdefault(phenomenon, {}).setdefault(recipe, {})
             if kind in by_kind:
-                of_recipe[case or "all"] = by_kind[kind]
+                case_bars[case or "all"] = by_kind[kind]
     cases = {phenomenon: plot_style.group_names(panel) for phenomenon, panel in panels.items()}
-    shown = {phenomenon: len(groups) for phenomenon, groups in cases.items()}
-    several = any(bar.seeds for by_kind in bars.values() for bar in by_kind.values())
-    note = "lines: 95 % interval" + "; points: seeds" * several
-    width = _picture_width(sum(shown.values()), len(bars))
+    group_counts = {phenomenon: len(groups) for phenomenon, groups in cases.items()}
+    has_seeds = any(bar.seeds for by_kind in bars.values() for bar in by_kind.values())
+    note = "lines: 95 % interval" + "; points: seeds" * has_seeds
+    width = _picture_width(sum(group_counts.values()), len(bars))
     by_distance = all(kind.rpartition(", ")[2] in _DISTANCES for kind in kinds)
     label = "distance in words" if by_distance else ""
-    with plot_style.picture(file, shown, label, "accuracy on pairs (%)", note, width) as every:
-        few = False
-        for axes, (phenomenon, panel) in zip(every, panels.items(), strict=True):
-            few |= _draw_bars(axes, cases[phenomenon], panel)
+    with plot_style.picture(
+        file, group_counts, label, "accuracy on pairs (%)", note, width
+    ) as all_axes:
+        any_hatched = False
+        for axes, (phenomenon, panel) in zip(all_axes, panels.items(), strict=True):
+            any_hatched |= _draw_bars(axes, cases[phenomenon], panel)
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
             _label_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
-        if few:
-            _explain_hatching(every[-1], "pairs")
-        every[0].set_ylim(0, 102)
-        every[0].figure.suptitle(title)
+        if any_hatched:
+            _explain_hatching(all_axes[-1], "pairs")
+        all_axes[0].set_ylim(0, 102)
+        all_axes[0].figure.suptitle(title)
 
 
 # ---- the bands and the accuracies on agreement pairs that runs keep among their results
@@ -233,7 +244,7 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
 _CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
 # Ends of the names of texts that a run was trained or selected on, and of texts but its tests.
-_MADE_WITH, _OTHER = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
+_TRAINED_ON, _NOT_TEST = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 
 
 def plot_bands(
@@ -241,34 +252,38 @@ def plot_bands(
 ):
     """Prints and draws log-perplexity by the words' training counts."""
     plot_style.check_file(file)
-    runs = Comparison.from_paths(workdirs, labels)
-    columns = comparison.comparable_columns(runs.results)
-    shared = [one for one, passports in columns.items() if len(passports) == len(runs.paths)]
-    of_all = [column for column in shared if split in (None, column.split)]
-    if not of_all:
-        there = ", ".join(dict.fromkeys(column.split for column in shared))
-        mend = f"give --split one of {there}, or evaluate them" if there else "evaluate them"
+    comparison = Comparison.from_paths(workdirs, labels)
+    columns = comparable_columns(comparison.results)
+    shared = [
+        column for column, passports in columns.items() if len(passports) == len(comparison.paths)
+    ]
+    choices = [column for column in shared if split in (None, column.split)]
+    if not choices:
+        splits = ", ".join(dict.fromkeys(column.split for column in shared))
+        remedy = f"give --split one of {splits}, or evaluate them" if splits else "evaluate them"
         raise UserError(
-            f"the runs were not all evaluated on {split or 'one text'}: {mend} by python -m zoo "
+            f"the runs were not all evaluated on {split or 'one text'}: {remedy} by python -m zoo "
             "evaluate DIR --split NAME."
         )
     # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
-    column = min(of_all, key=lambda one: (leakage.is_validation(one.split), ":" in one.split))
+    column = min(
+        choices, key=lambda column: (leakage.is_validation(column.split), ":" in column.split)
+    )
     passports = columns[column]
     for name, passport in passports.items():
-        if why := leakage.reason(passport):
-            raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
+        if reason := leakage.reason(passport):
+            raise UserError(f"{name} cannot be drawn on {column.split}: {reason}; leave it out.")
     bars = {
         group: band_bars([read_bands(passports[run]) for run in group.runs])
-        for group in runs.groups
+        for group in comparison.groups
     }
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     draw_bands(bars, file, title=title)
-    several = [len(group.runs) > 1 for group in runs.groups]
-    interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
-    told = _mention_splits(title, column.split, shared)
-    output_files.show(told, *bar_table(bars, "occurrences", "tokens", interval, 4), file)
+    have_seeds = [len(group.runs) > 1 for group in comparison.groups]
+    interval = " or ".join(["95 %"] * (not all(have_seeds)) + ["of the seeds"] * any(have_seeds))
+    heading = _mention_splits(title, column.split, shared)
+    output_files.show(heading, *bar_table(bars, "occurrences", "tokens", interval, 4), file)
 
 
 def plot_agreement(
@@ -276,49 +291,62 @@ def plot_agreement(
 ):
     """Prints and draws the accuracies on the pairs of one text that runs keep."""
     plot_style.check_file(file)
-    runs = Comparison.from_paths(workdirs, labels)
-    cases = {
+    comparison = Comparison.from_paths(workdirs, labels)
+    figures_by_text = {
         questions: {
-            str(path): found
-            for path, (record, _) in of_runs.items()
-            if _has_counts(found := record["figures"].get("cases"))
+            str(path): figures
+            for path, (record, _) in judgements.items()
+            if _has_counts(figures := record["figures"].get("cases"))
         }
-        for questions, of_runs in read_answers(runs.paths.values()).items()
+        for questions, judgements in read_answers(comparison.paths.values()).items()
         if not questions.options  # others: the same again
     }
-    for name, path in runs.paths.items():
-        there = [questions.split for questions, of_paths in cases.items() if path in of_paths]
-        if there and split not in (None, *there):
+    for name, path in comparison.paths.items():
+        splits = [
+            questions.split for questions, by_path in figures_by_text.items() if path in by_path
+        ]
+        if splits and split not in (None, *splits):
             raise UserError(
-                f"{path} has no accuracy on {split}, only on {', '.join(there)}: give one of these "
+                f"{path} has no accuracy on {split}, only on {', '.join(splits)}: give one of these "
                 "to --split."
             )
-        if not there:
-            micro = "Micro" in ((runs.recipes[name].get("data") or {}).get("component") or "")
-            how = f"compare --micro {path}" if micro else f"evaluate {path} --agreement"
-            raise UserError(f"{path} has no accuracy on pairs: python -m zoo {how}.")
-    every = [one for one in cases if cases[one].keys() == {*runs.paths.values()}]
-    shared = [one for one in every if split in (None, one.split)]
-    if not shared:
+        if not splits:
+            is_micro = "Micro" in (
+                (comparison.recipes[name].get("data") or {}).get("component") or ""
+            )
+            command = f"compare --micro {path}" if is_micro else f"evaluate {path} --agreement"
+            raise UserError(f"{path} has no accuracy on pairs: python -m zoo {command}.")
+    common = [
+        questions
+        for questions in figures_by_text
+        if figures_by_text[questions].keys() == {*comparison.paths.values()}
+    ]
+    choices = [questions for questions in common if split in (None, questions.split)]
+    if not choices:
         raise UserError(
-            f"{' and '.join(runs.paths.values())} were judged on different pairs: judge all alike "
+            f"{' and '.join(comparison.paths.values())} were judged on different pairs: judge all alike "
             "by python -m zoo evaluate DIR --agreement."
         )
     # Tests of the recipe come before texts of --data, and these before texts it was made with.
-    text = min(
-        shared, key=lambda one: [bool(re.search(end, one.split)) for end in (_MADE_WITH, _OTHER)]
+    questions = min(
+        choices,
+        key=lambda questions: [
+            bool(re.search(end, questions.split)) for end in (_TRAINED_ON, _NOT_TEST)
+        ],
     )
-    of_text = {name: cases[text][path] for name, path in runs.paths.items()}
-    bars = accuracy_bars(of_text, runs.groups)
-    draw_accuracy(bars, file, str(text))
-    told = _mention_splits(str(text), text.split, every)
-    output_files.show(told, *bar_table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+    figures_by_run = {
+        name: figures_by_text[questions][path] for name, path in comparison.paths.items()
+    }
+    bars = accuracy_bars(figures_by_run, comparison.groups)
+    draw_accuracy(bars, file, str(questions))
+    heading = _mention_splits(str(questions), questions.split, common)
+    output_files.show(heading, *bar_table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
 def _mention_splits(title, split, texts):
     """Returns the title of a picture's text, with the other texts that it could be of."""
-    others = [one for one in dict.fromkeys(text.split for text in texts) if one != split]
-    return f"{title}; --split also takes {', '.join(others)}" if others else title
+    splits = [name for name in dict.fromkeys(text.split for text in texts) if name != split]
+    return f"{title}; --split also takes {', '.join(splits)}" if splits else title
 
 
 def _has_counts(cases):
@@ -338,7 +366,7 @@ def bar_table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> 
             "[{:.{d}f}, {:.{d}f}]".format(*bar.interval, d=digits),
             f"{bar.items:,.0f}",
         ]
-        for recipe, of_recipe in bars.items()
-        for group, bar in of_recipe.items()
+        for recipe, recipe_bars in bars.items()
+        for group, bar in recipe_bars.items()
     ]
     yield from align(["recipe", title, "", interval, unit], rows)

@@ -28,16 +28,16 @@ class Line(NamedTuple):
     shade: Sequence[tuple[float, float, float]] = ()  # (x, least, greatest) of the seeds
 
 
-def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
+def round_ticks(low: float, high: float, max_ticks: int = 5) -> list[float]:
     """Returns round numbers that span a range: multiples of 1, 2 or 5 times a power of ten."""
     if not high > low:
         low, high = low - 0.5, low + 0.5
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    power = 10.0 ** math.floor(math.log10((high - low) / max_ticks))
     step = next(
-        power * round_one for round_one in (1, 2, 5, 10) if power * round_one * most >= high - low
+        power * factor for factor in (1, 2, 5, 10) if power * factor * max_ticks >= high - low
     )
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [one * step for one in range(first, last + 1)]
+    return [index * step for index in range(first, last + 1)]
 
 
 def _mark(number: int, x: float, y: float, s: float = 4) -> str:
@@ -55,18 +55,18 @@ def _mark(number: int, x: float, y: float, s: float = 4) -> str:
 
 
 def curve_chart(
-    drawn: Sequence[Line], x_name: str, y_name: str, about: str, least: float | None = None
+    lines: Sequence[Line], x_name: str, y_name: str, description: str, x_start: float | None = None
 ) -> str:
     """Draws lines over a common pair of axes."""
     finite = [
-        line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in drawn
+        line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in lines
     ]
     points = [point for line in finite for point in line.points]
     points += [(x, y) for line in finite for x, *ends in line.shade for y in ends]
     if not points:
         return ""
     xs, ys = zip(*points, strict=True)
-    x_ticks = round_ticks(min(xs) if least is None else least, max(xs))
+    x_ticks = round_ticks(min(xs) if x_start is None else x_start, max(xs))
     y_ticks = round_ticks(min(ys), max(ys))
     right, bottom = WIDTH - PAD_RIGHT, HEIGHT - PAD_BOTTOM
     across = _scale(x_ticks, PAD_LEFT, right)
@@ -79,15 +79,15 @@ def curve_chart(
     parts += _x_labels(x_ticks, across, bottom)
     parts.append(_axis_names(x_name, y_name, HEIGHT))
     for line in finite:
-        places = [(across(x), up(y)) for x, y in line.points]
-        path = "L".join(f"{_coord(x)} {_coord(y)}" for x, y in places)
+        pixels = [(across(x), up(y)) for x, y in line.points]
+        path = "L".join(f"{_coord(x)} {_coord(y)}" for x, y in pixels)
         kind = "line dashed" if line.dashed else "line"
-        inside = _shade(line.shade, across, up)
-        inside += f'<path class="{kind}" d="M{path}"/>' if places else ""
-        if not line.dashed or len(places) == 1:
-            inside += "".join(_mark(line.number, x, y) for x, y in places)
-        parts.append(_run_group(line.number, inside))
-    return _svg_chart(HEIGHT, about, parts)
+        content = _shade(line.shade, across, up)
+        content += f'<path class="{kind}" d="M{path}"/>' if pixels else ""
+        if not line.dashed or len(pixels) == 1:
+            content += "".join(_mark(line.number, x, y) for x, y in pixels)
+        parts.append(_run_group(line.number, content))
+    return _svg_chart(HEIGHT, description, parts)
 
 
 def _finite(points):
@@ -106,7 +106,7 @@ def _shade(ends, across, up):
 def interval_chart(
     rows: Sequence[tuple[str, Mapping[Group, Bar]]],
     x_name: str,
-    about: str,
+    description: str,
     span: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
@@ -121,11 +121,11 @@ def interval_chart(
     if not ends:
         return ""
     x_ticks = round_ticks(*(span or (min(ends), max(ends))))
-    left, right = 16, WIDTH - PAD_RIGHT
-    across = _scale(x_ticks, left, right)
+    start, end = 16, WIDTH - PAD_RIGHT
+    across = _scale(x_ticks, start, end)
     y, body = PAD_TOP, []
     for name, bars in rows:
-        body.append(f'<text class="row" x="{left}" y="{y + 16}">{escape(name)}</text>')
+        body.append(f'<text class="row" x="{start}" y="{y + 16}">{escape(name)}</text>')
         y += _LABEL
         for recipe, bar in bars.items():
             body.append(_draw_estimate(recipe.number, bar, across, y + _LINE / 2))
@@ -137,27 +137,27 @@ def interval_chart(
     names = _x_labels(x_ticks, across, y)
     return _svg_chart(
         y + PAD_BOTTOM,
-        about,
+        description,
         [*lines, *body, *names, _axis_names(x_name, "", y + PAD_BOTTOM)],
     )
 
 
 def _draw_estimate(number, bar, across, y):
-    inside = ""
+    content = ""
     if all(map(math.isfinite, bar.interval)):
         low, high = map(across, bar.interval)
-        inside += f'<path class="line" d="M{_coord(low)} {_coord(y)}H{_coord(high)}"/>'
-        inside += "".join(
+        content += f'<path class="line" d="M{_coord(low)} {_coord(y)}H{_coord(high)}"/>'
+        content += "".join(
             f'<path class="line" d="M{_coord(end)} {_coord(y - 4)}V{_coord(y + 4)}"/>'
             for end in (low, high)
         )
     if math.isfinite(bar.height):
-        inside += _mark(number, across(bar.height), y)
-    return _run_group(number, inside)
+        content += _mark(number, across(bar.height), y)
+    return _run_group(number, content)
 
 
-def _run_group(number, inside):
-    return f'<g class="run {_colour_class(number)}" data-run="{number}">{inside}</g>'
+def _run_group(number, content):
+    return f'<g class="run {_colour_class(number)}" data-run="{number}">{content}</g>'
 
 
 def _colour_class(number):
@@ -180,9 +180,9 @@ def figure(content: str, caption: str) -> str:
     return f"<figure>{content}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def format_tick(value: float, every: Sequence[float]) -> str:
+def format_tick(value: float, ticks: Sequence[float]) -> str:
     """Formats a number of an axis with the digits that its neighbours need."""
-    step = every[1] - every[0] if len(every) > 1 else 1
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1
     return number(value, max(0, -math.floor(math.log10(step) + 1e-9)))
 
 
@@ -216,8 +216,8 @@ def _coord(value):
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _svg_chart(height, about, parts):
+def _svg_chart(height, description, parts):
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {_coord(height)}" role="img" '
-        f'aria-label="{escape(about)}">{"".join(parts)}</svg>'
+        f'aria-label="{escape(description)}">{"".join(parts)}</svg>'
     )

@@ -36,9 +36,9 @@ class Group(NamedTuple):
     number: int  # of its colour and its mark
     runs: tuple[str, ...]
 
-    def select(self, of_runs: Mapping[str, Any]) -> dict[str, Any]:
+    def select(self, values_by_run: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the part of {run: value} that belongs to its runs."""
-        return {run: of_runs[run] for run in self.runs if run in of_runs}
+        return {run: values_by_run[run] for run in self.runs if run in values_by_run}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,21 +48,21 @@ class Comparison:
 
     @classmethod
     def from_paths(
-        cls, workdirs: Iterable[str], labels: Sequence[str] = (), **how: Any
+        cls, workdirs: Iterable[str], labels: Sequence[str] = (), **options: Any
     ) -> "Comparison":
         """Names runs, by labels of their recipes if any; a record stands for all of its runs."""
-        every = records.expand(workdirs)
-        runs = cls(dict(zip(short_names(every), every, strict=True)), **how)
+        paths = records.expand(workdirs)
+        comparison = cls(dict(zip(short_names(paths), paths, strict=True)), **options)
         if not labels:
-            return runs
-        names = seeds.label_runs([group.runs for group in runs.groups], labels)
-        return cls({names[run]: path for run, path in runs.paths.items()}, **how)
+            return comparison
+        names = seeds.label_runs([group.runs for group in comparison.groups], labels)
+        return cls({names[run]: path for run, path in comparison.paths.items()}, **options)
 
     @functools.cached_property
     def results(self) -> dict[str, dict[Column, dict]]:
         """{run: {column: passport}}; raises UserError where a run has none."""
-        found = read_results(self.paths.values())
-        return {name: found[path] for name, path in self.paths.items()}
+        results_by_path = read_results(self.paths.values())
+        return {name: results_by_path[path] for name, path in self.paths.items()}
 
     @functools.cached_property
     def available_results(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
@@ -93,7 +93,7 @@ class Comparison:
         """Gives groups of runs their names and numbers; a head has its number in every picture."""
         heads = [seeds.head_name(self.recipes[runs[0]]) for runs in groups]
         numbers = seeds.number_recipes(names, heads)
-        return [Group(*one) for one in zip(names, numbers, groups, strict=True)]
+        return [Group(*fields) for fields in zip(names, numbers, groups, strict=True)]
 
     def is_translator(self, run: str) -> bool:
         """Whether a run is an encoder-decoder."""
@@ -107,38 +107,42 @@ class Comparison:
 
 def _read_each(paths, read):
     """Reads all paths; returns ({name: value}, {name: why it cannot be read})."""
-    found, left_out = {}, {}
+    values, reasons = {}, {}
     for name, path in paths.items():
         try:
-            found[name] = read(path)
+            values[name] = read(path)
         except UserError as error:
-            left_out[name] = str(error)
-    return found, left_out
+            reasons[name] = str(error)
+    return values, reasons
 
 
-def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
+def comparable_columns(
+    results_by_run: Mapping[str, dict[Column, dict]],
+) -> dict[Column, dict[str, dict]]:
     """Returns {column: {run: passport}}, whose figures are of one quantity each."""
-    found = columns_of({**runs})
-    for passports in found.values():
-        (first_name, first), *others = passports.items()
-        for name, passport in others:
+    columns = columns_of({**results_by_run})
+    for passports in columns.values():
+        (first_name, first), *remaining = passports.items()
+        for name, passport in remaining:
             check_comparable(first, passport, (first_name, name))
-    return found
+    return columns
 
 
-def read_losses(group: Group, passports: Mapping[str, dict]) -> GroupLosses | None:
+def read_losses(group: Group, passports_by_run: Mapping[str, dict]) -> GroupLosses | None:
     """Returns a group's figures on one text, with the scores that are kept; None without any."""
-    there = [*group.select(passports).values()]
-    if not there:
+    passports = [*group.select(passports_by_run).values()]
+    if not passports:
         return None
-    losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in there)
-    kept = [passport["place"].read_scores(passport) for passport in there]
-    statistics = tuple(item_scores.statistics(arrays) for arrays in kept if arrays is not None)
-    alike = len({one.shape for one in statistics}) == 1
-    whole = len(statistics) == len(there) and alike
-    recorded = there[0]["figures"].get("interval") if len(there) == 1 else None
+    losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in passports)
+    saved_scores = [passport["place"].read_scores(passport) for passport in passports]
+    statistics = tuple(
+        item_scores.statistics(arrays) for arrays in saved_scores if arrays is not None
+    )
+    same_shape = len({array.shape for array in statistics}) == 1
+    complete = len(statistics) == len(passports) and same_shape
+    recorded = passports[0]["figures"].get("interval") if len(passports) == 1 else None
     low, high = map(float, recorded or (math.nan, math.nan))
-    return GroupLosses(group.name, losses, statistics if whole else (), (low, high))
+    return GroupLosses(group.name, losses, statistics if complete else (), (low, high))
 
 
 class TextFilter(NamedTuple):
@@ -146,8 +150,8 @@ class TextFilter(NamedTuple):
     splits: Sequence[str] = ()
 
     def accepts(self, split: str, digest: str) -> bool:
-        of_text = self.texts is None or digest in self.texts
-        return of_text and (not self.splits or split in self.splits)
+        text_matches = self.texts is None or digest in self.texts
+        return text_matches and (not self.splits or split in self.splits)
 
 
 ALL_TEXTS = TextFilter()
@@ -172,50 +176,53 @@ class Ranking(NamedTuple):
         return [*group.select(self.columns[column]).values()]
 
 
-def rank(comparison: Comparison, wanted: TextFilter = ALL_TEXTS) -> Ranking:
+def rank(comparison: Comparison, text_filter: TextFilter = ALL_TEXTS) -> Ranking:
     """Orders the perplexities of runs; a run that has seen the text stands apart."""
-    runs = {
+    results_by_run = {
         name: {
             column: passport
             for column, passport in results.items()
-            if wanted.accepts(column.split, passport["data"]["sha256"])
+            if text_filter.accepts(column.split, passport["data"]["sha256"])
         }
         for name, results in comparison.results.items()
     }
     for name, path in comparison.paths.items():
-        if not runs[name]:
-            there = ", ".join(sorted({split for split, _ in judged_texts(path)}))
+        if not results_by_run[name]:
+            splits = ", ".join(sorted({split for split, _ in judged_texts(path)}))
             raise UserError(
-                f"{name} has no perplexity on {' or '.join(wanted.splits)}, only on {there}: "
+                f"{name} has no perplexity on {' or '.join(text_filter.splits)}, only on {splits}: "
                 "evaluate it there, or leave it out."
             )
-    found = comparable_columns(runs)
+    columns = comparable_columns(results_by_run)
     # Columns of more runs come first, and of these the texts that some run never saw.
-    order = sorted(found, key=lambda one: (-len(found[one]), not any_unseen(found[one])))
-    first = found[order[0]]
-    nothing_unseen = not any_unseen(first)
-    seen = {
+    order = sorted(
+        columns, key=lambda column: (-len(columns[column]), not any_unseen(columns[column]))
+    )
+    first_passports = columns[order[0]]
+    nothing_unseen = not any_unseen(first_passports)
+    seen_runs = {
         name
-        for name in runs
-        if nothing_unseen or (name in first and leakage.reason(first[name]) is not None)
+        for name in results_by_run
+        if nothing_unseen
+        or (name in first_passports and leakage.reason(first_passports[name]) is not None)
     }
     keys = {
         name: comparison.run_key(name, next(iter(results.values())))
-        for name, results in runs.items()
-        if name not in seen
+        for name, results in results_by_run.items()
+        if name not in seen_runs
     }
-    count = len(groups := seeds.group_by_recipe(keys))
-    groups += [(name,) for name in runs if name in seen]
-    every = comparison.make_groups(groups, seeds.name_groups(groups))
+    count = len(run_groups := seeds.group_by_recipe(keys))
+    run_groups += [(name,) for name in results_by_run if name in seen_runs]
+    groups = comparison.make_groups(run_groups, seeds.name_groups(run_groups))
     losses = {
-        (column, group): read_losses(group, found[column]) for column in order for group in every
+        (column, group): read_losses(group, columns[column]) for column in order for group in groups
     }
-    ranked, others = (
-        sorted(some, key=lambda group: _ranking_loss(losses[order[0], group]))
-        for some in (every[:count], every[count:])
+    ranked, unranked = (
+        sorted(part, key=lambda group: _ranking_loss(losses[order[0], group]))
+        for part in (groups[:count], groups[count:])
     )
-    ordered = {column: found[column] for column in order}
-    return Ranking(runs, ordered, names_of(order), ranked, others, losses)
+    ordered = {column: columns[column] for column in order}
+    return Ranking(results_by_run, ordered, names_of(order), ranked, unranked, losses)
 
 
 def any_unseen(passports: Mapping[str, dict]) -> bool:
@@ -223,9 +230,9 @@ def any_unseen(passports: Mapping[str, dict]) -> bool:
     return any(leakage.reason(passport) is None for passport in passports.values())
 
 
-def _ranking_loss(runs: GroupLosses | None) -> float:
+def _ranking_loss(losses: GroupLosses | None) -> float:
     """Returns the log-perplexity that ranks runs; infinite if it is missing or not a number."""
-    value = runs.loss if runs else math.inf
+    value = losses.loss if losses else math.inf
     return math.inf if math.isnan(value) else value
 
 
@@ -274,12 +281,17 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     rows = []
     for column in ranking.columns:
         groups = [*ranking.ranked, *ranking.unranked]
-        found = {group: runs for group in groups if (runs := ranking.losses[column, group])}
-        order = sorted(found, key=lambda group: (group in ranking.unranked, found[group].loss))
+        losses_by_group = {
+            group: losses for group in groups if (losses := ranking.losses[column, group])
+        }
+        order = sorted(
+            losses_by_group,
+            key=lambda group: (group in ranking.unranked, losses_by_group[group].loss),
+        )
         for group in order:
-            row = make_row(found[group], ranking.passports(column, group))
-            first = found[order[0]]
-            if group != order[0] and (test := paired.compare_losses(first, found[group])):
+            row = make_row(losses_by_group[group], ranking.passports(column, group))
+            first = losses_by_group[order[0]]
+            if group != order[0] and (test := paired.compare_losses(first, losses_by_group[group])):
                 low, high = test.interval
                 row = row._replace(above=test.nats, above_low=low, above_high=high)
                 row = row._replace(p=test.p, p_of_seeds=test.p_of_seeds)
@@ -287,12 +299,12 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     return rows
 
 
-def make_row(runs: GroupLosses, passports: list[dict]) -> Row:
+def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
     """Returns the figures of a group of runs, without its difference from another."""
     first = passports[0]
-    perplexity = perplexity_of(runs.loss)  # of the mean loss of several
+    perplexity = perplexity_of(losses.loss)  # of the mean loss of several
     return Row(
-        runs.name,
+        losses.name,
         len(passports),
         first["head"].partition("(")[0],
         first["parameters"],
@@ -300,21 +312,21 @@ def make_row(runs: GroupLosses, passports: list[dict]) -> Row:
         first["policies"]["state"],
         first["normalised_over"],
         first["tokens"],
-        runs.loss,
-        *runs.interval,
+        losses.loss,
+        *losses.interval,
         perplexity if len(passports) > 1 else float(first["figures"]["perplexity"]),
         any(leakage.reason(passport) is not None for passport in passports),
     )
 
 
-def merge_reasons(recipes: Iterable[Group], why: Mapping[str, str]) -> list[tuple[str, str]]:
+def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[tuple[str, str]]:
     """Returns (run, or recipe if none of its runs is there, why) of the runs that are left out."""
-    found = []
+    entries = []
     for recipe in recipes:
-        missing = [*recipe.select(why).items()]
-        none = len(missing) == len(recipe.runs)
-        found += [(recipe.name, missing[0][1])] if none else missing
-    return found
+        missing = [*recipe.select(reasons).items()]
+        none_left = len(missing) == len(recipe.runs)
+        entries += [(recipe.name, missing[0][1])] if none_left else missing
+    return entries
 
 
 def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
@@ -324,24 +336,30 @@ def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
 
 def group_by_text(comparison: Comparison) -> dict[str, dict[str, dict]]:
     """Groups perplexities of one quantity: {name of the text: {run: passport}}."""
-    found: dict = {}
-    called = {run: group.name for group in comparison.groups for run in group.runs}
-    for run in called:
+    texts: dict = {}
+    recipe_by_run = {run: group.name for group in comparison.groups for run in group.runs}
+    for run in recipe_by_run:
         for column, passport in comparison.available_results[0].get(run, {}).items():
             key = column.split, repr(quantity(passport))
-            found.setdefault(key, {})[run] = column, passport
-    shown = names_of({column: None for one in found.values() for column, _ in one.values()})
+            texts.setdefault(key, {})[run] = column, passport
+    column_names = names_of(
+        {column: None for by_run in texts.values() for column, _ in by_run.values()}
+    )
     choices: list[tuple[str, ...]] = []
-    for of_runs in found.values():
-        column, _ = next(iter(of_runs.values()))
-        of_recipes = [*dict.fromkeys(called[run] for run in of_runs)]
-        runs = "; ".join(of_recipes[:3]) + "; ..." * (len(of_recipes) > 3)
-        names = column.split, f"{column.split} ({runs})", f"{shown[column]} ({runs})"
-        choices.append((*names, f"{shown[column]} ({'; '.join(of_runs)})"))
+    for by_run in texts.values():
+        column, _ = next(iter(by_run.values()))
+        recipe_names = [*dict.fromkeys(recipe_by_run[run] for run in by_run)]
+        description = "; ".join(recipe_names[:3]) + "; ..." * (len(recipe_names) > 3)
+        names = (
+            column.split,
+            f"{column.split} ({description})",
+            f"{column_names[column]} ({description})",
+        )
+        choices.append((*names, f"{column_names[column]} ({'; '.join(by_run)})"))
     named_texts = {}
-    for choice, of_runs in zip(choices, found.values(), strict=True):
-        others = [other for other in choices if other is not choice]
-        free = [name for name in choice if not any(name in other for other in others)]
-        passports = {run: passport for run, (_, passport) in of_runs.items()}
-        named_texts[(free or choice[-1:])[0]] = passports
+    for choice, by_run in zip(choices, texts.values(), strict=True):
+        rivals = [rival for rival in choices if rival is not choice]
+        unique = [name for name in choice if not any(name in rival for rival in rivals)]
+        passports = {run: passport for run, (_, passport) in by_run.items()}
+        named_texts[(unique or choice[-1:])[0]] = passports
     return named_texts

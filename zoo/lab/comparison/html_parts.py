@@ -14,30 +14,33 @@ def escape(value: object) -> str:
     return html.escape(printable(str(value)))
 
 
-def omission(why: str, *names: str) -> str:
-    before = f"<strong>{escape(', '.join(names))}</strong>: " if names else ""
-    return f'<p class="missing">{before}left out: {escape(why)}</p>'
+def omission(reason: str, *names: str) -> str:
+    prefix = f"<strong>{escape(', '.join(names))}</strong>: " if names else ""
+    return f'<p class="missing">{prefix}left out: {escape(reason)}</p>'
 
 
 def omissions(reasons: Iterable[tuple[str, str]]) -> str:
     """Returns the lines of runs that are left out, one for each reason."""
-    names: dict[str, dict[str, None]] = {}
-    for name, why in reasons:
-        names.setdefault(why, {})[name] = None
-    return "".join(omission(why, *of_why) for why, of_why in names.items())
+    names_by_reason: dict[str, dict[str, None]] = {}
+    for name, reason in reasons:
+        names_by_reason.setdefault(reason, {})[name] = None
+    return "".join(omission(reason, *names) for reason, names in names_by_reason.items())
 
 
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
 ) -> str:
     """Returns a table whose first column names the rows."""
-    kinds = [' class="left"' * (column < words) for column in range(len(header))]
-    named = [f'{kind} data-name="{escape(name)}"' for kind, name in zip(kinds, header, strict=True)]
+    classes = [' class="left"' * (column < words) for column in range(len(header))]
+    attributes = [
+        f'{attribute} data-name="{escape(name)}"'
+        for attribute, name in zip(classes, header, strict=True)
+    ]
     head = "".join(
-        f'<th scope="col"{kind}>{escape(name)}</th>'
-        for kind, name in zip(kinds, header, strict=True)
+        f'<th scope="col"{attribute}>{escape(name)}</th>'
+        for attribute, name in zip(classes, header, strict=True)
     )
-    body = "".join(_row(first, cells, named[1:]) for first, *cells in rows)
+    body = "".join(_row(first, cells, attributes[1:]) for first, *cells in rows)
     return (
         f'<p class="caption">{escape(caption)}</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
@@ -46,9 +49,11 @@ def table(
     )
 
 
-def _row(first, cells, kinds):
-    others = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, cells, strict=True))
-    return f'<tr><th scope="row" class="left">{first}</th>{others}</tr>'
+def _row(name, cells, attributes):
+    columns = "".join(
+        f"<td{attribute}>{cell}</td>" for attribute, cell in zip(attributes, cells, strict=True)
+    )
+    return f'<tr><th scope="row" class="left">{name}</th>{columns}</tr>'
 
 
 def bullet_list(lines: Iterable[str]) -> str:
@@ -71,8 +76,8 @@ def number(value: float, digits: int = 3) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    shown = f"{abs(value):,.{digits}f}"
-    return f"−{shown}" if value < 0 and float(shown.replace(",", "")) else shown
+    magnitude = f"{abs(value):,.{digits}f}"
+    return f"−{magnitude}" if value < 0 and float(magnitude.replace(",", "")) else magnitude
 
 
 def perplexity(value: float) -> str:

@@ -38,37 +38,37 @@ WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.it
 
 def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
     if records.is_record(run):
-        found = [*records.record_of(run).validations]
-        if not found:
+        validations = [*records.record_of(run).validations]
+        if not validations:
             raise UserError(
                 f"{run} was recorded without its learning curve: give the run's folder."
             )
-        least = 0
-        for values in found:
-            least = _check(values, fields, run, least)["step"]
-        return found
+        last_step = 0
+        for validation in validations:
+            last_step = _check(validation, fields, run, last_step)["step"]
+        return validations
     workdir = Workdir(run)
     metrics = workdir.path / METRICS
     if not metrics.exists():
         workdir.experiment()  # an error of its own, if there is no run at all
         raise UserError(f"{METRICS} is not in {run}, as exports do not keep it: give the run.")
-    found = read_metrics(metrics, fields)
-    if not found:
+    validations = read_metrics(metrics, fields)
+    if not validations:
         raise UserError(f"{run} has not validated anything yet: train it further.")
-    return found
+    return validations
 
 
 def read_available(
     paths: Mapping[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, list[dict]], dict[str, str]]:
     """Returns ({run: its validations}, {run without any: why})."""
-    lines, missing = {}, {}
+    validations, missing = {}, {}
     for name, path in paths.items():
         try:
-            lines[name] = read_validations(str(path), fields)
+            validations[name] = read_validations(str(path), fields)
         except UserError as error:
             missing[name] = str(error)
-    return lines, missing
+    return validations, missing
 
 
 def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
@@ -79,55 +79,57 @@ def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
     """
     *lines, last = read_bytes(metrics).split(b"\n")
     lines += [] if metric_lines.is_cut(last) else [last]
-    validations, least = [], 0
+    validations, last_step = [], 0
     for number, line in enumerate(lines, 1):
-        where = f"{metrics}, line {number},"
+        location = f"{metrics}, line {number},"
         try:
-            values = metric_lines.parse(line, least)
+            values = metric_lines.parse(line, last_step)
         except ValueError as error:
-            raise UserError(f"{where} is not a line of metrics ({error}): take it out.") from error
-        least = values["step"]
+            raise UserError(
+                f"{location} is not a line of metrics ({error}): take it out."
+            ) from error
+        last_step = values["step"]
         if LOSS in values:
-            validations.append(_check(values, fields, where))
+            validations.append(_check(values, fields, location))
     return validations
 
 
 def curve_points(
-    lines: Sequence[dict], against: str = "step", field: str = LOSS
+    validations: Sequence[dict], against: str = "step", field: str = LOSS
 ) -> list[tuple[float, float]]:
     """Returns the (x, y) of the validations that have a field."""
     if against == "minutes":
         unit, name = 60.0, "seconds"
     else:
-        unit, name = _steps_per_epoch(lines) if against == "epoch" else 1.0, "step"
+        unit, name = _steps_per_epoch(validations) if against == "epoch" else 1.0, "step"
     return [
-        (float(line[name]) / unit, float(line[field]))
-        for line in lines
-        if line.get(field) is not None
+        (float(validation[name]) / unit, float(validation[field]))
+        for validation in validations
+        if validation.get(field) is not None
     ]
 
 
-def _steps_per_epoch(lines):
+def _steps_per_epoch(validations):
     """Returns the number of steps of the first epoch, whose last validation ends it."""
-    first, last = lines[0]["epoch"], lines[-1]["epoch"]
-    of_first = [line for line in lines if line["epoch"] == first]
-    ended = first == 0 and (last != first or len(of_first) == 1)
-    if not ended or of_first[-1]["step"] < 1:
+    first, last = validations[0]["epoch"], validations[-1]["epoch"]
+    first_epoch = [validation for validation in validations if validation["epoch"] == first]
+    has_ended = first == 0 and (last != first or len(first_epoch) == 1)
+    if not has_ended or first_epoch[-1]["step"] < 1:
         raise UserError("the first epoch has not ended with a validation: give --against step.")
-    return float(of_first[-1]["step"])
+    return float(first_epoch[-1]["step"])
 
 
-def _check(values, fields, where, least=0):
+def _check(validation, fields, location, min_step=0):
     """Returns a validation; raises UserError unless it has its fields and a step from `least`."""
     try:
-        strict_json.check(values, fields)
+        strict_json.check(validation, fields)
         for name in fields.keys() & {LOSS, TRAINING}:
-            if _LARGEST < abs(float(values.get(name) or 0)) < math.inf:
-                raise ValueError(f"{name} is {values[name]}, which is no loss of float32")
-        metric_lines.check_step(values, least)
+            if _LARGEST < abs(float(validation.get(name) or 0)) < math.inf:
+                raise ValueError(f"{name} is {validation[name]}, which is no loss of float32")
+        metric_lines.check_step(validation, min_step)
     except ValueError as error:
-        raise UserError(f"{where} is not of a validation ({error}): take it out.") from error
-    return values
+        raise UserError(f"{location} is not of a validation ({error}): take it out.") from error
+    return validation
 
 
 class BestValidations(NamedTuple):
@@ -137,12 +139,21 @@ class BestValidations(NamedTuple):
     steps: list[int]
 
     @classmethod
-    def from_validations(cls, of_seeds: Sequence[Sequence[dict]]) -> "BestValidations":
+    def from_validations(cls, seeds: Sequence[Sequence[dict]]) -> "BestValidations":
         best = [
-            min(lines, key=lambda line: (math.isnan(float(line[LOSS])), float(line[LOSS])))
-            for lines in of_seeds
+            min(
+                validations,
+                key=lambda validation: (
+                    math.isnan(float(validation[LOSS])),
+                    float(validation[LOSS]),
+                ),
+            )
+            for validations in seeds
         ]
-        return cls([float(line[LOSS]) for line in best], [line["step"] for line in best])
+        return cls(
+            [float(validation[LOSS]) for validation in best],
+            [validation["step"] for validation in best],
+        )
 
     @property
     def loss(self) -> float:
@@ -167,16 +178,16 @@ class Curve(NamedTuple):
     def from_validations(
         cls,
         recipe: Group,
-        of_seeds: Sequence[Sequence[dict]],
+        seeds: Sequence[Sequence[dict]],
         against: str = "step",
         training: bool = True,
     ) -> "Curve":
         """Returns the curves of validation and, if it is asked for, of the training loss."""
-        validation, of_training = (
-            [curve_points(lines, against, field) for lines in of_seeds]
+        validation, training_loss = (
+            [curve_points(validations, against, field) for validations in seeds]
             for field in (LOSS, TRAINING)
         )
-        return cls(recipe, validation, of_training if training else ())
+        return cls(recipe, validation, training_loss if training else ())
 
 
 def mean_curve(seeds: Sequence[Points]) -> np.ndarray:
@@ -194,29 +205,29 @@ def draw_curves(
     limit: float | None = None,
 ):
     """Draws validation log-perplexity of recipes, and dashed their training loss if it is given."""
-    several = any(len(curve.validation) > 1 for curve in curves)
-    notes = ["shade: least and greatest of the seeds"] * several
+    has_seeds = any(len(curve.validation) > 1 for curve in curves)
+    notes = ["shade: least and greatest of the seeds"] * has_seeds
     notes += ["dashed: training loss"] * any(curve.training for curve in curves)
     label, title = f"validation, {plot_style.NATS}", "Learning curves"
     with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
         for (name, number, _), validation, training in curves:
             _draw_seeds(axes, validation, plot_style.style(number), label=name)
-            how = {"linestyle": "--", "linewidth": 1, "marker": ""}
-            _draw_seeds(axes, training, plot_style.style(number), **how)
+            dashes = {"linestyle": "--", "linewidth": 1, "marker": ""}
+            _draw_seeds(axes, training, plot_style.style(number), **dashes)
         if limit is not None:
             axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
 
 
-def _draw_seeds(axes, seeds, style, **how):
+def _draw_seeds(axes, seeds, style, **options):
     """Draws the mean of seeds with their range, and each seed as a thin line."""
     if not seeds:
         return
-    x, mean, least, greatest = mean_curve(seeds)
-    axes.plot(x, mean, **{**style, **how})
+    x, mean, low, high = mean_curve(seeds)
+    axes.plot(x, mean, **{**style, **options})
     if len(seeds) > 1:
-        axes.fill_between(x, least, greatest, color=style["color"], alpha=0.2, linewidth=0)
-        for of_seed in seeds:
-            axes.plot(*zip(*of_seed, strict=True), color=style["color"], linewidth=0.7, alpha=0.6)
+        axes.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)
+        for points in seeds:
+            axes.plot(*zip(*points, strict=True), color=style["color"], linewidth=0.7, alpha=0.6)
 
 
 def plot_curves(
@@ -227,70 +238,75 @@ def plot_curves(
     labels: Sequence[str] = (),
 ):
     plot_style.check_file(file)
-    runs = Comparison.from_paths(workdirs, labels)
+    comparison = Comparison.from_paths(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
-    lines = {name: read_validations(path, fields) for name, path in runs.paths.items()}
-    unchecked = _check_texts(runs)
-    of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
+    validations = {name: read_validations(path, fields) for name, path in comparison.paths.items()}
+    unchecked = _check_texts(comparison)
+    seeds_by_recipe = {
+        group: [validations[run] for run in group.runs] for group in comparison.groups
+    }
     curves = [
-        Curve.from_validations(*of_recipe, against, training) for of_recipe in of_recipes.items()
+        Curve.from_validations(*recipe_seeds, against, training)
+        for recipe_seeds in seeds_by_recipe.items()
     ]
     draw_curves(curves, file, LABELS[against])
-    output_files.show(*best_table(of_recipes))
-    if unchecked and len(runs.paths) > 1:
+    output_files.show(*best_table(seeds_by_recipe))
+    if unchecked and len(comparison.paths) > 1:
         output_files.show(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
             "figures are of the same words was not checked: python -m zoo evaluate "
-            f"{shlex.quote(runs.paths[unchecked[0]])} --split validation."
+            f"{shlex.quote(comparison.paths[unchecked[0]])} --split validation."
         )
     output_files.show(file)
 
 
-def best_table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
+def best_table(seeds_by_recipe: Mapping[Group, Sequence[Sequence[dict]]]):
     rows = []
-    for recipe, of_seeds in lines.items():
-        best = BestValidations.from_validations(of_seeds)
-        several = len(of_seeds) > 1
-        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if several else "-"
+    for recipe, seeds in seeds_by_recipe.items():
+        best = BestValidations.from_validations(seeds)
+        has_seeds = len(seeds) > 1
+        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if has_seeds else "-"
         steps = sorted({*best.steps})
-        at = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
-        count = sum(map(len, of_seeds))
-        rows.append([recipe.name, f"{best.loss:.4f}", spread, at, f"{count:,}"])
+        step_range = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+        count = sum(map(len, seeds))
+        rows.append([recipe.name, f"{best.loss:.4f}", spread, step_range, f"{count:,}"])
     header = ["best validation", "nats", "seeds", "at step", "validations"]
     yield from align(header, rows, labels=1)
 
 
-def _check_seen(paths):
+def _check_selection(paths):
     """Raises UserError where runs recorded different texts that chose their checkpoints."""
-    chosen = {}
+    digests_by_run = {}
     for name, path in paths.items():
-        seen = None if records.is_record(path) else seen_texts.read_record(Workdir(path))
-        if seen is not None:
-            about = seen.selected_on.about
-            chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}
-    for name, digests in chosen.items():
-        first = next(iter(chosen))
-        if digests != chosen[first]:
+        texts = None if records.is_record(path) else seen_texts.read_record(Workdir(path))
+        if texts is not None:
+            about = texts.selected_on.about
+            digests_by_run[name] = {text["digest"] for text in about if text["by"] == "this run"}
+    for name, digests in digests_by_run.items():
+        first = next(iter(digests_by_run))
+        if digests != digests_by_run[first]:
             raise UserError(
                 f"{first} and {name} were validated on different texts: draw them in two pictures, "
                 "or train both with one validation text."
             )
 
 
-def _check_texts(runs):
+def _check_texts(comparison):
     """Checks that the runs' figures of validation are comparable; returns the runs without any."""
-    found, unchecked = {}, []
-    _check_seen(runs.paths)
-    for name in runs.paths:
-        columns = runs.available_results[0].get(name, {})
-        of_run = [passport for column, passport in columns.items() if column.split == "validation"]
-        if of_run:
-            found[name] = of_run
+    passports_by_run, unchecked = {}, []
+    _check_selection(comparison.paths)
+    for name in comparison.paths:
+        columns = comparison.available_results[0].get(name, {})
+        passports = [
+            passport for column, passport in columns.items() if column.split == "validation"
+        ]
+        if passports:
+            passports_by_run[name] = passports
         else:
             unchecked.append(name)
-    for name, of_run in list(found.items())[1:]:
-        first = next(iter(found))
-        quantities = [quantity(passport) for passport in found[first]]
-        if not any(quantity(passport) in quantities for passport in of_run):
-            check_comparable(found[first][0], of_run[0], (first, name))
+    for name, passports in list(passports_by_run.items())[1:]:
+        first = next(iter(passports_by_run))
+        quantities = [quantity(passport) for passport in passports_by_run[first]]
+        if not any(quantity(passport) in quantities for passport in passports):
+            check_comparable(passports_by_run[first][0], passports[0], (first, name))
     return unchecked

@@ -27,7 +27,7 @@ PAIRS, PAIRS_SEED = 2000, 7
 SPLIT = "test"
 
 
-def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
+def score_by_grammar(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
     """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats."""
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
@@ -44,10 +44,10 @@ def judge_agreement(
     cases = {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):
-            wanted = (phenomenon, attractor)
-            chosen = [(about["phenomenon"], about["attractor"]) == wanted for *_, about in pairs]
+            case = (phenomenon, attractor)
+            is_case = [(about["phenomenon"], about["attractor"]) == case for *_, about in pairs]
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
-            cases[name] = scores.select(np.array(chosen, bool)).figures()
+            cases[name] = scores.select(np.array(is_case, bool)).figures()
     cases["all"] = scores.figures()
     record = minimal_pairs.passport_of(run, "micro-agreement", plain, scores)
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
@@ -57,8 +57,8 @@ def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures in each run's results and draws the plots."""
     for workdir in workdirs:
         passport.check(workdir)
-    compared = Comparison.from_paths(workdirs)
-    runs = {name: Run.load(path) for name, path in compared.paths.items()}
+    comparison = Comparison.from_paths(workdirs)
+    runs = {name: Run.load(path) for name, path in comparison.paths.items()}
     language = _shared_language(runs)
     folder = pathlib.Path(workdirs[0]).parent
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
@@ -66,59 +66,65 @@ def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
         plot_style.check_file(path)
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
-    passports, agreements, kept, answers = {}, {}, {}, {}
-    own: Any = None
+    passports, agreements, scores, answers = {}, {}, {}, {}
+    grammar_scores: Any = None
     words_seen: Any = None
     for name, run in runs.items():
         (scored,) = scored_texts.score(run, [SPLIT])
         text, judgement = scored.text, scored.judgement()
-        passports[name], kept[name] = judgement.passport, judgement.scores
+        passports[name], scores[name] = judgement.passport, judgement.scores
         agreements[name], answers[name] = judge_agreement(run, pairs)
-        if own is None:  # all runs share it, as is checked below
-            own = language_scores(language, scored.corpus, text, scored.scores.counted)
+        if grammar_scores is None:  # all runs share it, as is checked below
+            grammar_scores = score_by_grammar(language, scored.corpus, text, scored.scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
-    first, *others = passports
-    for name in others:
+    first, *remaining = passports
+    for name in remaining:
         check_comparable(passports[first], passports[name], (first, name))
     for name, run in runs.items():
-        passport.write(run, passports[name], kept[name])
+        passport.write(run, passports[name], scores[name])
         passport.write(run, agreements[name], answers[name])
 
     figures = {name: record["figures"] for name, record in passports.items()}
     bands = {name: record["bands"] for name, record in figures.items()}
     cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
-    own_bands = own.bands(*words_seen)
+    grammar_bands = grammar_scores.bands(*words_seen)
     output_files.show(
         _entropy_line(language, runs[first].experiment.vocabulary),
-        f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n",
-        *_total_lines(own, {name: record["log_perplexity"] for name, record in figures.items()}),
+        f"Its test text: {grammar_scores.tokens:,} tokens: {passports[first]['counts']}.\n",
+        *_total_lines(
+            grammar_scores, {name: record["log_perplexity"] for name, record in figures.items()}
+        ),
         *(
             f"{name}: {line.strip()}"
             for name, record in passports.items()
             for line in passport.warnings(record)
         ),
-        *_band_lines(own_bands, bands),
+        *_band_lines(grammar_bands, bands),
         *_accuracy_lines(cases),
     )
     lines, missing = learning_curves.read_available(
         {name: run.path for name, run in runs.items()}, learning_curves.WITH_TRAINING["step"]
     )
-    _draw_pictures(files, language, runs, compared.groups, lines, bands, kept, own_bands, cases)
+    _draw_pictures(
+        files, language, runs, comparison.groups, lines, bands, scores, grammar_bands, cases
+    )
     files = files if lines else files[1:]
     output_files.show(*missing.values(), *(f"wrote {path}" for path in files))
     return files
 
 
-def _draw_pictures(files, language, runs, groups, lines, bands, kept, own_bands, cases):
-    of_groups = [(group, [*group.select(lines).values()]) for group in groups]
+def _draw_pictures(files, language, runs, groups, lines, bands, scores, grammar_bands, cases):
+    seeds_by_group = [(group, [*group.select(lines).values()]) for group in groups]
     curves = [
-        learning_curves.Curve.from_validations(*of_group) for of_group in of_groups if of_group[1]
+        learning_curves.Curve.from_validations(*seeds) for seeds in seeds_by_group if seeds[1]
     ]
     if curves:
         limit = _validation_limit(language, next(iter(runs.values())))
         learning_curves.draw_curves(curves, files[0], limit=limit)
-    rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
-    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
+    rows = {
+        run: item_scores.with_intervals(run_bands, scores[run]) for run, run_bands in bands.items()
+    }
+    by_band = {row["band"]: row["log_perplexity"] for row in grammar_bands}
     bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
     bar_plots.draw_bands(bars, files[1], by_band)
     title = "Agreement in the micro language"
@@ -143,7 +149,7 @@ def _validation_limit(language: Micro, run: Run) -> float:
     """Computes the language's own log-perplexity of the validation text, nats per token."""
     corpus = run.read("validation")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    return language_scores(language, corpus, text, text.counted).log_perplexity
+    return score_by_grammar(language, corpus, text, text.counted).log_perplexity
 
 
 def _entropy_line(language, vocabulary):
@@ -153,21 +159,21 @@ def _entropy_line(language, vocabulary):
     return f"The micro language: entropy {rate:.4f} nats per token ({perplexity})."
 
 
-def _total_lines(own, totals):
+def _total_lines(grammar_scores, totals):
     yield f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}"
-    yield f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}"
+    yield f"{'the language':18}{grammar_scores.log_perplexity:16.4f}{grammar_scores.perplexity:12.2f}"
     for name, value in totals.items():
-        above = value - own.log_perplexity
+        above = value - grammar_scores.log_perplexity
         yield f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}"
 
 
-def _band_lines(own_bands, bands):
+def _band_lines(grammar_bands, bands):
     yield "\nPerplexity by how often the word occurred in training"
     yield "(no model is below the language on all words together, but one may be within a band):\n"
     names = "".join(f"{name:>14}" for name in bands)
     yield f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}"
     runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
-    for row in own_bands:
+    for row in grammar_bands:
         values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
         yield f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}"
 

@@ -28,130 +28,157 @@ class WordDifference(NamedTuple):
     sentence: int
     before: str
     word: str
-    one: float  # log p of the first run, nats
-    other: float  # log p of the second run, nats
+    first: float  # log p of the first run, nats
+    second: float  # log p of the second run, nats
 
 
-def differences_section(runs: Comparison) -> str:
+def differences_section(comparison: Comparison) -> str:
     """Compares the first recipe with each other one on each text that both were judged on."""
     parts: list[str] = []
-    left_out: list[tuple[str, str]] = []
-    groups = group_by_text(runs)
+    reasons: list[tuple[str, str]] = []
+    groups = group_by_text(comparison)
     compared: set[str] = set()
-    for place, of_runs in enumerate(groups.values()):
-        first, *others = [recipe for recipe in runs.groups if recipe.select(of_runs)]
-        if others:
-            compared |= of_runs.keys()
-        for other in others:
-            name = f"{first.name} and {other.name}"
+    for index, passports in enumerate(groups.values()):
+        baseline, *candidates = [recipe for recipe in comparison.groups if recipe.select(passports)]
+        if candidates:
+            compared |= passports.keys()
+        for candidate in candidates:
+            name = f"{baseline.name} and {candidate.name}"
             try:
-                body = _compare_pair(runs, first, other, of_runs, folded=place > 0)
-                split = next(iter(of_runs.values()))["split"]
+                body = _compare_pair(comparison, baseline, candidate, passports, folded=index > 0)
+                split = next(iter(passports.values()))["split"]
                 parts.append(f"<h3>{escape(name)}, {escape(split)}</h3>{body}")
             except UserError as error:
-                left_out.append((name, str(error)))
-    why = "no other recipe has a figure to compare with: the first section tells what differs."
-    judged = [recipe for recipe in runs.groups if recipe.select(runs.available_results[0])]
-    left_out += [(recipe.name, why) for recipe in judged if not compared & {*recipe.runs}]
-    parts.append(html_parts.omissions([*left_out, *list_unjudged(runs)]))
+                reasons.append((name, str(error)))
+    note = "no other recipe has a figure to compare with: the first section tells what differs."
+    judged = [
+        recipe for recipe in comparison.groups if recipe.select(comparison.available_results[0])
+    ]
+    reasons += [(recipe.name, note) for recipe in judged if not compared & {*recipe.runs}]
+    parts.append(html_parts.omissions([*reasons, *list_unjudged(comparison)]))
     return "".join(parts)
 
 
-def _compare_pair(runs, one, other, of_runs, folded):
-    figures = [of_recipe for recipe in (one, other) if (of_recipe := read_losses(recipe, of_runs))]
-    lines = html_parts.bullet_list(escape(line.strip()) for line in paired.loss_lines(figures))
-    if not all(of_recipe.statistics for of_recipe in figures):
-        why = "without the kept scores of both there is neither an interval nor a test by sentences"
-        again = "python -m zoo evaluate keeps them."
-        if all(len(of_recipe.losses) > 1 for of_recipe in figures):
-            return lines + html_parts.omission(f"{why}: {again}", "Word by word")
-        raise UserError(f"{why}: {again}")
-    first, second = (next(iter(recipe.select(of_runs))) for recipe in (one, other))
+def _compare_pair(comparison, baseline, candidate, passports, folded):
+    losses = [
+        recipe_losses
+        for recipe in (baseline, candidate)
+        if (recipe_losses := read_losses(recipe, passports))
+    ]
+    lines = html_parts.bullet_list(escape(line.strip()) for line in paired.loss_lines(losses))
+    if not all(recipe_losses.statistics for recipe_losses in losses):
+        reason = (
+            "without the kept scores of both there is neither an interval nor a test by sentences"
+        )
+        remedy = "python -m zoo evaluate keeps them."
+        if all(len(recipe_losses.losses) > 1 for recipe_losses in losses):
+            return lines + html_parts.omission(f"{reason}: {remedy}", "Word by word")
+        raise UserError(f"{reason}: {remedy}")
+    first_run, second_run = (
+        next(iter(recipe.select(passports))) for recipe in (baseline, candidate)
+    )
     try:
-        kept = [_read_words(runs, name, of_runs[name]) for name in (first, second)]
+        scored_words = [
+            _read_words(comparison, name, passports[name]) for name in (first_run, second_run)
+        ]
     except UserError as error:
         return lines + html_parts.omission(str(error), "Word by word")
-    found = largest_differences(kept[0], kept[1], runs.available_runs[0][first].lexicon)
-    words = _tables(first, second, found)
+    differences = largest_differences(
+        scored_words[0], scored_words[1], comparison.available_runs[0][first_run].lexicon
+    )
+    tables = _tables(first_run, second_run, differences)
     return (
         lines
-        + _describe_shares(first, second, kept, of_runs[first]["policies"].get("batch"))
-        + (html_parts.collapsible("Word by word", words) if folded else words)
+        + _describe_shares(
+            first_run, second_run, scored_words, passports[first_run]["policies"].get("batch")
+        )
+        + (html_parts.collapsible("Word by word", tables) if folded else tables)
     )
 
 
-def _read_words(runs, name, passport):
-    loaded, missing = runs.available_runs
-    if name in missing:
-        raise UserError(missing[name])
-    return best_words.read(loaded[name], passport, passport["place"].read_scores(passport))
+def _read_words(comparison, name, passport):
+    runs, reasons = comparison.available_runs
+    if name in reasons:
+        raise UserError(reasons[name])
+    return best_words.read(runs[name], passport, passport["place"].read_scores(passport))
 
 
 def largest_differences(
-    one: ScoredWords, other: ScoredWords, lexicon: Lexicon
+    first: ScoredWords, second: ScoredWords, lexicon: Lexicon
 ) -> tuple[list[WordDifference], list[WordDifference]]:
     """Returns the words in favour of the first run and of the second, those that differ most
     first."""
     with np.errstate(invalid="ignore"):  # of two words of probability 0
-        gain = one.log_prob.astype(np.float64) - other.log_prob.astype(np.float64)
+        gain = first.log_prob.astype(np.float64) - second.log_prob.astype(np.float64)
     order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
-    first, second = (
-        _first_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1])
+    first_better, second_better = (
+        _first_distinct(first, second, lexicon, ranking) for ranking in (order, order[::-1])
     )
     return (
-        [row for row in first if row.one > row.other],
-        [row for row in second if row.one < row.other],
+        [row for row in first_better if row.first > row.second],
+        [row for row in second_better if row.first < row.second],
     )
 
 
-def _first_distinct(one, other, lexicon, order):
+def _first_distinct(first, second, lexicon, order):
     """Returns the first `MOST` words of an order; a word after the same words is taken once."""
-    found: dict = {}
+    rows: dict = {}
     for index in order.tolist():
-        position = int(one.positions[index])
-        sentence, place = one.text.position(position)
-        begin = max(position - place + 1, position - CONTEXT)
-        before = one.text.read_as(lexicon, begin, position)
-        word = one.text.read_as(lexicon, position, position + 1)
-        log_probs = float(one.log_prob[index]), float(other.log_prob[index])
-        found.setdefault((before, word), WordDifference(sentence, before, word, *log_probs))
-        if len(found) == MOST_WORDS:
+        position = int(first.positions[index])
+        sentence, offset = first.text.position(position)
+        begin = max(position - offset + 1, position - CONTEXT)
+        before = first.text.read_as(lexicon, begin, position)
+        word = first.text.read_as(lexicon, position, position + 1)
+        log_probs = float(first.log_prob[index]), float(second.log_prob[index])
+        rows.setdefault((before, word), WordDifference(sentence, before, word, *log_probs))
+        if len(rows) == MOST_WORDS:
             break
-    return [*found.values()]
+    return [*rows.values()]
 
 
-def _tables(one, other, found):
+def _tables(first_run, second_run, differences):
     tables = []
-    for better, worse, rows in ((one, other, found[0]), (other, one, found[1])):
+    for better, worse, rows in (
+        (first_run, second_run, differences[0]),
+        (second_run, first_run, differences[1]),
+    ):
         cells = [
             (
                 f'<span class="before">{escape(row.before)}</span> '
                 f"<strong>{escape(row.word)}</strong>",
-                html_parts.probability(row.one),
-                html_parts.probability(row.other),
-                "+" + number(abs(row.one - row.other), 2),
+                html_parts.probability(row.first),
+                html_parts.probability(row.second),
+                "+" + number(abs(row.first - row.second), 2),
                 f"{row.sentence:,}",
             )
             for row in rows
         ]
-        header = ("words before, and the word", f"p, {one}", f"p, {other}", "nats", "sentence")
+        header = (
+            "words before, and the word",
+            f"p, {first_run}",
+            f"p, {second_run}",
+            "nats",
+            "sentence",
+        )
         caption = f"Words that {better} predicts better than {worse} by most; each context once"
         tables += [html_parts.table(header, cells, caption)] * bool(rows)
     return "".join(tables)
 
 
-def _describe_shares(one, other, kept, rows):
+def _describe_shares(first_run, second_run, scored_words, rows):
     """Returns sentences on how many words each run predicts better, and on the text's rows."""
-    first, second = (scores.log_prob for scores in kept)
+    first, second = (scores.log_prob for scores in scored_words)
     better, worse = int((first > second).sum()), int((first < second).sum())
     count = max(1, len(first))
-    told = (
-        f"Of {count:,} counted words {one} predicts {better:,} better ({better / count:.1%}), and "
-        f"{other} {worse:,} ({worse / count:.1%})."
+    sentence = (
+        f"Of {count:,} counted words {first_run} predicts {better:,} better ({better / count:.1%}), and "
+        f"{second_run} {worse:,} ({worse / count:.1%})."
     )
     if rows:
-        told += f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
-    return f"<p>{escape(told)}</p>"
+        sentence += (
+            f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
+        )
+    return f"<p>{escape(sentence)}</p>"
 
 
 # ----------- attention of translations: for each word, the source words that it attends to
@@ -161,64 +188,69 @@ PAIRS, BEAM = 4, 5
 _CELL, _LETTER = 20, 8
 
 
-class AttendedTranslation(NamedTuple):
+class AttendedSentence(NamedTuple):
     source: Sequence[str]
     translation: Sequence[str]
     reference: Sequence[str]
     weights: np.ndarray  # [T, S]
 
 
-def attention_section(runs: Comparison, translators: Sequence[str], split: str | None) -> str:
+def attention_section(comparison: Comparison, translators: Sequence[str], split: str | None) -> str:
     """Draws the attention of translators that have any, and tells which cannot be read."""
-    parts, left_out = [], []
-    loaded, missing = runs.available_runs
+    parts, reasons = [], []
+    runs, missing = comparison.available_runs
     for name in translators:
         if name in missing:
-            left_out.append((name, missing[name]))
-        elif loaded[name].experiment.model.attention is not None:  # type: ignore[attr-defined]
+            reasons.append((name, missing[name]))
+        elif runs[name].experiment.model.attention is not None:  # type: ignore[attr-defined]
             try:
                 parts.append(
-                    f"<h3>{escape(name)}</h3>{_draw_translations(name, loaded[name], split)}"
+                    f"<h3>{escape(name)}</h3>{_draw_translations(name, runs[name], split)}"
                 )
             except UserError as error:
-                left_out.append((name, str(error)))
-    return "".join(parts) + html_parts.omissions(left_out)
+                reasons.append((name, str(error)))
+    return "".join(parts) + html_parts.omissions(reasons)
 
 
 def _draw_translations(name, run, split):
     parts = []
-    for place, one in enumerate(translate_with_attention(run, split or first_test(run.experiment))):
-        about = f"Attention of the translation of sentence {place + 1} by {name}"
+    for index, sentence in enumerate(
+        translate_with_attention(run, split or first_test(run.experiment))
+    ):
+        description = f"Attention of the translation of sentence {index + 1} by {name}"
         strongest = [
-            f"{escape(word)} ← {escape(one.source[best])} ({number(float(row[best]), 2)})"
+            f"{escape(word)} ← {escape(sentence.source[best])} ({number(float(row[best]), 2)})"
             for word, row, best in zip(
-                one.translation, one.weights, one.weights.argmax(-1).tolist(), strict=True
+                sentence.translation,
+                sentence.weights,
+                sentence.weights.argmax(-1).tolist(),
+                strict=True,
             )
         ]
         parts.append(
-            f"<figure>{draw_attention(one, about)}<figcaption>{escape(' '.join(one.source))}<br>→ "
-            f"{escape(' '.join(one.translation))}<br>reference: {escape(' '.join(one.reference))}"
+            f"<figure>{draw_attention(sentence, description)}<figcaption>{escape(' '.join(sentence.source))}<br>→ "
+            f"{escape(' '.join(sentence.translation))}<br>reference: {escape(' '.join(sentence.reference))}"
             f"</figcaption></figure>"
             + html_parts.collapsible("Strongest links", html_parts.bullet_list(strongest))
         )
     return "".join(parts)
 
 
-def translate_with_attention(run: Run, split: str) -> list[AttendedTranslation]:
+def translate_with_attention(run: Run, split: str) -> list[AttendedSentence]:
     """Translates the first sentences of a split, as `zoo translate` writes them."""
     translator = Translator((run,))
     restoring = _make_restorer(translator)
     corpus = translator.pairs(split)
     sources = run.experiment.source_corpus(corpus).sentences[:PAIRS]
-    found = []
-    every = restoring.translate(sources, BeamSearch(BEAM), PAIRS)
-    for best, reference in zip(every, corpus.sentences, strict=False):
-        for one in best[:1]:
-            weights = translators.attention_weights(translator, one.hypothesis, one.read)
-            of_text = one.source, one.words, reference
-            source, words, reference = ([*map(moses.unescaped, line)] for line in of_text)
-            found.append(AttendedTranslation(source, words, reference, weights))
-    return found
+    translations = []
+    nbest_lists = restoring.translate(sources, BeamSearch(BEAM), PAIRS)
+    for hypotheses, reference in zip(nbest_lists, corpus.sentences, strict=False):
+        for best in hypotheses[:1]:
+            weights = translators.attention_weights(translator, best.hypothesis, best.read)
+            sentences = best.source, best.words, reference
+            source, words, reference = ([*map(moses.unescaped, line)] for line in sentences)
+            translations.append(AttendedSentence(source, words, reference, weights))
+    return translations
 
 
 def _make_restorer(translator):
@@ -227,37 +259,40 @@ def _make_restorer(translator):
     file = translator.runs[0].path / translators.DICTIONARY
     dictionary = pairs.read_dictionary(str(file)) if file.exists() else {}
     strategy = translator.runs[0].experiment.data.unknowns
-    kept = isinstance(strategy, PositionalAll) or not (strategy or dictionary)
-    return Restoring(translator, dictionary, "keep" if kept else None)
+    keeps_marks = isinstance(strategy, PositionalAll) or not (strategy or dictionary)
+    return Restoring(translator, dictionary, "keep" if keeps_marks else None)
 
 
-def draw_attention(one: AttendedTranslation, about: str) -> str:
+def draw_attention(sentence: AttendedSentence, description: str) -> str:
     """Draws weights as squares whose areas are in proportion to them."""
-    left = _LETTER * max(map(len, one.translation), default=1) + 14
-    top = _LETTER * max(map(len, one.source), default=1) + 14
-    width, height = left + _CELL * len(one.source) + 4, top + _CELL * len(one.translation) + 4
+    indent = _LETTER * max(map(len, sentence.translation), default=1) + 14
+    top = _LETTER * max(map(len, sentence.source), default=1) + 14
+    width, height = (
+        indent + _CELL * len(sentence.source) + 4,
+        top + _CELL * len(sentence.translation) + 4,
+    )
     parts = []
-    for column, word in enumerate(one.source):
-        x = left + _CELL * (column + 0.5) + 4
+    for column, word in enumerate(sentence.source):
+        x = indent + _CELL * (column + 0.5) + 4
         parts.append(
             f'<text class="source" transform="translate({x:g} {top - 6}) rotate(-90)">'
             f"{escape(word)}</text>"
         )
-    for row, word in enumerate(one.translation):
+    for row, word in enumerate(sentence.translation):
         y = top + _CELL * (row + 0.5)
-        parts.append(f'<text class="target" x="{left - 6}" y="{y + 4:g}">{escape(word)}</text>')
-        for column, other in enumerate(one.source):
-            weight = float(one.weights[row, column])
+        parts.append(f'<text class="target" x="{indent - 6}" y="{y + 4:g}">{escape(word)}</text>')
+        for column, source_word in enumerate(sentence.source):
+            weight = float(sentence.weights[row, column])
             size = (_CELL - 2) * weight**0.5
-            x = left + _CELL * (column + 0.5)
+            x = indent + _CELL * (column + 0.5)
             parts.append(
-                f"<g><title>{escape(word)} ← {escape(other)}: {number(weight, 2)}</title>"
+                f"<g><title>{escape(word)} ← {escape(source_word)}: {number(weight, 2)}</title>"
                 f'<rect class="cell" x="{x - _CELL / 2:g}" y="{y - _CELL / 2:g}" width="{_CELL}" '
                 f'height="{_CELL}"/><rect class="weight" x="{x - size / 2:.1f}" '
                 f'y="{y - size / 2:.1f}" width="{size:.1f}" height="{size:.1f}"/></g>'
             )
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(about)}"><svg '
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(description)}"><svg '
         f'class="attention" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escape(about)}">{"".join(parts)}</svg></div>'
+        f'role="img" aria-label="{escape(description)}">{"".join(parts)}</svg></div>'
     )

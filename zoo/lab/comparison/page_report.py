@@ -78,66 +78,67 @@ def load_comparison(
     paths: Iterable[str], labels: Sequence[str] = (), load: Callable[[str], Run] = Run.load
 ) -> Comparison:
     """Reads the runs of a page: folders, exports and records, judged or not."""
-    runs = Comparison.from_paths(paths, labels, load=load)
-    for path in runs.paths.values():
+    comparison = Comparison.from_paths(paths, labels, load=load)
+    for path in comparison.paths.values():
         if records.is_record(path):
             records.record_of(path)
         else:
             Workdir(path).experiment()
-    return runs
+    return comparison
 
 
 def build_page(
-    runs: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
+    comparison: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
 ) -> str:
-    recipes = runs.groups
+    recipes = comparison.groups
     firsts = [recipe.runs[0] for recipe in recipes]
-    several = len(firsts) < len(runs.paths)
-    translators = [name for name in firsts if runs.is_translator(name)]
-    shown, left_out = _score_texts(runs, firsts, split, text, sentences)
+    has_seeds = len(firsts) < len(comparison.paths)
+    translators = [name for name in firsts if comparison.is_translator(name)]
+    texts, reasons = _score_texts(comparison, firsts, split, text, sentences)
     bodies = {
-        "passports": page_figures.figures_section(runs),
-        "curves": page_figures.curves_section(runs),
-        "bands": page_figures.bands_section(runs),
-        "text": page_text.text_section(shown, left_out),
-        "judgements": page_figures.judgements_section(runs),
-        "translations": translations.translations_section(runs) if translators else "",
-        "attention": page_differences.attention_section(runs, translators, split),
-        "differences": page_differences.differences_section(runs) if len(recipes) > 1 else "",
+        "passports": page_figures.figures_section(comparison),
+        "curves": page_figures.curves_section(comparison),
+        "bands": page_figures.bands_section(comparison),
+        "text": page_text.text_section(texts, reasons),
+        "judgements": page_figures.judgements_section(comparison),
+        "translations": translations.translations_section(comparison) if translators else "",
+        "attention": page_differences.attention_section(comparison, translators, split),
+        "differences": page_differences.differences_section(comparison) if len(recipes) > 1 else "",
     }
     sections = [
-        (name, head, about + _OF_SEEDS.get(name, "") * several, bodies[name])
+        (name, head, about + _OF_SEEDS.get(name, "") * has_seeds, bodies[name])
         for name, (head, about) in _SECTIONS.items()
         if bodies[name]
     ]
     paths = html_parts.bullet_list(
-        f"<strong>{escape(name)}</strong>: {escape(path)}" for name, path in runs.paths.items()
+        f"<strong>{escape(name)}</strong>: {escape(path)}"
+        for name, path in comparison.paths.items()
     )
     return _assemble_page(_title(recipes), paths, sections)
 
 
 def _title(recipes):
     names = [recipe.name for recipe in recipes]
-    shown = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
-    return f"Report: {shown}"
+    listing = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    return f"Report: {listing}"
 
 
-def _score_texts(runs, firsts, split, text, sentences):
+def _score_texts(comparison, firsts, split, text, sentences):
     """Returns (the text with the predictions of each run that has any, {run: why not})."""
-    loaded, missing = runs.available_runs
-    shown, left_out = [], {name: missing[name] for name in firsts if name in missing}
-    numbers = {name: number for number, name in enumerate(runs.paths)}
+    runs, missing = comparison.available_runs
+    texts, reasons = [], {name: missing[name] for name in firsts if name in missing}
+    numbers = {name: number for number, name in enumerate(comparison.paths)}
     for name in firsts:
-        if name not in loaded:
+        if name not in runs:
             continue
         try:
-            number, run = numbers[name], loaded[name]
-            shown.append(page_text.score_text(name, number, run, split, text, sentences))
+            number, run = numbers[name], runs[name]
+            texts.append(page_text.score_text(name, number, run, split, text, sentences))
         except UserError as error:
             if split or text:  # the user asked for it
                 raise
-            left_out[name] = str(error)
-    return shown, left_out
+            reasons[name] = str(error)
+    return texts, reasons
 
 
 # ---------- the document: head, style, script and sections, in one file that loads nothing

@@ -32,21 +32,21 @@ class ScoredText(NamedTuple):
     text: EncodedText  # as word ids
     best: BestWords
     features: list[Contributions] | None
-    why: str
+    no_features_reason: str
     words: tuple[str, ...]
     sources: Sequence[list[str]] | None
     of_characters: bool
 
 
-def text_section(shown: list[ScoredText], left_out: dict[str, str]) -> str:
+def text_section(scored_texts: list[ScoredText], reasons: dict[str, str]) -> str:
     """Shows the text under each run, and the differences of the first from each other run."""
-    panels = [(one.run, text_panel(one)) for one in shown]
-    for other in shown[1:]:
-        if [*map(_token_key, shown[0].rows)] == [*map(_token_key, other.rows)]:
-            name = f"{shown[0].run} against {other.run}"
-            panels.append((name, difference_panel(shown[0], other)))
+    panels = [(scored_text.run, text_panel(scored_text)) for scored_text in scored_texts]
+    for candidate in scored_texts[1:]:
+        if [*map(_token_key, scored_texts[0].rows)] == [*map(_token_key, candidate.rows)]:
+            name = f"{scored_texts[0].run} against {candidate.run}"
+            panels.append((name, difference_panel(scored_texts[0], candidate)))
     parts = [switchable_panels(panels)] if panels else []
-    return "".join([*parts, html_parts.omissions(left_out.items())])
+    return "".join([*parts, html_parts.omissions(reasons.items())])
 
 
 def switchable_panels(panels: list[tuple[str, str]]) -> str:
@@ -65,45 +65,52 @@ def switchable_panels(panels: list[tuple[str, str]]) -> str:
     return f'<fieldset class="switch"><legend>Text under</legend>{buttons}</fieldset>{bodies}'
 
 
-def text_panel(shown: ScoredText) -> str:
-    counted = [row for row in shown.rows if row.counted]
+def text_panel(scored_text: ScoredText) -> str:
+    counted = [row for row in scored_text.rows if row.counted]
     tokens, unknown = sum(row.words for row in counted), sum(not row.known for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
-    about = (
-        f"{shown.name}: the first {shown.rows[-1].sentence:,} sentences, {tokens:,} counted "
+    summary = (
+        f"{scored_text.name}: the first {scored_text.rows[-1].sentence:,} sentences, {tokens:,} counted "
         f"tokens ({unknown:,} unknown), {number(nats, 4)} nats per token on these."
     )
-    kinds = [surprisal_class(row.surprisal_nats) for row in shown.rows]
-    why = html_parts.omission(shown.why, "Features") if shown.why else ""
-    if not shown.best.words.size:
-        why += html_parts.omission(
+    kinds = [surprisal_class(row.surprisal_nats) for row in scored_text.rows]
+    notes = (
+        html_parts.omission(scored_text.no_features_reason, "Features")
+        if scored_text.no_features_reason
+        else ""
+    )
+    if not scored_text.best.words.size:
+        notes += html_parts.omission(
             "this head spells its words and has no list of them.", "Best words"
         )
     words = coloured_words(
-        shown, kinds, str(shown.number), html_parts.json_data(word_details(shown))
+        scored_text, kinds, str(scored_text.number), html_parts.json_data(word_details(scored_text))
     )
-    return f"<p>{escape(about)}</p>" + surprisal_legend() + words + why
+    return f"<p>{escape(summary)}</p>" + surprisal_legend() + words + notes
 
 
-def difference_panel(one: ScoredText, other: ScoredText) -> str:
+def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
     """Returns the text coloured by the difference of two runs."""
-    gain = gains(one, other)
+    gain = gains(baseline, candidate)
     kinds = [difference_class(value) for value in gain]
-    legend = colour_legend(difference_classes(one.run, other.run))
+    legend = colour_legend(difference_classes(baseline.run, candidate.run))
     words = coloured_words(
-        one, kinds, f"{one.number}-{other.number}", difference_json(one, other, gain)
+        baseline,
+        kinds,
+        f"{baseline.number}-{candidate.number}",
+        difference_json(baseline, candidate, gain),
     )
-    return f"<p>{describe_difference(one, other, gain)}</p>" + legend + words
+    return f"<p>{describe_difference(baseline, candidate, gain)}</p>" + legend + words
 
 
-def coloured_words(shown: ScoredText, kinds: list[str], name: str, data: str) -> str:
-    joint, layout = ("", " characters") if shown.of_characters else (" ", "")
+def coloured_words(scored_text: ScoredText, kinds: list[str], name: str, data: str) -> str:
+    joint, layout = ("", " characters") if scored_text.of_characters else (" ", "")
     sentences: dict[int, list[str]] = {}
-    for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
-        sentences.setdefault(row.sentence, []).append(word_span(place, row, kind))
+    for index, (row, kind) in enumerate(zip(scored_text.rows, kinds, strict=True)):
+        sentences.setdefault(row.sentence, []).append(word_span(index, row, kind))
     body = "".join(
-        _source_line(shown.sources, place) + f'<p class="sentence">{joint.join(words)}</p>'
-        for place, words in enumerate(sentences.values())
+        _source_line(scored_text.sources, index) + f'<p class="sentence">{joint.join(words)}</p>'
+        for index, words in enumerate(sentences.values())
     )
     return (
         f'<div class="words" data-words="{name}"><div class="text{layout}" role="group" '
@@ -114,23 +121,23 @@ def coloured_words(shown: ScoredText, kinds: list[str], name: str, data: str) ->
     )
 
 
-def _source_line(sources, place):
-    return f'<p class="source">{escape(" ".join(sources[place]))}</p>' if sources else ""
+def _source_line(sources, index):
+    return f'<p class="source">{escape(" ".join(sources[index]))}</p>' if sources else ""
 
 
 def surprisal_class(nats: float) -> str:
     """Returns the class of a surprisal: "s0" below the first of `LEVELS`, ... "off" without one."""
     if math.isnan(nats):
         return "off"
-    return f"s{sum(nats >= least for least in LEVELS)}"
+    return f"s{sum(nats >= level for level in LEVELS)}"
 
 
-def word_span(place: int, row: surprisal.Row, kind: str) -> str:
+def word_span(index: int, row: surprisal.Row, kind: str) -> str:
     # An unknown word looks easy: <unk> has the probability of all unknown words.
-    off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
+    marks = " uncounted" * (not row.counted) + " unknown" * (not row.known)
     return (
-        f'<span class="w {kind}{off}" data-word="{place}" role="button" '
-        f'tabindex="{0 if place == 0 else -1}">{escape(show_blanks(row.word))}</span>'
+        f'<span class="w {kind}{marks}" data-word="{index}" role="button" '
+        f'tabindex="{0 if index == 0 else -1}">{escape(show_blanks(row.word))}</span>'
     )
 
 
@@ -153,14 +160,14 @@ def surprisal_legend() -> str:
 FEATURES = 8
 
 
-def word_details(shown: ScoredText) -> list[dict[str, Any]]:
+def word_details(scored_text: ScoredText) -> list[dict[str, Any]]:
     """Returns {"word", "about": lines, "parts": the words that the model read} of each token."""
-    found, position = [], 0
-    for row in shown.rows:
-        parts = [_model_word(shown, at) for at in range(position, position + row.words)]
-        found.append({"word": show_blanks(row.word), "about": describe_word(row), "parts": parts})
+    details, position = [], 0
+    for row in scored_text.rows:
+        parts = [_model_word(scored_text, index) for index in range(position, position + row.words)]
+        details.append({"word": show_blanks(row.word), "about": describe_word(row), "parts": parts})
         position += row.words
-    return found
+    return details
 
 
 def show_blanks(word: str) -> str:
@@ -187,23 +194,23 @@ def describe_word(row: surprisal.Row) -> list[str]:
     return lines
 
 
-def _model_word(shown, position):
-    lexicon, best = shown.words, shown.best
-    part: dict[str, Any] = {"read": show_blanks(lexicon[shown.text.words[position]])}
+def _model_word(scored_text, position):
+    lexicon, best = scored_text.words, scored_text.best
+    part: dict[str, Any] = {"read": show_blanks(lexicon[scored_text.text.words[position]])}
     part["best"] = [
-        [show_blanks(lexicon[one]), html_parts.probability(float(log_prob))]
-        for one, log_prob in zip(best.words[position], best.log_probs[position], strict=True)
+        [show_blanks(lexicon[word]), html_parts.probability(float(log_prob))]
+        for word, log_prob in zip(best.words[position], best.log_probs[position], strict=True)
     ]
-    if shown.features is not None:
-        part["why"] = contribution_rows(shown.features[position])
+    if scored_text.features is not None:
+        part["why"] = contribution_rows(scored_text.features[position])
     return part
 
 
 def contribution_rows(parts: Contributions) -> list[list[str]]:
     """Returns (name, nats) of the parts of a log-probability, the largest features first."""
     lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
-    if further := parts.features[FEATURES:]:
-        lines.append((f"{len(further):,} further features", sum(nats for _, nats in further)))
+    if remaining := parts.features[FEATURES:]:
+        lines.append((f"{len(remaining):,} further features", sum(nats for _, nats in remaining)))
     lines += [("− log Z", -parts.log_z), ("sum, log p(x | h)", parts.log_prob)]
     return [[name, number(nats, 2)] for name, nats in lines]
 
@@ -220,39 +227,39 @@ def score_text(
     run.experiment.check_whole_words("the list of best words")
     name = split or first_test(run.experiment)
     if file is not None:
-        given = run.read_file(file)
-        run = run.for_text(given, None, lines=True)
+        text = run.read_file(file)
+        run = run.for_text(text, None, lines=True)
     else:
-        given = run.read_split_file(name, run.read(name))
-    given = first_sentences(run, given, sentences)
-    corpus = given.corpus
+        text = run.read_split_file(name, run.read(name))
+    text = first_sentences(run, text, sentences)
+    corpus = text.corpus
     encoded, states = best_words.states(run, corpus)
     best = best_words.best_words(run, encoded, states, BEST)
     scores = Scores(best.log_prob, encoded.counted & states.predicted)
-    rows = surprisal.rows(given, encoded, scores, run.lexicon)
-    features, why = _features(run, encoded, states)
+    rows = surprisal.rows(text, encoded, scores, run.lexicon)
+    features, reason = _features(run, encoded, states)
     return ScoredText(
         run=run_name,
         number=number,
         name=file or f"{name}, {corpus.name}",
-        rows=[surprisal.Row.from_columns(row, given) for row in rows],
+        rows=[surprisal.Row.from_columns(row, text) for row in rows],
         text=encoded,
         best=best,
         features=features,
-        why=why,
+        no_features_reason=reason,
         words=run.lexicon.words,
         sources=None if corpus.source_text is None else corpus.source_text.sentences,
         of_characters=run.lexicon.is_character_level,
     )
 
 
-def first_sentences(run: Run, given: TokenizedText, sentences: int) -> TokenizedText:
+def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedText:
     """Returns the first sentences of a text, as far as the page has room for their words."""
-    lengths = np.cumsum([len(sentence.words) for sentence in given.judged])
+    lengths = np.cumsum([len(sentence.words) for sentence in text.judged])
     count = min(sentences, max(1, int((lengths <= WORDS).sum())))
-    if given.source is None:
-        return dataclasses.replace(given, sentences=given.judged[:count])
-    cut = best_words.first_sentences(given.source, count)
+    if text.source is None:
+        return dataclasses.replace(text, sentences=text.judged[:count])
+    cut = best_words.first_sentences(text.source, count)
     cut = dataclasses.replace(
         cut, features=None, sentences=[sentence[:WORDS] for sentence in cut.sentences]
     )
@@ -282,48 +289,50 @@ def _token_key(row):
 
 def difference_class(gain: float) -> str:
     """Returns the class of a difference: "a1" to "a3" for the first run, "b1" to "b3", or "s0"."""
-    size = sum(abs(gain) >= least for least in DIFFERENCE_LEVELS)
+    size = sum(abs(gain) >= level for level in DIFFERENCE_LEVELS)
     return f"{'a' if gain > 0 else 'b'}{size}" if size else "s0"
 
 
-def difference_classes(one: str, other: str) -> list[tuple[str, str]]:
+def difference_classes(baseline: str, candidate: str) -> list[tuple[str, str]]:
     """Returns (class, its meaning) of all levels."""
-    names = [f"from {least:g} nats" for least in DIFFERENCE_LEVELS]
-    first = [(f"a{size}", f"{one} better {name}") for size, name in enumerate(names, 1)]
-    second = [(f"b{size}", f"{other} better {name}") for size, name in enumerate(names, 1)]
+    names = [f"from {level:g} nats" for level in DIFFERENCE_LEVELS]
+    first = [(f"a{size}", f"{baseline} better {name}") for size, name in enumerate(names, 1)]
+    second = [(f"b{size}", f"{candidate} better {name}") for size, name in enumerate(names, 1)]
     return [*reversed(first), ("s0", "alike"), *second]
 
 
-def gains(one: ScoredText, other: ScoredText) -> list[float]:
+def gains(baseline: ScoredText, candidate: ScoredText) -> list[float]:
     """Returns log p of the first run minus log p of the second for each token, nats."""
     return [
         second.surprisal_nats - first.surprisal_nats
-        for first, second in zip(one.rows, other.rows, strict=True)
+        for first, second in zip(baseline.rows, candidate.rows, strict=True)
     ]
 
 
-def describe_difference(one: ScoredText, other: ScoredText, gain: list[float]) -> str:
+def describe_difference(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
     """Describes the total difference over the counted tokens of the text."""
-    counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if row.counted]
+    counted = [(value, row) for value, row in zip(gain, baseline.rows, strict=True) if row.counted]
     total, tokens = sum(value for value, _ in counted), sum(row.words for _, row in counted)
-    better = one.run if total > 0 else other.run
+    better = baseline.run if total > 0 else candidate.run
     return escape(
         f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "
         f"all; the section below has the whole text with its interval."
     )
 
 
-def difference_json(one: ScoredText, other: ScoredText, gain: list[float]) -> str:
+def difference_json(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
     """Returns the details of all words under both runs as JSON."""
-    found = []
-    for of_one, of_other, value in zip(word_details(one), word_details(other), gain, strict=True):
+    entries = []
+    for baseline_detail, candidate_detail, value in zip(
+        word_details(baseline), word_details(candidate), gain, strict=True
+    ):
         parts = [
-            {**part, "run": f"{shown.run}: {detail['about'][0]}"}
-            for shown, detail in ((one, of_one), (other, of_other))
+            {**part, "run": f"{scored_text.run}: {detail['about'][0]}"}
+            for scored_text, detail in ((baseline, baseline_detail), (candidate, candidate_detail))
             for part in detail["parts"]
         ]
-        better = one.run if value > 0 else other.run
+        better = baseline.run if value > 0 else candidate.run
         line = f"{better} is better by {number(abs(value), 2)} nats"
-        lines = of_one["about"] if math.isnan(value) else [line]
-        found.append({"word": of_one["word"], "about": lines, "parts": parts})
-    return html_parts.json_data(found)
+        lines = baseline_detail["about"] if math.isnan(value) else [line]
+        entries.append({"word": baseline_detail["word"], "about": lines, "parts": parts})
+    return html_parts.json_data(entries)

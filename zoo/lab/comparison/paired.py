@@ -68,18 +68,18 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 def loss_lines(groups: Sequence[GroupLosses]) -> list[str]:
     """Returns a line for each of the `contrasts` of runs with kept scores, by rising loss."""
-    kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
-    without = [runs.name for runs in groups if not runs.statistics]
-    missing = [f"  no scores of single words are kept of {', '.join(without)}"]
-    missing *= bool(without and kept)
-    if len(kept) < 2:
-        several = [runs for runs in groups if len(runs.losses) > 1]
-        several.sort(key=lambda runs: runs.loss)
-        if len(several) < 2:
+    testable = sorted((group for group in groups if group.statistics), key=lambda group: group.loss)
+    without_scores = [group.name for group in groups if not group.statistics]
+    missing = [f"  no scores of single words are kept of {', '.join(without_scores)}"]
+    missing *= bool(without_scores and testable)
+    if len(testable) < 2:
+        with_seeds = [group for group in groups if len(group.losses) > 1]
+        with_seeds.sort(key=lambda group: group.loss)
+        if len(with_seeds) < 2:
             return missing
-        return [_seeds_line(one, other) for one, other in contrasts(several)] + missing
-    lines = [_loss_line(one, other) for one, other in contrasts(kept)]
-    single = any(len(runs.losses) == 1 for runs in kept)
+        return [_seeds_line(lower, higher) for lower, higher in contrasts(with_seeds)] + missing
+    lines = [_loss_line(lower, higher) for lower, higher in contrasts(testable)]
+    single = any(len(group.losses) == 1 for group in testable)
     return lines + ["  one seed does not show the noise of training"] * single + missing
 
 
@@ -104,55 +104,60 @@ class Difference(NamedTuple):
         return not self.is_tie and self.p_of_seeds >= significance.LEVEL
 
 
-def compare_losses(one: GroupLosses, other: GroupLosses) -> Difference | None:
-    if not (one.statistics and other.statistics and same_token_counts(one, other)):
+def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference | None:
+    if not (
+        baseline.statistics and candidate.statistics and same_token_counts(baseline, candidate)
+    ):
         return None
-    statistics = one.mean_statistics, other.mean_statistics
+    statistics = baseline.mean_statistics, candidate.mean_statistics
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
         return None
     return Difference(
-        other.loss - one.loss,
+        candidate.loss - baseline.loss,
         significance.bootstrap_interval(np.concatenate(statistics, 1), _loss_difference),
         len(statistics[0]),
-        1.0 if _same_up_to_rounding(one, other) else p,
-        significance.seeds_test([*one.losses], [*other.losses]),
+        1.0 if _same_up_to_rounding(baseline, candidate) else p,
+        significance.seeds_test([*baseline.losses], [*candidate.losses]),
     )
 
 
-def _same_up_to_rounding(one: GroupLosses, other: GroupLosses) -> bool:
+def _same_up_to_rounding(baseline: GroupLosses, candidate: GroupLosses) -> bool:
     """Whether no sentence differs by more than one step of the rounding of saved scores a token."""
-    (first, tokens), (second, _) = one.mean_statistics.T, other.mean_statistics.T
+    (first, tokens), (second, _) = baseline.mean_statistics.T, candidate.mean_statistics.T
     return bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
 
 
-def same_token_counts(one: GroupLosses, other: GroupLosses) -> bool:
+def same_token_counts(baseline: GroupLosses, candidate: GroupLosses) -> bool:
     """Whether the kept scores of two groups count as many tokens in each sentence."""
-    return np.array_equal(one.mean_statistics[:, 1], other.mean_statistics[:, 1])
+    return np.array_equal(baseline.mean_statistics[:, 1], candidate.mean_statistics[:, 1])
 
 
-def _loss_line(one, other):
-    if not same_token_counts(one, other):
-        return f"  {one.name} and {other.name} count other tokens"
-    found = compare_losses(one, other)
-    if found is None:
-        return f"  {one.name} and {other.name} have no finite figures to be tested"
-    low, high = found.interval
-    how = f"{format_p(found.p)} by {found.sentences:,} sentences"
-    if not math.isnan(found.p_of_seeds):
-        seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
-        how += f", {format_p(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
-    how = "the same up to the rounding of saved scores, " * _same_up_to_rounding(one, other) + how
-    between = f"{found.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
-    return _loss_verdict(one, other, between, how, found.is_tie, found.is_undecided)
+def _loss_line(lower, higher):
+    if not same_token_counts(lower, higher):
+        return f"  {lower.name} and {higher.name} count other tokens"
+    difference = compare_losses(lower, higher)
+    if difference is None:
+        return f"  {lower.name} and {higher.name} have no finite figures to be tested"
+    low, high = difference.interval
+    evidence = f"{format_p(difference.p)} by {difference.sentences:,} sentences"
+    if not math.isnan(difference.p_of_seeds):
+        seeds = f"{len(lower.losses)} and {len(higher.losses)} seeds"
+        evidence += f", {format_p(difference.p_of_seeds).removeprefix('p = ')} by {seeds}"
+    evidence = (
+        "the same up to the rounding of saved scores, " * _same_up_to_rounding(lower, higher)
+        + evidence
+    )
+    gap = f"{difference.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
+    return _loss_verdict(lower, higher, gap, evidence, difference.is_tie, difference.is_undecided)
 
 
-def _loss_verdict(one, other, between, how, is_tie, is_undecided=False):
+def _loss_verdict(lower, higher, gap, evidence, is_tie, is_undecided=False):
     """Tells that one group is below another, unless they are a tie or undecided."""
     if is_tie or is_undecided:
         verdict = "undecided" if is_undecided else "a tie"
-        return f"  {one.name} and {other.name}: {verdict}, {between} apart ({how})"
-    return f"  {one.name} is below {other.name} by {between} ({how})"
+        return f"  {lower.name} and {higher.name}: {verdict}, {gap} apart ({evidence})"
+    return f"  {lower.name} is below {higher.name} by {gap} ({evidence})"
 
 
 def format_p(p: float) -> str:
@@ -160,11 +165,11 @@ def format_p(p: float) -> str:
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
-def _seeds_line(one, other):
-    p = significance.seeds_test([*one.losses], [*other.losses])
-    how = f"{format_p(p)} by {len(one.losses)} and {len(other.losses)} seeds"
+def _seeds_line(lower, higher):
+    p = significance.seeds_test([*lower.losses], [*higher.losses])
+    evidence = f"{format_p(p)} by {len(lower.losses)} and {len(higher.losses)} seeds"
     return _loss_verdict(
-        one, other, f"{other.loss - one.loss:.4f} nats", how, not p < significance.LEVEL
+        lower, higher, f"{higher.loss - lower.loss:.4f} nats", evidence, not p < significance.LEVEL
     )
 
 
@@ -173,62 +178,65 @@ def _loss_difference(sums):
 
 
 def answer_lines(
-    title: str, of_runs: Mapping[str, tuple[dict, item_scores.Arrays | None]]
+    title: str, judgements: Mapping[str, tuple[dict, item_scores.Arrays | None]]
 ) -> list[str]:
     """Returns the lines of McNemar's exact test for runs that answered the same questions."""
     texts: dict = {}
-    for name, (record, arrays) in of_runs.items():
+    for name, (record, arrays) in judgements.items():
         if arrays is not None:
             answers = np.asarray(arrays["right"])
             texts.setdefault((record["data"]["sha256"], len(answers)), {})[name] = answers
     lines = []
-    for answers_of in texts.values():
-        order = sorted(answers_of, key=lambda name: -_accuracy(answers_of[name]))
+    for answers_by_run in texts.values():
+        order = sorted(answers_by_run, key=lambda name: -_accuracy(answers_by_run[name]))
         if len(order) > 1:
             lines += [f"{title}, questions that both of two runs were asked:"]
             lines += [
-                _answer_line(pair, [answers_of[name] for name in pair]) for pair in contrasts(order)
+                _answer_line(pair, [answers_by_run[name] for name in pair])
+                for pair in contrasts(order)
             ]
     return lines
 
 
-def accuracy_lines(of_groups: Mapping[str, Sequence[float]]) -> list[str]:
+def accuracy_lines(accuracies_by_group: Mapping[str, Sequence[float]]) -> list[str]:
     """Returns the lines of Welch's test of accuracies by seeds, of groups of two runs or more."""
-    several = {name: shares for name, shares in of_groups.items() if len(shares) > 1}
-    means = {name: float(np.mean(shares)) for name, shares in several.items()}
-    order = sorted(several, key=lambda name: -means[name])
+    with_seeds = {
+        name: accuracies for name, accuracies in accuracies_by_group.items() if len(accuracies) > 1
+    }
+    means = {name: float(np.mean(accuracies)) for name, accuracies in with_seeds.items()}
+    order = sorted(with_seeds, key=lambda name: -means[name])
     if len(order) < 2:
         return []
-    lines = [_accuracy_line(pair, means, several) for pair in contrasts(order)]
+    lines = [_accuracy_line(pair, means, with_seeds) for pair in contrasts(order)]
     return ["of all seeds:", *lines]
 
 
-def _accuracy_line(names, means, several):
-    one, other = names
-    p = significance.seeds_test([*several[one]], [*several[other]])
-    how = f"{means[one]:.2%} and {means[other]:.2%}, {format_p(p)} by {len(several[one])} and "
-    how += f"{len(several[other])} seeds"
-    return _accuracy_verdict(one, other, how, p)
+def _accuracy_line(names, means, accuracies):
+    better, worse = names
+    p = significance.seeds_test([*accuracies[better]], [*accuracies[worse]])
+    evidence = f"{means[better]:.2%} and {means[worse]:.2%}, {format_p(p)} by {len(accuracies[better])} and "
+    evidence += f"{len(accuracies[worse])} seeds"
+    return _accuracy_verdict(better, worse, evidence, p)
 
 
-def _accuracy_verdict(better, worse, how, p):
+def _accuracy_verdict(better, worse, evidence, p):
     """Tells that the answers of one are right more often, unless they are a tie."""
     if not p < significance.LEVEL:  # nor is NaN
-        return f"  {better} and {worse}: a tie ({how})"
-    return f"  {better} is above {worse} ({how})"
+        return f"  {better} and {worse}: a tie ({evidence})"
+    return f"  {better} is above {worse} ({evidence})"
 
 
 def _accuracy(answers):
-    asked = answers != item_scores.SKIPPED
-    return float((answers[asked] == 1).mean()) if asked.any() else 0.0
+    is_answered = answers != item_scores.SKIPPED
+    return float((answers[is_answered] == 1).mean()) if is_answered.any() else 0.0
 
 
 def _answer_line(names, answers):
-    both = (answers[0] != item_scores.SKIPPED) & (answers[1] != item_scores.SKIPPED)
-    one, other = (of_run[both] == 1 for of_run in answers)
-    alone = int((one & ~other).sum()), int((other & ~one).sum())
-    p = significance.mcnemar_test(*alone)
-    how = f"{alone[0]:,} and {alone[1]:,} of {int(both.sum()):,} right alone, p = {p:.3g}"
-    turned = p < significance.LEVEL and alone[0] < alone[1]
-    better, worse = names[::-1] if turned else names
-    return _accuracy_verdict(better, worse, how, p)
+    both_answered = (answers[0] != item_scores.SKIPPED) & (answers[1] != item_scores.SKIPPED)
+    first, second = (run_answers[both_answered] == 1 for run_answers in answers)
+    lone_counts = int((first & ~second).sum()), int((second & ~first).sum())
+    p = significance.mcnemar_test(*lone_counts)
+    evidence = f"{lone_counts[0]:,} and {lone_counts[1]:,} of {int(both_answered.sum()):,} right alone, p = {p:.3g}"
+    swapped = p < significance.LEVEL and lone_counts[0] < lone_counts[1]
+    better, worse = names[::-1] if swapped else names
+    return _accuracy_verdict(better, worse, evidence, p)

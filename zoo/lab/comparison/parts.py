@@ -48,12 +48,14 @@ def parts_from_passport(passport: dict) -> dict[str, Part]:
     parts = {ALL: Part(passport["tokens"], float(figures["log_perplexity"])), **bands}
     types = passport.get("out_of_vocabulary_types")
     if types and (unknown := bands.get(UNKNOWN)):
-        every = parts[ALL]
-        share = unknown.tokens / every.tokens
-        parts[SPREAD] = Part(every.tokens, every.loss + share * math.log(types + 1))
-    seen = [part for name, part in bands.items() if name not in (UNKNOWN, UNSEEN_WORDS)]
-    if tokens := sum(part.tokens for part in seen):
-        parts[SEEN_WORDS] = Part(tokens, sum(part.tokens * part.loss for part in seen) / tokens)
+        total = parts[ALL]
+        share = unknown.tokens / total.tokens
+        parts[SPREAD] = Part(total.tokens, total.loss + share * math.log(types + 1))
+    seen_parts = [part for name, part in bands.items() if name not in (UNKNOWN, UNSEEN_WORDS)]
+    if tokens := sum(part.tokens for part in seen_parts):
+        parts[SEEN_WORDS] = Part(
+            tokens, sum(part.tokens * part.loss for part in seen_parts) / tokens
+        )
     if mixture := figures.get("mixture"):
         parts[MIXTURE] = Part(passport["tokens"], float(mixture["log_perplexity"]))
     return parts
@@ -76,68 +78,79 @@ def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np
 
 def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
     """Yields the table of the parts of a text and, for each part, the tests of the differences."""
-    found = {name: [*map(parts_from_passport, passports)] for name, passports in groups.items()}
-    parts_of = [of for of_runs in found.values() for of in of_runs]
-    order = [name for name in ORDER if any(name in of for of in parts_of)]
+    parts_by_group = {
+        name: [*map(parts_from_passport, passports)] for name, passports in groups.items()
+    }
+    all_parts = [parts for run_parts in parts_by_group.values() for parts in run_parts]
+    order = [name for name in ORDER if any(name in parts for parts in all_parts)]
     weights = MIXTURE in order
-    counted = {name: _format_tokens(of_runs, order) for name, of_runs in found.items()}
-    alike = len({*map(tuple, counted.values())}) == 1
-    rows = [["tokens", *next(iter(counted.values()))]] if alike else []
+    token_counts = {
+        name: _format_tokens(run_parts, order) for name, run_parts in parts_by_group.items()
+    }
+    same_counts = len({*map(tuple, token_counts.values())}) == 1
+    rows = [["tokens", *next(iter(token_counts.values()))]] if same_counts else []
     for name, passports in groups.items():
-        losses = [
-            _format_mean([of[part].loss for of in found[name] if part in of]) for part in order
+        means = [
+            _format_mean([parts[part].loss for parts in parts_by_group[name] if part in parts])
+            for part in order
         ]
-        rows.append([name, *losses, *[_format_weight(passports)] * weights])
-        if not alike:  # trained on different texts
-            rows.append(["  its tokens", *counted[name]])
-    if alike and len(groups) == 2:
-        rows += _difference_rows(groups, found, order)
+        rows.append([name, *means, *[_format_weight(passports)] * weights])
+        if not same_counts:  # trained on different texts
+            rows.append(["  its tokens", *token_counts[name]])
+    if same_counts and len(groups) == 2:
+        rows += _difference_rows(groups, parts_by_group, order)
     header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
     columns = itertools.zip_longest(header, *rows, fillvalue="")
     blocks = [([name], [[cell] for cell in cells]) for name, *cells in columns]
     for table in beside(blocks, labels=1):
         yield from table
     for part in (SEEN_WORDS, UNSEEN_WORDS, MIXTURE):
-        several = [_part_losses(name, groups[name], found[name], part) for name in groups]
-        differences = paired.loss_lines([runs for runs in several if runs is not None])
+        losses = [_part_losses(name, groups[name], parts_by_group[name], part) for name in groups]
+        differences = paired.loss_lines([runs for runs in losses if runs is not None])
         if differences:
             yield f"  {_TITLES[part]}:"
             yield from (f"  {line}" for line in differences)
 
 
-def _difference_rows(groups, found, order) -> list[list[str]]:
+def _difference_rows(groups, parts_by_group, order) -> list[list[str]]:
     """Returns rows of the second group's figures less the first's, and of their 95 % interval."""
     rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
     for part in order:
-        told: tuple[str, ...] = ("", "", "")
+        cells: tuple[str, ...] = ("", "", "")
         if part != SPREAD:
-            several = [_part_losses(name, groups[name], found[name], part) for name in groups]
-            kept = [runs for runs in several if runs is not None and runs.statistics]
-            difference = paired.compare_losses(*kept) if len(kept) == 2 else None
+            losses = [
+                _part_losses(name, groups[name], parts_by_group[name], part) for name in groups
+            ]
+            testable = [runs for runs in losses if runs is not None and runs.statistics]
+            difference = paired.compare_losses(*testable) if len(testable) == 2 else None
             if difference is not None:
-                told = tuple(f"{nats:.4f}" for nats in (difference.nats, *difference.interval))
-        for row, cell in zip(rows, told, strict=True):
+                cells = tuple(f"{nats:.4f}" for nats in (difference.nats, *difference.interval))
+        for row, cell in zip(rows, cells, strict=True):
             row.append(cell)
     return rows if any(cell for cell in rows[0][1:]) else []
 
 
 def _part_losses(name, passports, parts, part) -> GroupLosses | None:
     """Returns the figures of a group on a part; None unless each of its runs has it."""
-    if not all(part in of for of in parts):
+    if not all(part in run_parts for run_parts in parts):
         return None
-    kept = [passport["place"].read_scores(passport) for passport in passports]
-    found = tuple(
+    saved_scores = [passport["place"].read_scores(passport) for passport in passports]
+    statistics = tuple(
         part_statistics(passport, arrays, part)
-        for passport, arrays in zip(passports, kept, strict=True)
+        for passport, arrays in zip(passports, saved_scores, strict=True)
         if arrays is not None
     )
-    whole = len(found) == len(passports) and len({one.shape for one in found}) == 1
-    return GroupLosses(name, tuple(of[part].loss for of in parts), found if whole else ())
+    complete = len(statistics) == len(passports) and len({array.shape for array in statistics}) == 1
+    return GroupLosses(
+        name, tuple(run_parts[part].loss for run_parts in parts), statistics if complete else ()
+    )
 
 
-def _format_tokens(of_runs, order):
+def _format_tokens(run_parts, order):
     """Formats the tokens of each part, which the seeds of a group share."""
-    tokens = [next((of[part].tokens for of in of_runs if part in of), 0) for part in order]
+    tokens = [
+        next((parts[part].tokens for parts in run_parts if part in parts), 0) for part in order
+    ]
     return [f"{count:,}" for count in tokens]
 
 

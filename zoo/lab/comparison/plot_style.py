@@ -98,14 +98,14 @@ def picture(
     """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
     with styled_figure(file, width, HEIGHT) as figure:
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
-        every = figure.subplots(
+        all_axes = figure.subplots(
             1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
         )[0]
-        for axes, title in zip(every, titles, strict=True):
+        for axes, title in zip(all_axes, titles, strict=True):
             axes.set(title=title, xlabel=x_label)
-        every[0].set_ylabel(y_label)
-        yield [*every]
-        _add_legend(figure, every, note, width)
+        all_axes[0].set_ylabel(y_label)
+        yield [*all_axes]
+        _add_legend(figure, all_axes, note, width)
 
 
 @contextlib.contextmanager
@@ -120,10 +120,10 @@ def styled_figure(
         save(figure, file)
 
 
-def _add_legend(figure, every, note, width):
+def _add_legend(figure, all_axes, note, width):
     """Adds a legend below the axes, which names each label once: recipes before lines of chance."""
     entries = [
-        entry for axes in every for entry in zip(*axes.get_legend_handles_labels(), strict=True)
+        entry for axes in all_axes for entry in zip(*axes.get_legend_handles_labels(), strict=True)
     ]
     entries.sort(key=lambda entry: not isinstance(entry[0], Container))
     handles: dict[str, Any] = {}

@@ -37,8 +37,8 @@ def passport_key(passport: dict) -> tuple[str, Any]:
 def recipe_key(recipe: dict) -> tuple[str, Any]:
     """Returns (an experiment without seed and devices as text, "" without any; its seed)."""
     training = recipe.get("training") or {}
-    rest = {**recipe, "parallel": None, "training": {**training, "seed": None}}
-    return json.dumps(rest, sort_keys=True) if recipe else "", training.get("seed")
+    other_fields = {**recipe, "parallel": None, "training": {**training, "seed": None}}
+    return json.dumps(other_fields, sort_keys=True) if recipe else "", training.get("seed")
 
 
 def head_name(recipe: dict) -> str:
@@ -65,25 +65,25 @@ _HEADS = (
 def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
     """Numbers recipes for their colours and marks, whatever their order or rank."""
     kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
-    taken = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
-    free = (number for number in itertools.count() if number not in taken)
+    used_numbers = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
+    unused_numbers = (number for number in itertools.count() if number not in used_numbers)
     numbers: dict[str, int] = {}
     for name, kind in sorted(zip(names, kinds, strict=True)):
-        known = kind in _HEADS and _HEADS.index(kind) not in numbers.values()
-        numbers[name] = _HEADS.index(kind) if known else next(free)
+        has_own = kind in _HEADS and _HEADS.index(kind) not in numbers.values()
+        numbers[name] = _HEADS.index(kind) if has_own else next(unused_numbers)
     return [numbers[name] for name in names]
 
 
 def label_runs(groups: Sequence[tuple[str, ...]], labels: Sequence[str]) -> dict[str, str]:
     """Names runs by the labels of their recipes, with a number where a recipe has several runs."""
     check_labels(labels, name_groups(groups))
-    named = {
+    label_by_run = {
         run: label if len(group) == 1 else f"{label}_{number}"
         for label, group in zip(labels, groups, strict=True)
         for number, run in enumerate(group)
     }
-    check_labels([*named.values()], [*named])
-    return named
+    check_labels([*label_by_run.values()], [*label_by_run])
+    return label_by_run
 
 
 def check_labels(labels: Sequence[str], names: Sequence[str]):
@@ -100,7 +100,8 @@ def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
     stems = [_stem(group) for group in groups]
     unique = [stems.count(stem) == 1 for stem in stems]
     return [
-        stem if one else group[0] for stem, one, group in zip(stems, unique, groups, strict=True)
+        stem if is_unique else group[0]
+        for stem, is_unique, group in zip(stems, unique, groups, strict=True)
     ]
 
 
@@ -133,78 +134,78 @@ def difference_lines(
     """Returns a line for each value of each field in which recipes differ; [] if none does."""
     if len(recipes) < 2:
         return []
-    found = ["fields in which the runs differ:"]
+    lines = ["fields in which the runs differ:"]
     heads = {name: head_name(recipe) for name, recipe in recipes.items()}
     for path, values in differing_fields([*recipes.values()]):
-        found += _value_lines(
+        lines += _value_lines(
             path, dict(zip(recipes, map(format_value, values), strict=True)), heads
         )
     sources = {name: _format_sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
-        found += _value_lines("words, features and background from", sources, heads)
-    return found if len(found) > 1 else []
+        lines += _value_lines("words, features and background from", sources, heads)
+    return lines if len(lines) > 1 else []
 
 
 def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list[Any]]]:
     """Returns (dotted path, values in the recipes) of the outermost fields that differ."""
     # A field that an older recipe lacks was off: it does not differ from 0, False, empty or null.
-    there = [one for one in recipes if one is not ABSENT]
-    first, *others = there
-    absent = len(there) < len(recipes)
+    present = [recipe for recipe in recipes if recipe is not ABSENT]
+    first, *remaining = present
+    absent = len(present) < len(recipes)
     if path in IGNORED_FIELDS or (
-        all(other == first for other in others) and not (absent and first)
+        all(recipe == first for recipe in remaining) and not (absent and first)
     ):
         return []
-    if absent or not all(_same_component(first, other) for other in others):
+    if absent or not all(_same_component(first, recipe) for recipe in remaining):
         return [(path, [None if recipe is ABSENT else recipe for recipe in recipes])]
-    fields = dict.fromkeys(name for one in recipes for name in one if name != COMPONENT)
+    fields = dict.fromkeys(name for recipe in recipes for name in recipe if name != COMPONENT)
     return [
-        found
+        difference
         for name in fields
-        for found in differing_fields(
-            [one.get(name, ABSENT) for one in recipes], f"{path}.{name}" if path else name
+        for difference in differing_fields(
+            [recipe.get(name, ABSENT) for recipe in recipes], f"{path}.{name}" if path else name
         )
     ]
 
 
-def _same_component(one, other):
-    both = isinstance(one, dict) and isinstance(other, dict)
-    return both and one.get(COMPONENT) == other.get(COMPONENT)
+def _same_component(first, second):
+    are_dicts = isinstance(first, dict) and isinstance(second, dict)
+    return are_dicts and first.get(COMPONENT) == second.get(COMPONENT)
 
 
 def format_value(value: Any) -> str:
     """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
-        there = {name: item for name, item in value.items() if item not in (None, "", [])}
-        fields = (
-            f"{name}={format_value(item)}" for name, item in there.items() if name != COMPONENT
+        fields = {name: item for name, item in value.items() if item not in (None, "", [])}
+        arguments = (
+            f"{name}={format_value(item)}" for name, item in fields.items() if name != COMPONENT
         )
-        return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
+        return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(arguments)})"
     if isinstance(value, list):
         items = ", ".join(map(format_value, value))
         return items if len(value) == 1 else f"({items})"
     return "none" if value is None or value == "" else str(value)
 
 
-def runs_by_line(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def runs_by_line(lines_by_run: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Returns {line: the runs that have it}, in the order of their first appearance."""
     runs: dict[str, list[str]] = {}
-    for run, lines in lines_of.items():
+    for run, lines in lines_by_run.items():
         for line in lines:
             runs.setdefault(line, []).append(run)
     return runs
 
 
 def _value_lines(
-    title: str, value_of: Mapping[str, str], heads: Mapping[str, str]
+    title: str, value_by_run: Mapping[str, str], heads: Mapping[str, str]
 ) -> Iterable[str]:
     """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
-    runs = runs_by_line({name: [value] for name, value in value_of.items()})
+    runs = runs_by_line({name: [value] for name, value in value_by_run.items()})
     for value, names in runs.items():
         counts = collections.Counter(heads[name].rpartition(":")[2] for name in names)
-        of_heads = ", ".join(f"{count} {head}" for head, count in counts.items())
-        many = f"{len(names)} recipes: {of_heads}"
-        yield f"  {title}: {value} ({many if len(names) > MOST_NAMED else '; '.join(names)})"
+        head_counts = ", ".join(f"{count} {head}" for head, count in counts.items())
+        summary = f"{len(names)} recipes: {head_counts}"
+        yield f"  {title}: {value} ({summary if len(names) > MOST_NAMED else '; '.join(names)})"
 
 
 def _format_sources(texts):

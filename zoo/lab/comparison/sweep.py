@@ -14,8 +14,8 @@ import numpy as np
 
 from zoo import configuration
 from zoo.errors import UserError
-from zoo.lab.comparison import comparison, plot_style, seeds
-from zoo.lab.comparison.comparison import Comparison, Group
+from zoo.lab.comparison import plot_style, seeds
+from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns, read_losses
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.evaluation import leakage, records
 from zoo.lab.evaluation.results import names_of, read_results
@@ -111,44 +111,51 @@ def other_settings(workdir: str | pathlib.Path, field: str) -> str:
     return json.dumps(experiment, sort_keys=True)
 
 
-def group_curves(runs: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
+def group_curves(comparison: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
     """Returns {value of the field: runs} of each curve, in the order of their first runs."""
     curves: dict[str, dict] = {}
-    for name, path in runs.paths.items():
-        of_value = curves.setdefault(other_settings(path, field), {})
-        of_value.setdefault(field_value(path, field), []).append(name)
+    for name, path in comparison.paths.items():
+        runs_by_value = curves.setdefault(other_settings(path, field), {})
+        runs_by_value.setdefault(field_value(path, field), []).append(name)
     return [
-        {value: tuple(curve[value]) for value in sorted(curve, key=lambda one: (one is None, one))}
+        {
+            value: tuple(curve[value])
+            for value in sorted(curve, key=lambda number: (number is None, number))
+        }
         for curve in curves.values()
     ]
 
 
-def _name_curves(curves, runs_of, labels):
+def _name_curves(curves, runs_by_curve, labels):
     """Names curves, with the number of seeds if a point has several."""
-    stems = seeds.group_stems(runs_of)
+    stems = seeds.group_stems(runs_by_curve)
     if labels:
         seeds.check_labels(labels, stems)
         stems = [*labels]
     names = []
     for stem, curve in zip(stems, curves, strict=True):
-        least, *_, most = sorted([*map(len, curve.values())] * 2)
-        several = f"{most} seeds" if least == most else f"{least} to {most} seeds"
-        names.append(stem if most == 1 else f"{stem}, {several}")
+        fewest, *_, largest = sorted([*map(len, curve.values())] * 2)
+        seed_count = f"{largest} seeds" if fewest == largest else f"{fewest} to {largest} seeds"
+        names.append(stem if largest == 1 else f"{stem}, {seed_count}")
     return names
 
 
 def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str] = ()):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them."""
     plot_style.check_file(file)
-    runs = Comparison.from_paths(workdirs)
-    curves = group_curves(runs, field)
+    comparison = Comparison.from_paths(workdirs)
+    curves = group_curves(comparison, field)
     if all(value is None for curve in curves for value in curve):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
-    columns = comparison.comparable_columns(runs.results)
+    columns = comparable_columns(comparison.results)
     columns_named = names_of(columns)
-    runs_of = [tuple(itertools.chain(*curve.values())) for curve in curves]
-    named = [
-        *zip(runs.make_groups(runs_of, _name_curves(curves, runs_of, labels)), curves, strict=True)
+    runs_by_curve = [tuple(itertools.chain(*curve.values())) for curve in curves]
+    recipe_curves = [
+        *zip(
+            comparison.make_groups(runs_by_curve, _name_curves(curves, runs_by_curve, labels)),
+            curves,
+            strict=True,
+        )
     ]
     panels: dict[str, dict[Group, list[SweepPoint]]] = {}
     lines = []
@@ -157,14 +164,23 @@ def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str]
         tokens = f"{next(iter(passports.values()))['tokens']:,} tokens"
         lines.append(f"{columns_named[column]}{chosen}, nats per token ({tokens})")
         reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
-        lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
+        lines += [f"  not drawn: {name}: {reason}" for name, reason in reasons.items() if reason]
         fair = {name: passport for name, passport in passports.items() if not reasons[name]}
-        points = {recipe: _curve_points(curve, fair) for recipe, curve in named}
-        with_field = {recipe: found for recipe, of in points.items() if (found := _with_field(of))}
-        for recipe, found in with_field.items():
+        points = {recipe: _curve_points(curve, fair) for recipe, curve in recipe_curves}
+        with_field = {
+            recipe: drawn_points
+            for recipe, recipe_points in points.items()
+            if (drawn_points := _with_field(recipe_points))
+        }
+        for recipe, drawn_points in with_field.items():
             lines += [f"  {recipe.name}:"] * (len(with_field) > 1)
-            lines += [point.line() for point in found]
-        lines += [one.line() for of in points.values() for one in of if one.value is None]
+            lines += [point.line() for point in drawn_points]
+        lines += [
+            point.line()
+            for recipe_points in points.values()
+            for point in recipe_points
+            if point.value is None
+        ]
         if with_field:
             panels[f"{columns_named[column]} ({tokens})"] = points
     if not panels:
@@ -182,7 +198,7 @@ def _curve_points(
     points = []
     for value, runs in curve.items():
         group = Group("", 0, runs)
-        if figures := comparison.read_losses(group, passports):
+        if figures := read_losses(group, passports):
             points.append(SweepPoint(value, figures, [*group.select(passports)]))
     return points
 
@@ -196,11 +212,14 @@ def draw_sweep(
     field: str, panels: Mapping[str, Mapping[Group, Sequence[SweepPoint]]], file: str | pathlib.Path
 ):
     """Draws log-perplexity against a number of the experiment, a panel for each text."""
-    every = [
-        point for panel in panels.values() for of in panel.values() for point in _with_field(of)
+    all_points = [
+        point
+        for panel in panels.values()
+        for points in panel.values()
+        for point in _with_field(points)
     ]
-    several = any(len(point.runs.losses) > 1 for point in every)
-    note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
+    has_seeds = any(len(point.runs.losses) > 1 for point in all_points)
+    note = "lines: least and greatest of the seeds" if has_seeds else "lines: 95 % interval"
     label = _FIELDS.get(field, field)
     with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as all_axes:
         for axes, panel in zip(all_axes, panels.values(), strict=True):
@@ -210,15 +229,15 @@ def draw_sweep(
                         colour = plot_style.colour(recipe.number)
                         axes.axhline(point.runs.loss, label=recipe.name, color=colour, ls="--")
                 if curve := _with_field(points):
-                    _draw_curve(axes, recipe, curve, several)
-            _scale(axes, [point.value for point in every])
+                    _draw_curve(axes, recipe, curve, has_seeds)
+            _scale(axes, [point.value for point in all_points])
 
 
-def _draw_curve(axes, recipe, curve, several):
+def _draw_curve(axes, recipe, curve, has_seeds):
     means = np.array([point.runs.loss for point in curve])
     # An interval of one run would not mean the same beside a range of seeds.
     ends = np.array(
-        [point.runs.loss_range if several else point.runs.interval for point in curve]
+        [point.runs.loss_range if has_seeds else point.runs.interval for point in curve]
     ).T
     xs, style = [point.value for point in curve], plot_style.style(recipe.number)
     axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)

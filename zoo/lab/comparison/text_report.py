@@ -4,8 +4,15 @@ import math
 from collections.abc import Callable
 
 from zoo.errors import UserError
-from zoo.lab.comparison import comparison, paired, parts, seeds
-from zoo.lab.comparison.comparison import ALL_TEXTS, Comparison, TextFilter
+from zoo.lab.comparison import paired, parts, seeds
+from zoo.lab.comparison.comparison import (
+    ALL_TEXTS,
+    Comparison,
+    TextFilter,
+    any_unseen,
+    make_row,
+    rank,
+)
 from zoo.lab.evaluation import (
     agreement,
     evaluation_texts,
@@ -25,52 +32,58 @@ from zoo.lab.runs.workdir import check_folders
 NOT_RANKED = "!"
 
 
-def tables(folders: list[str], in_parts: bool = False, wanted: TextFilter = ALL_TEXTS) -> str:
+def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter = ALL_TEXTS) -> str:
     """Makes tables of the results of runs; docs/passports.md lists columns and order."""
-    runs = Comparison.from_paths(folders)
+    comparison = Comparison.from_paths(folders)
     lines = []
-    paths = runs.paths.values()
-    every = read_answers(paths)
+    paths = comparison.paths.values()
+    answers_by_text = read_answers(paths)
     answers = {
-        one: of_runs for one, of_runs in every.items() if wanted.accepts(str(one), one.digest)
+        questions: judgements
+        for questions, judgements in answers_by_text.items()
+        if text_filter.accepts(str(questions), questions.digest)
     }
-    if not answers or any(wanted.accepts(*text) for run in paths for text in judged_texts(run)):
-        lines = _loss_lines(runs, in_parts, wanted)
-    names = {path: name for name, path in runs.paths.items()}
-    for questions, of_runs in answers.items():
-        named = {names[run]: found for run, found in of_runs.items()}
-        lines += _accuracy_lines(runs, str(questions), named)
+    if not answers or any(
+        text_filter.accepts(*text) for run in paths for text in judged_texts(run)
+    ):
+        lines = _loss_lines(comparison, in_parts, text_filter)
+    names = {path: name for name, path in comparison.paths.items()}
+    for questions, judgements in answers.items():
+        named_judgements = {names[run]: judgement for run, judgement in judgements.items()}
+        lines += _accuracy_lines(comparison, str(questions), named_judgements)
     return "\n".join(text_tables.wrap_lines(lines)).removeprefix("\n")
 
 
-def _loss_lines(runs, in_parts, wanted):
+def _loss_lines(comparison, in_parts, text_filter):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    table = comparison.rank(runs, wanted)
+    ranking = rank(comparison, text_filter)
     mixed = {
         name: steps
-        for name, results in table.runs.items()
+        for name, results in ranking.runs.items()
         if len(steps := _columns_by_step(results)) > 1
     }
-    groups, lines = table.ranked, []
-    for head, *made in text_tables.join_tables(_table_blocks(table, mixed)):
-        lines += [head, *made[: len(groups)]]
-        if table.unranked:
-            lines += ["not ranked:", *made[len(groups) :]]
+    groups, lines = ranking.ranked, []
+    for head, *rows in text_tables.join_tables(_table_blocks(ranking, mixed)):
+        lines += [head, *rows[: len(groups)]]
+        if ranking.unranked:
+            lines += ["not ranked:", *rows[len(groups) :]]
     lines += [f"{group.name}: {', '.join(group.runs)}" for group in groups if len(group.runs) > 1]
-    first = {group.name: group.runs[0] for group in groups + table.unranked}
-    recipes = {name: recipe for name, run in first.items() if (recipe := runs.recipes[run])}
-    results = {name: [*table.runs[run].values()] for name, run in first.items()}
-    knowledge = {name: of_run[0].get("knowledge") for name, of_run in results.items()}
+    first = {group.name: group.runs[0] for group in groups + ranking.unranked}
+    recipes = {name: recipe for name, run in first.items() if (recipe := comparison.recipes[run])}
+    results = {name: [*ranking.runs[run].values()] for name, run in first.items()}
+    knowledge = {name: passports[0].get("knowledge") for name, passports in results.items()}
     lines += seeds.difference_lines(recipes, knowledge)
-    lines.append(_describe_ranking(table))
-    for column, passports in table.columns.items():
-        lines += _column_notes(table.names[column], passports)
-        of_groups = (table.losses[column, group] for group in groups)
-        lines += paired.loss_lines([one for one in of_groups if one is not None])
+    lines.append(_describe_ranking(ranking))
+    for column, passports in ranking.columns.items():
+        lines += _column_notes(ranking.names[column], passports)
+        group_losses = (ranking.losses[column, group] for group in groups)
+        lines += paired.loss_lines([losses for losses in group_losses if losses is not None])
         if in_parts:
-            there = {group.name: table.passports(column, group) for group in groups}
-            kept = {name: of_group for name, of_group in there.items() if of_group}
-            lines += parts.part_lines(table.names[column], kept)
+            passports_by_group = {group.name: ranking.passports(column, group) for group in groups}
+            judged_passports = {
+                name: passports for name, passports in passports_by_group.items() if passports
+            }
+            lines += parts.part_lines(ranking.names[column], judged_passports)
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(
@@ -79,36 +92,38 @@ def _loss_lines(runs, in_parts, wanted):
     return lines
 
 
-def _table_blocks(table, mixed):
+def _table_blocks(ranking, mixed):
     """Returns the blocks of the table, (header, rows): names, and each column of results."""
     rows = []
-    groups = table.ranked + table.unranked
+    groups = ranking.ranked + ranking.unranked
     for group in groups:
-        results = table.runs[group.runs[0]]
+        results = ranking.runs[group.runs[0]]
         plain = [passport for column, passport in results.items() if not column.learns]
         any_result = (plain or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
         head = any_result["head"].partition("(")[0]
         rows.append([f"{group.name}{star}", head, f"{any_result['parameters']:,}"])
     blocks = [(["run", "head", "parameters"], rows)]
-    for column in table.columns:
-        of_groups = [table.losses[column, group] for group in groups]
-        several = any(one and len(one.losses) > 1 for one in of_groups)
-        kept = any(one and not math.isnan(one.interval[0]) for one in of_groups)
-        header = [f"{table.names[column]}: nats"]
-        header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
+    for column in ranking.columns:
+        group_losses = [ranking.losses[column, group] for group in groups]
+        has_seeds = any(losses and len(losses.losses) > 1 for losses in group_losses)
+        has_intervals = any(
+            losses and not math.isnan(losses.interval[0]) for losses in group_losses
+        )
+        header = [f"{ranking.names[column]}: nats"]
+        header += ["seeds"] * has_seeds + ["95 %"] * has_intervals + ["perplexity"]
         cells = []
-        for group, one in zip(groups, of_groups, strict=True):
-            if one is None:
-                cells.append(["-"] * (2 + several + kept))
+        for group, losses in zip(groups, group_losses, strict=True):
+            if losses is None:
+                cells.append(["-"] * (2 + has_seeds + has_intervals))
                 continue
-            row = comparison.make_row(one, table.passports(column, group))
-            spread = _format_range(*one.loss_range) if len(one.losses) > 1 else "-"
+            row = make_row(losses, ranking.passports(column, group))
+            spread = _format_range(*losses.loss_range) if len(losses.losses) > 1 else "-"
             perplexity = f"{row.perplexity:,.2f}" + f" {NOT_RANKED}" * row.text_seen
-            ranges = [spread] * several + [_format_range(*one.interval)] * kept
-            judged, seeds_of = len(one.losses), len(group.runs)
-            some = f" ({judged} of {seeds_of} seeds)" if judged < seeds_of else ""
-            cells.append([f"{one.loss:.4f}{some}", *ranges, perplexity])
+            ranges = [spread] * has_seeds + [_format_range(*losses.interval)] * has_intervals
+            judged, all_seeds = len(losses.losses), len(group.runs)
+            coverage = f" ({judged} of {all_seeds} seeds)" if judged < all_seeds else ""
+            cells.append([f"{losses.loss:.4f}{coverage}", *ranges, perplexity])
         blocks.append((header, cells))
     return blocks
 
@@ -117,10 +132,10 @@ def _format_range(low, high):
     return "-" if math.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
 
-def _accuracy_lines(runs, split, of_runs):
+def _accuracy_lines(comparison, split, judgements):
     """Returns the table of the accuracies of runs on the same questions, and tests of them."""
     rows = []
-    for name, (record, _) in of_runs.items():
+    for name, (record, _) in judgements.items():
         figures = record["figures"]
         right, accuracy = int(figures["right"]), float(figures["accuracy"])
         interval = significance.binomial_interval(right, int(record["tokens"]))
@@ -128,26 +143,26 @@ def _accuracy_lines(runs, split, of_runs):
         rows.append((-accuracy, [*cells, f"{record['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
-    keys = {name: runs.run_key(name, record) for name, (record, _) in of_runs.items()}
+    keys = {name: comparison.run_key(name, record) for name, (record, _) in judgements.items()}
     groups = seeds.group_by_recipe(keys)
-    of_groups = {
-        group.name: [float(of_runs[run][0]["figures"]["accuracy"]) for run in group.runs]
-        for group in runs.make_groups(groups, seeds.name_groups(groups))
+    accuracies_by_group = {
+        group.name: [float(judgements[run][0]["figures"]["accuracy"]) for run in group.runs]
+        for group in comparison.make_groups(groups, seeds.name_groups(groups))
     }
     return [
         "",
         *text_tables.align(header, [row for _, row in rows]),
-        *paired.answer_lines(split, of_runs),
-        *paired.accuracy_lines(of_groups),
+        *paired.answer_lines(split, judgements),
+        *paired.accuracy_lines(accuracies_by_group),
     ]
 
 
-def _describe_ranking(table):
-    name = table.names[table.ranking_column]
-    if not comparison.any_unseen(table.columns[table.ranking_column]):
+def _describe_ranking(ranking):
+    name = ranking.names[ranking.ranking_column]
+    if not any_unseen(ranking.columns[ranking.ranking_column]):
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
     order = f"ranked by {name}"
-    if leakage.is_validation(table.ranking_column.split):
+    if leakage.is_validation(ranking.ranking_column.split):
         order += (
             ", a text that the checkpoints were chosen on: figures of validation, not of a test"
         )
@@ -171,18 +186,20 @@ def _column_notes(name, passports):
         f"{passport['normalised_over']}"
     )
     for run, passport in passports.items():
-        if why := leakage.reason(passport):
-            yield f"  {NOT_RANKED} {run}: {why}"
-    for told in (
+        if reason := leakage.reason(passport):
+            yield f"  {NOT_RANKED} {run}: {reason}"
+    for describe in (
         unfinished,
         seen_text_lines,
         _distribution_changes,
-        lambda one: [priors_that_saw(one)],
+        lambda passport: [priors_that_saw(passport)],
     ):
-        found = seeds.runs_by_line({run: told(passport) for run, passport in passports.items()})
-        for line, runs in found.items():
-            every = len(runs) == len(passports) > seeds.MOST_NAMED
-            yield f"  {line} ({'all runs' if every else ', '.join(runs)})"
+        runs_by_line = seeds.runs_by_line(
+            {run: describe(passport) for run, passport in passports.items()}
+        )
+        for line, runs in runs_by_line.items():
+            is_all = len(runs) == len(passports) > seeds.MOST_NAMED
+            yield f"  {line} ({'all runs' if is_all else ', '.join(runs)})"
 
 
 def _distribution_changes(passport):
@@ -190,16 +207,16 @@ def _distribution_changes(passport):
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
-    how = f" by {letters}-grams of their letters" if letters else ""
+    method = f" by {letters}-grams of their letters" if letters else ""
     ways = {
         "over other words than in training": trained and trained["words"] != lexicon["words"],
-        f"the unknown word's probability spread over new words{how}": passport["spread_unknown"],
+        f"the unknown word's probability spread over new words{method}": passport["spread_unknown"],
         "renormalised over the lexicon": passport["renormalised"],
     }
     learned = passport.get("learns_from_text") or ()
     ways |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
-    found = [way for way, is_so in ways.items() if is_so]
-    return ["; ".join(found)] if found else []
+    changes = [way for way, is_so in ways.items() if is_so]
+    return ["; ".join(changes)] if changes else []
 
 
 # ---- runs side by side on a text that none of them was made for, with the lexicons that they have
@@ -227,7 +244,7 @@ def judge_and_compare(
         if treebank:
             records += _judge_pairs(run, path)
         texts |= {record["data"]["sha256"] for record in records}
-    output_files.show(tables(workdirs, in_parts=True, wanted=TextFilter(texts)))
+    output_files.show(tables(workdirs, in_parts=True, text_filter=TextFilter(texts)))
 
 
 def _judge_text(run, path, state, mixed) -> dict:
@@ -237,8 +254,8 @@ def _judge_text(run, path, state, mixed) -> dict:
     record = judgement.passport
     output_files.show(*map(str, judgement.keep()))
     unknown = record["out_of_vocabulary"]
-    told = sentence_scores.share(record["data"]["words"], unknown, path)
-    for note in filter(None, (told, *judgement.notes, *judgement.warnings)):
+    coverage = sentence_scores.share(record["data"]["words"], unknown, path)
+    for note in filter(None, (coverage, *judgement.notes, *judgement.warnings)):
         output_files.show(f"  {note}")
     return record
 

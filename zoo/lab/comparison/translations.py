@@ -34,11 +34,11 @@ def is_result_file(path: str) -> bool:
     return path.endswith(".json") and not os.path.isdir(path)
 
 
-def find_results(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+def find_results(paths: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """Returns {split: {name: file}} of the results of translations that runs keep, or that are
     named."""
-    of_splits: dict[str, dict[str, Any]] = {}
-    for name, run in zip(_run_names(given), given, strict=True):
+    files_by_split: dict[str, dict[str, Any]] = {}
+    for name, run in zip(_run_names(paths), paths, strict=True):
         if is_record(run):
             continue
         place = location.to_path(run)
@@ -48,67 +48,67 @@ def find_results(given: Sequence[str], splits: Sequence[str] = ()) -> dict[str, 
             files = sorted((place / "results").glob(_FILES))
         else:
             continue
-        there = [file.name.removeprefix("translation-").partition(".")[0] for file in files]
-        for file, split in zip(files, there, strict=True):
+        file_splits = [file.name.removeprefix("translation-").partition(".")[0] for file in files]
+        for file, split in zip(files, file_splits, strict=True):
             if splits and split not in splits:
                 continue
-            alone = there.count(split) == 1
-            called = name if alone else f"{name} ({file.stem.partition('.')[2]})"
-            of_splits.setdefault(split, {})[called] = file
-    return of_splits
+            is_only = file_splits.count(split) == 1
+            label = name if is_only else f"{name} ({file.stem.partition('.')[2]})"
+            files_by_split.setdefault(split, {})[label] = file
+    return files_by_split
 
 
-def _run_names(given) -> list[str]:
+def _run_names(paths) -> list[str]:
     """Returns the runs' folder names for a table or picture; whole paths where two are equal."""
     # A result is RUN/results/NAME.json; a folder is a run, or was given from within it.
     runs = [
         path.absolute().parent.parent if is_result_file(str(path)) else path
-        for path in map(pathlib.Path, given)
+        for path in map(pathlib.Path, paths)
     ]
     names = [run.name for run in runs]
-    return names if "" not in names and len({*names}) == len(names) else [*map(str, given)]
+    return names if "" not in names and len({*names}) == len(names) else [*map(str, paths)]
 
 
-def _read_results(of_runs, split):
+def _read_results(files, split):
     """Returns (results of translations, the experiment of the first, the text they translate)."""
-    read = [translation_quality.read(file) for file in of_runs.values()]
-    first = next(iter(of_runs.values()))
-    whole = first if location.is_bucket(first) else first.absolute()
-    experiment = Workdir(whole.parent.parent).experiment()
-    return read, experiment, _read_references(experiment, split)
+    scored_results = [translation_quality.read(file) for file in files.values()]
+    first_file = next(iter(files.values()))
+    path = first_file if location.is_bucket(first_file) else first_file.absolute()
+    experiment = Workdir(path.parent.parent).experiment()
+    return scored_results, experiment, _read_references(experiment, split)
 
 
 def _read_references(experiment, split):
     return experiment.vocabulary.read(experiment.data.as_written(), split)
 
 
-def score_table(of_runs: Mapping[str, Any], split: str) -> str:
+def score_table(files: Mapping[str, Any], split: str) -> str:
     """Formats scores with their 95 % intervals, and p of differences from the first run."""
-    read, _, corpus = _read_results(of_runs, split)
-    rows = translation_quality.compare([*of_runs], read, corpus.sentences)
-    return translation_quality.table(rows, read[0][0])
+    scored_results, _, corpus = _read_results(files, split)
+    rows = translation_quality.compare([*files], scored_results, corpus.sentences)
+    return translation_quality.table(rows, scored_results[0][0])
 
 
-def report_by_length(given: Sequence[str], split: str, picture: str | None = None):
+def report_by_length(paths: Sequence[str], split: str, picture: str | None = None):
     """Prints BLEU by the length of the source sentence, and draws it if a picture is named."""
     if picture:
         from zoo.lab.comparison import plot_style  # matplotlib, which tables do not need
 
         plot_style.check_file(picture)
-    every = find_results(given, [])
-    of_runs = every.get(split)
-    if not of_runs:
-        only = f", only of {', '.join(every)}" if every else ""
+    files_by_split = find_results(paths, [])
+    files = files_by_split.get(split)
+    if not files:
+        only = f", only of {', '.join(files_by_split)}" if files_by_split else ""
         raise UserError(
             f"no run has translations of {split}{only}: python -m zoo translate DIR --bleu --split "
             f"{split} makes them."
         )
-    names = [*of_runs]
-    read, experiment, corpus = _read_results(of_runs, split)
-    translation_quality.check_results(names, read, corpus.sentences)
+    names = [*files]
+    scored_results, experiment, corpus = _read_results(files, split)
+    translation_quality.check_results(names, scored_results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_corpus(corpus).sentences]
-    rows = translation_quality.by_length(read, corpus.sentences, lengths, _LENGTHS)
-    signature = read[0][0]["figures"]["BLEU"]["signature"]
+    rows = translation_quality.by_length(scored_results, corpus.sentences, lengths, _LENGTHS)
+    signature = scored_results[0][0]["figures"]["BLEU"]["signature"]
     output_files.show(translation_quality.length_table(names, rows), signature)
     if picture:
         draw_by_length(names, rows, picture)
@@ -123,13 +123,13 @@ def draw_by_length(
     title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
     numbers = number_recipes(names)
     with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             # Beside each other, lest intervals cover each other.
-            xs = [x + (place - (len(names) - 1) / 2) * 0.06 for x in range(len(rows))]
-            of_run = np.array([row.scores[place] for row in rows])
-            ends = np.array([row.intervals[place] for row in rows], float).reshape(-1, 2).T
-            style = plot_style.style(numbers[place])
-            axes.errorbar(xs, of_run, np.abs(ends - of_run), label=name, **style)
+            xs = [x + (index - (len(names) - 1) / 2) * 0.06 for x in range(len(rows))]
+            scores = np.array([row.scores[index] for row in rows])
+            ends = np.array([row.intervals[index] for row in rows], float).reshape(-1, 2).T
+            style = plot_style.style(numbers[index])
+            axes.errorbar(xs, scores, np.abs(ends - scores), label=name, **style)
         ticks = [f"{row.shortest}-{row.longest}\n{row.sentences:,} sentences" for row in rows]
         axes.set_xticks(range(len(rows)), ticks)
         axes.set_ylim(bottom=0)
@@ -143,12 +143,12 @@ class ScoredTranslation(NamedTuple):
     intervals: dict[str, tuple[float, float]]
 
 
-def translations_section(runs: Comparison) -> str:
+def translations_section(comparison: Comparison) -> str:
     """Returns a table for each text that was translated, a row for each recipe and search."""
     texts: dict[str, dict[tuple[str, str], list[ScoredTranslation]]] = {}
-    for recipe in runs.groups:
-        for name, path in recipe.select(runs.paths).items():
-            run = runs.available_runs[0].get(name)
+    for recipe in comparison.groups:
+        for name, path in recipe.select(comparison.paths).items():
+            run = comparison.available_runs[0].get(name)
             for place, passport in results.read_passports(path, ("translation",)):
                 scored = ScoredTranslation(passport, _score_intervals(run, place, passport))
                 rows = texts.setdefault(repr(quantity(passport, TRANSLATION_FIELDS)), {})
@@ -180,26 +180,26 @@ def _score_table(rows):
     )
 
 
-def format_score(metric: str, scored: list[ScoredTranslation]) -> str:
+def format_score(metric: str, translations: list[ScoredTranslation]) -> str:
     """Formats a recipe's score: the mean of its seeds with their range, or with an interval."""
     scores = [
-        float(one.passport["figures"][metric]["score"])
-        for one in scored
-        if metric in one.passport["figures"]
+        float(translation.passport["figures"][metric]["score"])
+        for translation in translations
+        if metric in translation.passport["figures"]
     ]
     if not scores:
         return "–"
-    ends = scored[0].intervals.get(metric, (math.nan, math.nan))
+    ends = translations[0].intervals.get(metric, (math.nan, math.nan))
     if len(scores) > 1:
         ends = min(scores), max(scores)
-    shown = number(math.fsum(scores) / len(scores), 2)
-    return shown if math.isnan(ends[0]) else f"{shown} {html_parts.interval(ends, 2)}"
+    mean = number(math.fsum(scores) / len(scores), 2)
+    return mean if math.isnan(ends[0]) else f"{mean} {html_parts.interval(ends, 2)}"
 
 
 def describe_search(passport: dict) -> str:
     """Describes the search that found translations: "beam 12, length_normalisation 1"."""
-    how = passport.get("decoding") or {}
-    search = how.get("search") or {}
+    decoding = passport.get("decoding") or {}
+    search = decoding.get("search") or {}
     usual = {field.name: field.default for field in dataclasses.fields(BeamSearch)}
     words = [f"beam {search.get('beam', '–')}"]
     words += [
@@ -207,10 +207,10 @@ def describe_search(passport: dict) -> str:
         for name, value in search.items()
         if name != "beam" and value != usual.get(name)
     ]
-    runs = how.get("runs") or ()
+    runs = decoding.get("runs") or ()
     words += [f"{len(runs)} runs together"] * (len(runs) > 1)
-    words += ["with a language model"] * bool(how.get("language_model"))
-    words += ["unknown words replaced"] * bool(how.get("unknowns"))
+    words += ["with a language model"] * bool(decoding.get("language_model"))
+    words += ["unknown words replaced"] * bool(decoding.get("unknowns"))
     return ", ".join(words)
 
 
@@ -225,4 +225,4 @@ def _score_intervals(run, place, passport):
         (row,) = translation_quality.compare([""], [result], corpus.sentences)
     except UserError:
         return {}
-    return {metric: one["interval"] for metric, one in row.items() if metric != "run"}
+    return {metric: scores["interval"] for metric, scores in row.items() if metric != "run"}

@@ -34,19 +34,19 @@ class Budget:
     steps: int | None  # the number of steps; None if minutes are given
     rates: tuple[float, ...] = (1.0,)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         if self.steps is not None:
             return f"{self.steps:,} step{'s' * (self.steps != 1)}"
         return f"{self.minutes:g} minute{'s' * (self.minutes != 1)}"
 
-    def told_in_all(self, heads: int, seeds: int, tried: float) -> str:
+    def describe_total(self, heads: int, seeds: int, rate_share: float) -> str:
         """Describes the time of all runs; "" for steps."""
         if self.minutes is None:
             return ""
-        rates = len(self.rates) * tried if len(self.rates) > 1 else 0
+        rates = len(self.rates) * rate_share if len(self.rates) > 1 else 0
         minutes = heads * self.minutes * (seeds + rates)
-        told = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
-        return f": at most {told} of training in all"
+        duration = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+        return f": at most {duration} of training in all"
 
 
 @dataclasses.dataclass
@@ -82,21 +82,21 @@ class Plan:
 
     def _read(self):
         """Reads the file, and checks that it is of the same recipe and budget."""
-        kept = strict_json.read(self._path, _SHAPE)
+        saved_plan = strict_json.read(self._path, _SHAPE)
         for name, value in self._head.items():
-            if difference := configuration.first_difference(kept[name], value, name):
+            if difference := configuration.first_difference(saved_plan[name], value, name):
                 raise UserError(
                     f"{self._path} has another plan ({difference}): give its settings to "
                     "resume it, or another --output."
                 )
-        for name, of_head in kept["heads"].items():
+        for name, head_plan in saved_plan["heads"].items():
             try:
-                strict_json.check(of_head, _HEAD, name)
+                strict_json.check(head_plan, _HEAD, name)
                 for field in ("steps", "epoch_steps"):  # 0 steps would train all epochs
-                    if (count := of_head.get(field)) is not None and count < 1:
+                    if (count := head_plan.get(field)) is not None and count < 1:
                         raise ValueError(f"{name}.{field} is {count}, below 1")
-                tried = {factor: float(loss) for factor, loss in of_head["tried"].items()}
-                self.heads[name] = HeadPlan(**{**of_head, "tried": tried})
+                tried = {factor: float(loss) for factor, loss in head_plan["tried"].items()}
+                self.heads[name] = HeadPlan(**{**head_plan, "tried": tried})
             except (TypeError, ValueError) as error:
                 raise UserError(
                     f"{self._path} has a malformed head {name} ({error}): remove that head there."
@@ -104,18 +104,18 @@ class Plan:
 
     def write(self):
         """Writes the plan, whole or not at all."""
-        heads = {name: dataclasses.asdict(of_head) for name, of_head in self.heads.items()}
+        heads = {name: dataclasses.asdict(head_plan) for name, head_plan in self.heads.items()}
         text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         atomic_writes.write_text(self._path, text)
 
 
-def budget_steps(budget: Budget, step_seconds: float | None, most: int) -> int:
+def budget_steps(budget: Budget, step_seconds: float | None, max_steps: int) -> int:
     """Returns the steps of a budget, at least one."""
     if budget.steps is not None:
-        return min(budget.steps, most)
+        return min(budget.steps, max_steps)
     assert budget.minutes is not None and step_seconds is not None
-    return max(1, min(int(60 * budget.minutes / step_seconds), most))
+    return max(1, min(int(60 * budget.minutes / step_seconds), max_steps))
 
 
 def best_rate(tried: dict[str, float], factors: Sequence[float]) -> float:

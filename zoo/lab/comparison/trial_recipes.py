@@ -136,8 +136,8 @@ def _adaptive_head(experiment, words):
     if words.size < 10:
         raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
     first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
-    further = [cut for cut in CUTOFFS[2:] if 2 * cut <= words.size]
-    return heads.AdaptiveSoftmax((first, second, *further), division=2.0)
+    larger = [cutoff for cutoff in CUTOFFS[2:] if 2 * cutoff <= words.size]
+    return heads.AdaptiveSoftmax((first, second, *larger), division=2.0)
 
 
 def _mixture_head(kind, experiment, words):
@@ -159,8 +159,8 @@ def _importance_head(experiment, words):
     return heads.ImportanceSampling(noise=noise, samples=_sample_count(words, 1024), distinct=True)
 
 
-def _sample_count(words, most):
-    return max(1, min(most, words.size // 4))
+def _sample_count(words, limit):
+    return max(1, min(limit, words.size // 4))
 
 
 def _nce_head(experiment, words):
@@ -189,17 +189,17 @@ def _feature_changes(experiment, words):
             "vocabulary.features": vocabulary.features,
             "vocabulary.background": vocabulary.background,
         }
-    own = (
+    features = (
         priors.TopWords(count=min(3000, max(1, words.size // 4)), splits=("train",)),
         priors.Affixes(suffixes=(1, 2, 3), minimum_words=10),
     )
     background = priors.Unigram(splits=("train",), smoothing=0.5)
-    return changes | {"vocabulary.features": own, "vocabulary.background": background}
+    return changes | {"vocabulary.features": features, "vocabulary.background": background}
 
 
 def _cnn_head(experiment, words):
-    known: Any = user_modules.configs().load("ptb_cnn_softmax").head
-    return dataclasses.replace(known, sampled=_importance_head(experiment, words))
+    config_head: Any = user_modules.configs().load("ptb_cnn_softmax").head
+    return dataclasses.replace(config_head, sampled=_importance_head(experiment, words))
 
 
 def _char_lstm_head(experiment, words):
@@ -281,13 +281,13 @@ _FEWEST = 20  # sentences of such a treebank
 
 
 def load_recipe(
-    given: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
+    sources: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> tuple[Experiment, tuple[str, ...]]:
     """Returns (the recipe that all heads share, sentences on the text for people)."""
-    if len(given) > 2:
-        raise UserError(f"{len(given)} texts are given: give one, or two for pairs.")
-    path = given[0]
-    if len(given) == 1:
+    if len(sources) > 2:
+        raise UserError(f"{len(sources)} texts are given: give one, or two for pairs.")
+    path = sources[0]
+    if len(sources) == 1:
         bank, folder = path.endswith(".conllu"), _path_exists(f"{path}/train.conllu")
         is_path = any(mark in path for mark in "./*") or _path_exists(path)
         config = path.endswith(".py") or not is_path
@@ -302,8 +302,8 @@ def load_recipe(
             return _treebank_recipe(path), ()
         if config:
             return user_modules.configs().load(path), ()
-    own = own_text.choose(given, letters, languages, lines)
-    return own.experiment(), own.notes
+    text_recipe = own_text.choose(sources, letters, languages, lines)
+    return text_recipe.experiment(), text_recipe.notes
 
 
 def _path_exists(path):
@@ -323,8 +323,5 @@ def _split_treebank(path):
     second = count - max(1, count // _HELD_OUT)
     first = second - max(1, count // _HELD_OUT)
     parts = own_text.part_settings([path], first, second)
-    told = (
-        f"{path}: {count:,} sentences.",
-        own_text.parts_note(first, second, count, "sentences"),
-    )
-    return changed(_treebank_recipe(str(pathlib.Path(path).parent)), parts), told
+    notes = f"{path}: {count:,} sentences.", own_text.parts_note(first, second, count, "sentences")
+    return changed(_treebank_recipe(str(pathlib.Path(path).parent)), parts), notes

@@ -107,7 +107,7 @@ class Summary(NamedTuple):
 
     def text(self) -> str:
         lines = [*_table_lines(self), *self.notes]
-        lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
+        lines += [f"{name} is left out: {reason}" for name, reason in self.failed.items()]
         return "\n".join([*lines, "", summary_sentence(self)])
 
 
@@ -118,20 +118,22 @@ def summarise(
     failed: Mapping[str, str],
     start: float | None = None,
 ) -> Summary:
-    results = read_results(folder for of_head in folders.values() for folder in of_head)
+    results = read_results(folder for head_folders in folders.values() for folder in head_folders)
     passports: dict = {
-        folder: next(one for column, one in of_run.items() if column.split == split)
-        for folder, of_run in results.items()
+        folder: next(
+            passport for column, passport in passports_by_column.items() if column.split == split
+        )
+        for folder, passports_by_column in results.items()
     }
     if not passports:
         raise UserError("no head could be trained: see the lines above.")
-    (first, passport), *others = passports.items()
-    for folder, other in others:
-        check_comparable(passport, other, (first, folder))
+    (first_folder, first_passport), *remaining = passports.items()
+    for folder, passport in remaining:
+        check_comparable(first_passport, passport, (first_folder, folder))
     groups: list[GroupLosses] = [
         group
-        for name, of_head in folders.items()
-        if (group := read_losses(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
+        for name, head_folders in folders.items()
+        if (group := read_losses(Group(name, 0, tuple(head_folders)), passports))  # type: ignore[arg-type]
     ]
     groups.sort(key=lambda group: group.loss)
     lowest, *higher = groups
@@ -145,17 +147,17 @@ def summarise(
         *_time_notes(rows, plan.budget.minutes),
         *_rate_notes(rows, plan),
     )
-    return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
+    return Summary(tuple(rows), split, first_passport["tokens"], notes, failed, start)
 
 
-def _head_row(group, of_head, passports, plan, difference) -> HeadRow:
+def _head_row(group, folders, passports, plan, difference) -> HeadRow:
     curves = [
         {line["step"]: line for line in learning_curves.read_validations(str(folder), _VALIDATION)}
-        for folder in of_head
+        for folder in folders
     ]
-    of_plan, last = plan.heads[group.name], [max(curve) for curve in curves]
-    passport = passports[of_head[0]]
-    recipe = recipe_of(of_head[0])
+    head_plan, last = plan.heads[group.name], [max(curve) for curve in curves]
+    passport = passports[folders[0]]
+    recipe = recipe_of(folders[0])
     seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
     points = [
         CurvePoint(
@@ -170,11 +172,11 @@ def _head_row(group, of_head, passports, plan, difference) -> HeadRow:
         passport["parameters"],
         float(np.mean(seconds)) / 60,
         last[0],
-        of_plan.bytes,
+        head_plan.bytes,
         recipe["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
         difference,
-        epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
+        epochs=head_plan.epoch_steps and last[0] / head_plan.epoch_steps,
         head=recipe["model"]["head"]["component"],
     )
 
@@ -184,8 +186,8 @@ def _judgement_notes(rows, passports):
     if fewest == 1:
         yield "one seed does not show the noise of training"
     for folder, passport in passports.items():
-        if why := leakage.reason(passport):
-            yield f"{folder.name} is not judged on unseen text: {why}"
+        if reason := leakage.reason(passport):
+            yield f"{folder.name} is not judged on unseen text: {reason}"
     if leakage.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
     statistics = rows[0].runs.statistics
@@ -198,13 +200,13 @@ def _rate_notes(rows, plan):
     tried = plan.budget.rates
     if len(tried) < 2:
         return
-    for end, factor, more in (
+    for end, factor, rates in (
         ("lowest", min(tried), (min(tried) / 3, *tried)),
         ("highest", max(tried), (*tried, max(tried) * 3)),
     ):
         names = [row.runs.name for row in rows if plan.heads[row.runs.name].rate == factor]
         if names:
-            listed = ",".join(f"{one:g}" for one in more)
+            listed = ",".join(f"{rate:g}" for rate in rates)
             yield (
                 f"{_join_names(names)} took the {end} learning rate that was tried: --rates "
                 f"{listed} in another --output tries more"
@@ -258,27 +260,29 @@ def _format_verdict(row, lowest):
 
 def summary_sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
-    lowest, *others = rows = summary.rows
+    lowest, *higher = rows = summary.rows
     budgets = zip(*((row.minutes, row.steps) for row in rows), strict=True)
-    told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
-    told += _describe_epochs(lowest)
+    text = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    text += _describe_epochs(lowest)
     if at_start := _hardly_trained(summary):
         have = "has" if len(at_start) == 1 else "have"
-        told = (
+        text = (
             f"No winner yet, for {_join_names(at_start)} {have} hardly left the loss of a uniform "
-            f"guess ({summary.start:.2f} nats): {told}"
+            f"guess ({summary.start:.2f} nats): {text}"
         )
-    elif all(max(of) > UNEQUAL * min(of) for of in budgets):
+    elif all(max(amounts) > UNEQUAL * min(amounts) for amounts in budgets):
         minutes = _format_minutes(rows)
-        told = f"After unequal training, which may decide ({minutes} minutes), take {told}"
+        text = f"After unequal training, which may decide ({minutes} minutes), take {text}"
     else:
-        told = f"Take {told}"
-    if others:
-        told += ", the lowest"
+        text = f"Take {text}"
+    if higher:
+        text += ", the lowest"
     for verdict, ends in _VERDICTS.items():
-        if named := [_describe_head(row, lowest) for row in others if row.verdict == verdict]:
-            told += f"; {_join_names(named)} {ends[len(named) > 1]}"
-    return f"{told}.{_describe_falling(summary.rows)}"
+        if descriptions := [
+            _describe_head(row, lowest) for row in higher if row.verdict == verdict
+        ]:
+            text += f"; {_join_names(descriptions)} {ends[len(descriptions) > 1]}"
+    return f"{text}.{_falling_note(summary.rows)}"
 
 
 def _format_minutes(rows):
@@ -296,17 +300,17 @@ def _hardly_trained(summary):
     ]
 
 
-def _describe_falling(rows):
+def _falling_note(rows):
     """Tells which curves still fell at their end, and after how much training."""
-    told = [
+    descriptions = [
         f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_describe_epochs(row)})"
         for row in rows
         if row.fall > FALLING
     ]
-    if not told:
+    if not descriptions:
         return ""
     return (
-        f" Validation still fell in the last fifth of training, of {_join_names(told)}: after "
+        f" Validation still fell in the last fifth of training, of {_join_names(descriptions)}: after "
         "longer training the order may be another."
     )
 
@@ -315,16 +319,16 @@ def _describe_epochs(row):
     """Tells how many epochs a head was trained for: " after 0.14 epochs"; "" if not known."""
     if row.epochs is None:
         return ""
-    shown = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
-    return f" after {shown} epoch{'s' * (shown != '1')}"
+    epochs = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
+    return f" after {epochs} epoch{'s' * (epochs != '1')}"
 
 
 def _describe_head(row, lowest):
     """Names a head, with its share of the lowest's parameters where that may decide for it."""
     share = row.parameters / lowest.parameters
-    beside = row.verdict != "worse" and abs(share - 1) >= 0.1
+    is_told = row.verdict != "worse" and abs(share - 1) >= 0.1
     return (
-        f"{row.runs.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * beside})"
+        f"{row.runs.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * is_told})"
     )
 
 
@@ -366,8 +370,8 @@ def summary_json(summary: Summary) -> dict:
 
 def write_summary(folder: pathlib.Path, summary: Summary):
     """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
-    of_json = strict_json.dumps(summary_json(summary), indent=2, ensure_ascii=False)
-    for suffix, text in ((".txt", summary.text()), (".json", of_json)):
+    json_text = strict_json.dumps(summary_json(summary), indent=2, ensure_ascii=False)
+    for suffix, text in ((".txt", summary.text()), (".json", json_text)):
         atomic_writes.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
     for suffix in (".png", ".svg"):
         draw_summary(summary, folder / f"{NAME}{suffix}")
@@ -378,7 +382,7 @@ def write_summary(folder: pathlib.Path, summary: Summary):
 
 def draw_summary(summary: Summary, file: pathlib.Path):
     """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
-    rows, several = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
+    rows, has_seeds = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
     areas = any(len(row.runs.losses) > 1 and len(row.curve) > 1 for row in rows)
     longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
     unit, units = ("seconds", 60) if longest < 1 else ("minutes", 1)
@@ -398,7 +402,7 @@ def draw_summary(summary: Summary, file: pathlib.Path):
         points.set(
             title="Trained",
             xlabel="parameters",
-            ylabel=f"perplexity on {summary.split}; lines: 95 %" + ", points: seeds" * several,
+            ylabel=f"perplexity on {summary.split}; lines: 95 %" + ", points: seeds" * has_seeds,
         )
         points.xaxis.set_major_formatter(EngFormatter())
         points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
@@ -451,5 +455,5 @@ def _draw_point(axes, row: HeadRow, style: dict[str, Any]):
 def _label(row: HeadRow) -> str:
     """Returns a head's name with the time and memory of a step."""
     memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
-    several = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
-    return f"{row.runs.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"
+    seed_count = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
+    return f"{row.runs.name}{seed_count} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

@@ -44,28 +44,28 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
     words = trial_recipes.count_words(trials.experiment)
     names = [*trials.names] or trial_recipes.default_heads(trials.experiment, words)
     trial_recipes.check_unique_names(names)
-    of_heads = {
+    recipes = {
         trial_recipes.short_name(name): trial_recipes.head_recipe(name, trials.experiment, words)
         for name in names
     }
-    runs = f"{trials.seeds} run{'s' * (trials.seeds != 1)} each of {trials.budget.told()}"
-    in_all = trials.budget.told_in_all(len(of_heads), trials.seeds, 1 / RATE_FRACTION)
-    log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {runs}{in_all}")
+    runs = f"{trials.seeds} run{'s' * (trials.seeds != 1)} each of {trials.budget.describe()}"
+    in_all = trials.budget.describe_total(len(recipes), trials.seeds, 1 / RATE_FRACTION)
+    log(f"{words.size:,} words; heads: {', '.join(recipes)}; {runs}{in_all}")
     failed: dict[str, str] = {}
-    for name, experiment in of_heads.items():
+    for name, experiment in recipes.items():
         with _noting_divergence(name, failed, log):
             _plan_head(name, experiment, plan, trials, log)
     split, start = first_test(trials.experiment), math.log(words.size)
-    rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
-    folders: dict[str, list[pathlib.Path]] = {name: [] for name in of_heads}
+    rounds = [(seed, name) for seed in range(trials.seeds) for name in recipes]
+    folders: dict[str, list[pathlib.Path]] = {name: [] for name in recipes}
     for number, (seed, name) in enumerate(rounds, 1):
         if name in failed:
             continue
         folder = trials.folder / "runs" / f"{name}_{seed}"
-        new = not any((folder / "results").glob(f"{split}.*.json"))
-        if new:
+        is_new = not any((folder / "results").glob(f"{split}.*.json"))
+        if is_new:
             log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
-            recipe = final_recipe(of_heads[name], plan.heads[name], seed, words.validation_share)
+            recipe = final_recipe(recipes[name], plan.heads[name], seed, words.validation_share)
             with _noting_divergence(name, failed, log):
                 training.train(recipe, folder, log=log)
                 judge_run(folder, split)
@@ -73,13 +73,13 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
             folders[name] = []  # its other seeds would be of those that do not diverge
         else:
             folders[name].append(folder)
-        if new:
+        if is_new:
             trial_summary.write_summary(
                 trials.folder, trial_summary.summarise(folders, split, plan, failed, start)
             )
-    found = trial_summary.summarise(folders, split, plan, failed, start)
-    trial_summary.write_summary(trials.folder, found)
-    return found
+    summary = trial_summary.summarise(folders, split, plan, failed, start)
+    trial_summary.write_summary(trials.folder, summary)
+    return summary
 
 
 @contextlib.contextmanager
@@ -98,13 +98,13 @@ def _plan_head(name, experiment, plan, trials, log):
     if name not in plan.heads:
         seconds = 0.0
         if budget.minutes is not None:
-            least, most = TIMED_SECONDS
-            seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
+            shortest, longest = TIMED_SECONDS
+            seconds = min(max(60 * budget.minutes / TIMED_FRACTION, shortest), longest)
         log(f"{name}: compiling and timing a step")
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
         folder = Workdir(trials.folder / "runs" / name)  # where nothing is written
         folder.permit(steady)
-        made = Trainer(
+        trainer = Trainer(
             tasks.prepare(steady),
             steady.training,
             folder.path,
@@ -112,56 +112,58 @@ def _plan_head(name, experiment, plan, trials, log):
             init_from=steady.init_from,
             parallel=steady.parallel,
         )
-        cost = costs.measure(made, seconds)
-        steps = budget_steps(budget, cost.seconds, made.task.total_steps)
-        plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=made.task.epoch_steps)
+        cost = costs.measure(trainer, seconds)
+        steps = budget_steps(budget, cost.seconds, trainer.task.total_steps)
+        plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=trainer.task.epoch_steps)
         plan.write()
-    of_head = plan.heads[name]
-    if of_head.rate is None:
+    head_plan = plan.heads[name]
+    if head_plan.rate is None:
         if len(budget.rates) > 1:
             for factor in budget.rates:
                 _try_rate(name, experiment, factor, plan, trials.folder, log)
-        of_head.rate = best_rate(of_head.tried, budget.rates)
+        head_plan.rate = best_rate(head_plan.tried, budget.rates)
         plan.write()
-    rate = experiment.training.optimizer.learning_rate * of_head.rate
-    log(f"{name}: {of_head.steps:,} steps a run, learning rate {rate:g}")
+    rate = experiment.training.optimizer.learning_rate * head_plan.rate
+    log(f"{name}: {head_plan.steps:,} steps a run, learning rate {rate:g}")
 
 
 def _try_rate(name, experiment, factor, plan, folder, log):
     """Trains a head for a part of its steps with a learning rate, and keeps the validation loss."""
-    of_head, key = plan.heads[name], f"{factor:g}"
-    if key in of_head.tried:
+    head_plan, key = plan.heads[name], f"{factor:g}"
+    if key in head_plan.tried:
         return
-    steps = min(of_head.steps, max(RATE_STEPS, of_head.steps // RATE_FRACTION))
+    steps = min(head_plan.steps, max(RATE_STEPS, head_plan.steps // RATE_FRACTION))
     recipe = trial_recipes.scale_rate(trial_recipes.shorten_warmup(experiment, steps), factor)
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
-    of_rate = folder / "rates" / f"{name}_{key}"
+    rate_folder = folder / "rates" / f"{name}_{key}"
     rate = recipe.training.optimizer.learning_rate
     log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
     try:
-        training.train(recipe, of_rate, log=lambda line: None)
+        training.train(recipe, rate_folder, log=lambda line: None)
         fields = {"step": int, learning_curves.LOSS: float}
         loss = BestValidations.from_validations(
-            [learning_curves.read_validations(str(of_rate), fields)]
+            [learning_curves.read_validations(str(rate_folder), fields)]
         ).loss
     except Diverged:
         loss = math.inf
-    of_head.tried[key] = loss
+    head_plan.tried[key] = loss
     plan.write()
 
 
 def final_recipe(
-    experiment: Experiment, of_head: HeadPlan, seed: int, validation: float
+    experiment: Experiment, head_plan: HeadPlan, seed: int, validation: float
 ) -> Experiment:
     """Returns the recipe of a run; `validation`: the validation text's share of an epoch."""
-    assert of_head.rate is not None
-    recipe = trial_recipes.shorten_warmup(experiment, of_head.steps)
-    as_long = math.ceil(validation * (of_head.epoch_steps or 0))  # steps of so many tokens
+    assert head_plan.rate is not None
+    recipe = trial_recipes.shorten_warmup(experiment, head_plan.steps)
+    validation_steps = math.ceil(
+        validation * (head_plan.epoch_steps or 0)
+    )  # steps of so many tokens
     return changed(
-        trial_recipes.scale_rate(recipe, of_head.rate),
+        trial_recipes.scale_rate(recipe, head_plan.rate),
         {
-            "training.steps": of_head.steps,
-            "training.validate_every": max(1, of_head.steps // VALIDATIONS, as_long),
+            "training.steps": head_plan.steps,
+            "training.validate_every": max(1, head_plan.steps // VALIDATIONS, validation_steps),
             "training.seed": experiment.training.seed + seed,
         },
     )
