@@ -258,7 +258,7 @@ def test_attention_is_drawn_without_the_escapes_of_moses(drawn, file, monkeypatc
 
 
 def test_recipes_of_one_colour_differ_by_their_mark():
-    marks = {(plot_style.colour(number), plot_style.marker(number)) for number in range(36)}
+    marks = {tuple(plot_style.style(number).values()) for number in range(36)}
     assert len(marks) == 36
 
 

@@ -35,7 +35,7 @@ def test_words_that_differ_most():
     first, second = ([(row.sentence, row.before, row.word) for row in of] for of in found)
     assert first == [(1, "le", "chat")]  # +2, and after the same word again +1
     assert second == [(2, "le chat", "rit"), (1, "le chat", "dort")]  # -8, -0.5
-    assert (found[1][0].one, found[1][0].other) == (-9, -1)
+    assert (found[1][0].first, found[1][0].second) == (-9, -1)
 
 
 def test_attention_is_drawn_by_area():

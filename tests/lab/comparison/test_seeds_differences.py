@@ -32,7 +32,7 @@ def test_only_fields_that_differ_are_shown():
         "b": recipe([of("TopWords", count=100)], seed=3),
         "c": recipe([of("TopWords", count=100)], seed=4),
     }
-    assert seeds.difference_lines(recipes, {}) == [
+    assert seeds.compare_recipes(recipes, {}) == [
         "fields in which the runs differ:",
         "  vocabulary.features: (TopWords(count=25), Morphology(splits=train, "
         "guesser=SuffixGuesser(rare=10))) (a)",
@@ -40,8 +40,8 @@ def test_only_fields_that_differ_are_shown():
         "  vocabulary.background: Unigram(smoothing=0.5) (a)",
         "  vocabulary.background: none (b; c)",
     ]
-    assert seeds.difference_lines({name: recipes[name] for name in "bc"}, {}) == []
-    assert seeds.difference_lines({"a": recipes["a"]}, {}) == []
+    assert seeds.compare_recipes({name: recipes[name] for name in "bc"}, {}) == []
+    assert seeds.compare_recipes({"a": recipes["a"]}, {}) == []
 
 
 def test_components_of_one_class_are_compared_field_by_field():
@@ -61,7 +61,7 @@ def test_fields_that_older_recipes_lack_are_off():
     newer["training"] |= {"windows": None, "restart": 0.0, "frozen": []}
     assert [path for path, _ in seeds.differing_fields([older, newer])] == []
     newer["training"]["restart"] = 0.05
-    assert seeds.difference_lines({"older": older, "newer": newer}, {}) == [
+    assert seeds.compare_recipes({"older": older, "newer": newer}, {}) == [
         "fields in which the runs differ:",
         "  training.restart: none (older)",
         "  training.restart: 0.05 (newer)",
@@ -74,7 +74,7 @@ def test_many_recipes_are_counted_by_their_heads():
         name: {**recipe([], epochs=9 if name == "f" else 8), "model": {"head": of(head)}}
         for name, head in heads.items()
     }
-    assert seeds.difference_lines(recipes, {}) == [
+    assert seeds.compare_recipes(recipes, {}) == [
         "fields in which the runs differ:",
         "  training.epochs: 8 (5 recipes: 3 Softmax, 2 NCE)",
         "  training.epochs: 9 (f)",
@@ -101,12 +101,12 @@ def test_null_and_0_differ():
 def test_texts_that_gave_features_are_named_with_their_digests():
     recipes = {"a": recipe([]), "b": recipe([], seed=1)}
     bank = {"text": "bank.conllu", "digest": "0123456789", "gave": ["features: Morphology"]}
-    assert seeds.difference_lines(recipes, {"a": [bank], "b": None}) == [
+    assert seeds.compare_recipes(recipes, {"a": [bank], "b": None}) == [
         "fields in which the runs differ:",
         "  words, features and background from: bank.conllu [01234567]: features: Morphology (a)",
         "  words, features and background from: not recorded (b)",
     ]
-    assert seeds.difference_lines(recipes, {"a": [bank], "b": [bank]}) == []
+    assert seeds.compare_recipes(recipes, {"a": [bank], "b": [bank]}) == []
 
 
 def test_compare_names_the_head_alone_and_prints_the_differences(tmp_path):
@@ -130,7 +130,7 @@ def test_fields_of_other_programs_may_have_dots_in_their_names():
         ("training.a.b", [1, 2]),
         ("training.", [3, None]),
     ]
-    assert seeds.difference_lines({"one": one, "other": other}, {}) == [
+    assert seeds.compare_recipes({"one": one, "other": other}, {}) == [
         "fields in which the runs differ:",
         "  training.a.b: 1 (one)",
         "  training.a.b: 2 (other)",

@@ -17,7 +17,7 @@ def test_minutes_become_steps_of_the_measured_time():
     assert budget_steps(minute, 90.0, most=1000) == 1
     assert budget_steps(Budget(None, 50), None, most=1000) == 50
     assert budget_steps(Budget(None, 50), None, most=7) == 7
-    assert (minute.told(), Budget(None, 5000).told()) == ("1 minute", "5,000 steps")
+    assert (minute.describe(), Budget(None, 5000).describe()) == ("1 minute", "5,000 steps")
 
 
 def test_the_best_rate_is_the_one_with_the_lowest_loss():
@@ -83,8 +83,8 @@ def test_a_malformed_plan_is_named(tmp_path, field, value):
 
 def test_the_time_of_all_runs_is_told():
     # 4 heads, 3 seeds, 3 rates for a tenth each: 4 * 10 * 3.3 minutes.
-    assert Budget(10.0, None, (0.3, 1.0, 3.0)).told_in_all(4, 3, 0.1) == (
+    assert Budget(10.0, None, (0.3, 1.0, 3.0)).describe_total(4, 3, 0.1) == (
         ": at most 2.2 hours of training in all"
     )
-    assert Budget(5.0, None).told_in_all(2, 1, 0.1) == ": at most 10 minutes of training in all"
-    assert Budget(None, 30).told_in_all(2, 1, 0.1) == ""
+    assert Budget(5.0, None).describe_total(2, 1, 0.1) == ": at most 10 minutes of training in all"
+    assert Budget(None, 30).describe_total(2, 1, 0.1) == ""

@@ -40,6 +40,8 @@ _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
 class Bar(NamedTuple):
+    """The height of a bar, its interval, and the number of items behind it."""
+
     # a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone
     height: float
     interval: tuple[float, float]  # (low, high), NaN twice without one
@@ -51,7 +53,7 @@ Bars = dict[Group, dict[str, Bar]]
 
 
 def band_bars(rows_by_seed: Sequence[Sequence[dict]]) -> dict[str, Bar]:
-    """Returns {band: its bar} of the seeds of a recipe."""
+    """Makes the bar of each frequency band from the band rows of a recipe's seeds."""
     bars = {}
     for band in dict.fromkeys(row["band"] for rows in rows_by_seed for row in rows):
         band_rows = [row for rows in rows_by_seed for row in rows if row["band"] == band]
@@ -67,46 +69,39 @@ def band_bars(rows_by_seed: Sequence[Sequence[dict]]) -> dict[str, Bar]:
 
 
 def band_sort_key(band: str) -> int:
-    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
+    """Returns the least count of a band, to sort by: unknown and unseen words come first."""
     without = {UNKNOWN: -2, "unseen": -1}
     return without[band] if band in without else int(band.rstrip("+").split("-")[0])
 
 
-def read_bands(passport):
-    """Returns the bands of a passport, with intervals where the scores of words are kept."""
+def read_bands(passport: dict) -> list[dict]:
+    """Returns the frequency bands of a passport, with intervals where its word scores are saved."""
     scores = passport["place"].read_scores(passport)
     return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
 
 
 def accuracy_bar(seed_counts: Sequence[Sequence[int]]) -> Bar:
-    """Returns the bar of an accuracy in percent, the mean of seeds."""
+    """Makes the bar of an accuracy in percent from [right, pairs] of each seed."""
     right, pairs = np.mean(seed_counts, axis=0)
     low, high = significance.binomial_interval(right, pairs)
     shares = tuple(100 * (correct / total) for correct, total in seed_counts)
     return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
 
 
-def accuracy_bars(
-    figures_by_run: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]
-) -> Bars:
-    """Returns the bars of {run: {kind of pair: its figures}}, for the kinds that have pairs."""
-    counts = {
-        run: {
-            kind: [int(figures.get(field) or 0) for field in _CASE]
-            for kind, figures in by_kind.items()
-        }
-        for run, by_kind in figures_by_run.items()
+def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]) -> Bars:
+    """Makes the bars of {run: {kind of pair: its figures}}, for the kinds that have pairs."""
+    counts_by_run = {
+        run: {kind: [int(case.get(field) or 0) for field in _CASE] for kind, case in kinds.items()}
+        for run, kinds in cases.items()
     }
-    kinds = dict.fromkeys(kind for by_kind in counts.values() for kind in by_kind)
+    kinds = dict.fromkeys(kind for by_kind in counts_by_run.values() for kind in by_kind)
     bars: Bars = {recipe: {} for recipe in recipes}
     for recipe, recipe_bars in bars.items():
-        seeds = recipe.select(counts).values()
+        seeds = recipe.select(counts_by_run).values()
         for kind in kinds:
-            seed_counts = [
-                by_kind[kind] for by_kind in seeds if kind in by_kind and by_kind[kind][1]
-            ]
-            if seed_counts:
-                recipe_bars[kind] = accuracy_bar(seed_counts)
+            counts = [by_kind[kind] for by_kind in seeds if kind in by_kind and by_kind[kind][1]]
+            if counts:
+                recipe_bars[kind] = accuracy_bar(counts)
     return bars
 
 
@@ -114,14 +109,13 @@ def accuracy_bars(
 
 
 def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
-    """Draws bars of {recipe: {group: Bar}}, side by side within a group."""
+    """Draws bars of {recipe: {group: Bar}}, and tells whether some are hatched."""
     width, any_hatched = 0.8 / max(len(bars), 1), False
     for index, (recipe, by_group) in enumerate(bars.items()):
         bars_by_x = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
         if not bars_by_x:
             continue
-        offset = (index - (len(bars) - 1) / 2) * width
-        xs = [x + offset for x in bars_by_x]
+        xs = [x + (index - (len(bars) - 1) / 2) * width for x in bars_by_x]
         heights = [0 if math.isinf(bar.height) else bar.height for bar in bars_by_x.values()]
         ends = np.array([bar.interval for bar in bars_by_x.values()], float).reshape(-1, 2).T
         container = axes.bar(
@@ -140,21 +134,18 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
 
 
 def _label_bars(axes, groups, bars, unit, value_format):
-    """Writes the value of each bar at its foot, where it meets no line, and its count below the
-    group or beside it."""
+    """Writes values at the feet of bars, and counts below their group or beside the values."""
     width = 0.8 / max(len(bars), 1)
     names = []
     for x, group in enumerate(groups):
-        group_bars = {
-            recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group
-        }
-        counts = {bar.items for bar in group_bars.values()}
+        row = {recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group}
+        counts = {bar.items for bar in row.values()}
         shared = f"\n{counts.pop():,.0f} {unit}" if len(counts) == 1 else ""
         names.append(f"{_CALLED.get(group, group)}{shared}")
         for index, recipe in enumerate(bars):
-            if recipe not in group_bars or math.isnan(group_bars[recipe].height):
+            if recipe not in row or math.isnan(row[recipe].height):
                 continue
-            bar = group_bars[recipe]
+            bar = row[recipe]
             value = "∞" if math.isinf(bar.height) else value_format(bar.height)
             axes.annotate(
                 value if shared else f"{value}\nof {bar.items:,.0f}",
@@ -169,12 +160,14 @@ def _label_bars(axes, groups, bars, unit, value_format):
     axes.tick_params(axis="x", length=0)
 
 
-def _explain_hatching(axes, unit):
+def _explain_hatching(axes: Axes, unit: str):
+    """Adds to the legend that hatched bars have few items."""
     label = f"hatched: fewer than {HATCHED_BELOW} {unit}"
     axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
 
 
-def _picture_width(groups, recipes):
+def _picture_width(groups: int, recipes: int) -> float:
+    """Returns the width of a picture, inches, that has room for all bars."""
     return max(plot_style.WIDTH, 1.8 + groups * max(1.15, 0.45 * recipes + 0.3))
 
 
@@ -184,12 +177,11 @@ def draw_bands(
     limit: Mapping[str, float] | None = None,
     title: str = "Log-perplexity by frequency of the word",
 ):
-    """Draws log-perplexity of words by how often they were seen in training."""
+    """Draws log-perplexity by frequency band of the words; `limit`: of the language itself."""
     groups = sorted(plot_style.group_names(bars), key=band_sort_key)
-    has_seeds = any(bar.seeds for recipe_bars in bars.values() for bar in recipe_bars.values())
-    note = "lines: 95 % interval by sentences" + (
-        "; of several seeds, least and greatest" if has_seeds else ""
-    )
+    note = "lines: 95 % interval by sentences"
+    if any(bar.seeds for recipe_bars in bars.values() for bar in recipe_bars.values()):
+        note += "; of several seeds, least and greatest"
     width = _picture_width(len(groups), len(bars))
     label = "occurrences of the word in training"
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
@@ -219,24 +211,22 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
             if kind in by_kind:
                 case_bars[case or "all"] = by_kind[kind]
     cases = {phenomenon: plot_style.group_names(panel) for phenomenon, panel in panels.items()}
-    group_counts = {phenomenon: len(groups) for phenomenon, groups in cases.items()}
+    ratios = {phenomenon: len(groups) for phenomenon, groups in cases.items()}
     has_seeds = any(bar.seeds for by_kind in bars.values() for bar in by_kind.values())
-    note = "lines: 95 % interval" + "; points: seeds" * has_seeds
-    width = _picture_width(sum(group_counts.values()), len(bars))
+    note = "lines: 95 % interval; points: seeds" if has_seeds else "lines: 95 % interval"
+    width = _picture_width(sum(ratios.values()), len(bars))
     by_distance = all(kind.rpartition(", ")[2] in _DISTANCES for kind in kinds)
     label = "distance in words" if by_distance else ""
-    with plot_style.picture(
-        file, group_counts, label, "accuracy on pairs (%)", note, width
-    ) as all_axes:
+    with plot_style.picture(file, ratios, label, "accuracy on pairs (%)", note, width) as panes:
         any_hatched = False
-        for axes, (phenomenon, panel) in zip(all_axes, panels.items(), strict=True):
+        for axes, (phenomenon, panel) in zip(panes, panels.items(), strict=True):
             any_hatched |= _draw_bars(axes, cases[phenomenon], panel)
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
             _label_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
         if any_hatched:
-            _explain_hatching(all_axes[-1], "pairs")
-        all_axes[0].set_ylim(0, 102)
-        all_axes[0].figure.suptitle(title)
+            _explain_hatching(panes[-1], "pairs")
+        panes[0].set_ylim(0, 102)
+        panes[0].figure.suptitle(title)
 
 
 # ---- the bands and the accuracies on agreement pairs that runs keep among their results
@@ -254,9 +244,7 @@ def plot_bands(
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     columns = comparable_columns(comparison.results)
-    shared = [
-        column for column, passports in columns.items() if len(passports) == len(comparison.paths)
-    ]
+    shared = [column for column, runs in columns.items() if len(runs) == len(comparison.paths)]
     choices = [column for column in shared if split in (None, column.split)]
     if not choices:
         splits = ", ".join(dict.fromkeys(column.split for column in shared))
@@ -266,22 +254,21 @@ def plot_bands(
             "evaluate DIR --split NAME."
         )
     # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
-    column = min(
-        choices, key=lambda column: (leakage.is_validation(column.split), ":" in column.split)
-    )
+    column = min(choices, key=lambda text: (leakage.is_validation(text.split), ":" in text.split))
     passports = columns[column]
     for name, passport in passports.items():
-        if reason := leakage.reason(passport):
+        reason = leakage.reason(passport)
+        if reason:
             raise UserError(f"{name} cannot be drawn on {column.split}: {reason}; leave it out.")
+    groups = comparison.groups
     bars = {
-        group: band_bars([read_bands(passports[run]) for run in group.runs])
-        for group in comparison.groups
+        group: band_bars([read_bands(passports[run]) for run in group.runs]) for group in groups
     }
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     draw_bands(bars, file, title=title)
-    have_seeds = [len(group.runs) > 1 for group in comparison.groups]
-    interval = " or ".join(["95 %"] * (not all(have_seeds)) + ["of the seeds"] * any(have_seeds))
+    sources = {"of the seeds" if len(group.runs) > 1 else "95 %" for group in groups}
+    interval = " or ".join(sorted(sources))
     heading = _mention_splits(title, column.split, shared)
     output_files.show(heading, *bar_table(bars, "occurrences", "tokens", interval, 4), file)
 
@@ -292,64 +279,54 @@ def plot_agreement(
     """Prints and draws the accuracies on the pairs of one text that runs keep."""
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
-    figures_by_text = {
+    paths = comparison.paths
+    cases = {
         questions: {
-            str(path): figures
+            str(path): by_kind
             for path, (record, _) in judgements.items()
-            if _has_counts(figures := record["figures"].get("cases"))
+            if _has_counts(by_kind := record["figures"].get("cases"))
         }
-        for questions, judgements in read_answers(comparison.paths.values()).items()
+        for questions, judgements in read_answers(paths.values()).items()
         if not questions.options  # others: the same again
     }
-    for name, path in comparison.paths.items():
-        splits = [
-            questions.split for questions, by_path in figures_by_text.items() if path in by_path
-        ]
+    for name, path in paths.items():
+        splits = [questions.split for questions, by_path in cases.items() if path in by_path]
         if splits and split not in (None, *splits):
             raise UserError(
-                f"{path} has no accuracy on {split}, only on {', '.join(splits)}: give one of these "
-                "to --split."
+                f"{path} has no accuracy on {split}, only on {', '.join(splits)}: give one of "
+                "these to --split."
             )
         if not splits:
-            is_micro = "Micro" in (
-                (comparison.recipes[name].get("data") or {}).get("component") or ""
-            )
+            data = comparison.recipes[name].get("data") or {}
+            is_micro = "Micro" in (data.get("component") or "")
             command = f"compare --micro {path}" if is_micro else f"evaluate {path} --agreement"
             raise UserError(f"{path} has no accuracy on pairs: python -m zoo {command}.")
-    common = [
-        questions
-        for questions in figures_by_text
-        if figures_by_text[questions].keys() == {*comparison.paths.values()}
-    ]
-    choices = [questions for questions in common if split in (None, questions.split)]
+    common = [text for text, by_path in cases.items() if by_path.keys() == {*paths.values()}]
+    choices = [text for text in common if split in (None, text.split)]
     if not choices:
         raise UserError(
-            f"{' and '.join(comparison.paths.values())} were judged on different pairs: judge all alike "
+            f"{' and '.join(paths.values())} were judged on different pairs: judge all alike "
             "by python -m zoo evaluate DIR --agreement."
         )
     # Tests of the recipe come before texts of --data, and these before texts it was made with.
-    questions = min(
-        choices,
-        key=lambda questions: [
-            bool(re.search(end, questions.split)) for end in (_TRAINED_ON, _NOT_TEST)
-        ],
+    ends = (_TRAINED_ON, _NOT_TEST)
+    text = min(choices, key=lambda text: [bool(re.search(end, text.split)) for end in ends])
+    bars = accuracy_bars(
+        {name: cases[text][path] for name, path in paths.items()}, comparison.groups
     )
-    figures_by_run = {
-        name: figures_by_text[questions][path] for name, path in comparison.paths.items()
-    }
-    bars = accuracy_bars(figures_by_run, comparison.groups)
-    draw_accuracy(bars, file, str(questions))
-    heading = _mention_splits(str(questions), questions.split, common)
+    draw_accuracy(bars, file, str(text))
+    heading = _mention_splits(str(text), text.split, common)
     output_files.show(heading, *bar_table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
 def _mention_splits(title, split, texts):
-    """Returns the title of a picture's text, with the other texts that it could be of."""
+    """Adds to a picture's title the other splits that the picture can show."""
     splits = [name for name in dict.fromkeys(text.split for text in texts) if name != split]
     return f"{title}; --split also takes {', '.join(splits)}" if splits else title
 
 
-def _has_counts(cases):
+def _has_counts(cases) -> bool:
+    """Whether the figures of each kind of pair have counts of right answers and of pairs."""
     try:
         strict_json.check([*cases.values()], [_CASE])
     except (AttributeError, ValueError):
@@ -358,6 +335,7 @@ def _has_counts(cases):
 
 
 def bar_table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
+    """Yields the lines of a table of bars, a row for each recipe and group."""
     rows: list[list[Any]] = [
         [
             recipe.name,

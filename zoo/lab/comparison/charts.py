@@ -22,6 +22,8 @@ _LABEL, _LINE = 26, 18
 
 
 class Line(NamedTuple):
+    """A line of a chart: its points, and the span of the seeds around it."""
+
     number: int
     points: Sequence[tuple[float, float]]
     dashed: bool = False
@@ -33,14 +35,14 @@ def round_ticks(low: float, high: float, max_ticks: int = 5) -> list[float]:
     if not high > low:
         low, high = low - 0.5, low + 0.5
     power = 10.0 ** math.floor(math.log10((high - low) / max_ticks))
-    step = next(
-        power * factor for factor in (1, 2, 5, 10) if power * factor * max_ticks >= high - low
-    )
+    steps = [power * factor for factor in (1, 2, 5, 10)]
+    step = next(step for step in steps if step * max_ticks >= high - low)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [index * step for index in range(first, last + 1)]
 
 
 def _mark(number: int, x: float, y: float, s: float = 4) -> str:
+    """Returns the SVG of a recipe's mark at a point; `s`: half its size."""
     kind = MARKS[plot_style.mark_number(number)]
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
@@ -57,7 +59,7 @@ def _mark(number: int, x: float, y: float, s: float = 4) -> str:
 def curve_chart(
     lines: Sequence[Line], x_name: str, y_name: str, description: str, x_start: float | None = None
 ) -> str:
-    """Draws lines over a common pair of axes."""
+    """Returns an SVG chart of lines over a common pair of axes; "" without any point."""
     finite = [
         line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in lines
     ]
@@ -91,10 +93,12 @@ def curve_chart(
 
 
 def _finite(points):
+    """Returns the points without infinity and NaN."""
     return [point for point in points if all(map(math.isfinite, point))]
 
 
 def _shade(ends, across, up):
+    """Returns the SVG of the area between the least and the greatest y; "" without points."""
     if not ends:
         return ""
     lower = [(x, low) for x, low, _ in ends]
@@ -110,19 +114,14 @@ def interval_chart(
     span: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draws points with their intervals, a row for each name and in it a line for each recipe."""
-    ends = [
-        value
-        for _, bars in rows
-        for bar in bars.values()
-        for value in (bar.height, *bar.interval)
-        if math.isfinite(value)
-    ]
+    """Returns an SVG chart of intervals: a row for each name, in it a line for each recipe."""
+    all_bars = [bar for _, bars in rows for bar in bars.values()]
+    ends = [*filter(math.isfinite, (x for bar in all_bars for x in (bar.height, *bar.interval)))]
     if not ends:
         return ""
     x_ticks = round_ticks(*(span or (min(ends), max(ends))))
-    start, end = 16, WIDTH - PAD_RIGHT
-    across = _scale(x_ticks, start, end)
+    start = 16
+    across = _scale(x_ticks, start, WIDTH - PAD_RIGHT)
     y, body = PAD_TOP, []
     for name, bars in rows:
         body.append(f'<text class="row" x="{start}" y="{y + 16}">{escape(name)}</text>')
@@ -134,29 +133,26 @@ def interval_chart(
     lines = [f'<path class="grid" d="M{_coord(across(x))} {PAD_TOP}V{y}"/>' for x in x_ticks]
     if chance is not None:
         lines.append(f'<path class="chance" d="M{_coord(across(chance))} {PAD_TOP}V{y}"/>')
-    names = _x_labels(x_ticks, across, y)
-    return _svg_chart(
-        y + PAD_BOTTOM,
-        description,
-        [*lines, *body, *names, _axis_names(x_name, "", y + PAD_BOTTOM)],
-    )
+    height = y + PAD_BOTTOM
+    labels = [*_x_labels(x_ticks, across, y), _axis_names(x_name, "", height)]
+    return _svg_chart(height, description, [*lines, *body, *labels])
 
 
 def _draw_estimate(number, bar, across, y):
+    """Returns the SVG of a bar's mark and interval at height y; `across` scales its values."""
     content = ""
     if all(map(math.isfinite, bar.interval)):
         low, high = map(across, bar.interval)
         content += f'<path class="line" d="M{_coord(low)} {_coord(y)}H{_coord(high)}"/>'
-        content += "".join(
-            f'<path class="line" d="M{_coord(end)} {_coord(y - 4)}V{_coord(y + 4)}"/>'
-            for end in (low, high)
-        )
+        for x in (low, high):
+            content += f'<path class="line" d="M{_coord(x)} {_coord(y - 4)}V{_coord(y + 4)}"/>'
     if math.isfinite(bar.height):
         content += _mark(number, across(bar.height), y)
     return _run_group(number, content)
 
 
 def _run_group(number, content):
+    """Wraps the SVG of a recipe in a group with its colour, which the legend can hide."""
     return f'<g class="run {_colour_class(number)}" data-run="{number}">{content}</g>'
 
 
@@ -166,7 +162,7 @@ def _colour_class(number):
 
 
 def legend(groups: Iterable[Group]) -> str:
-    """Returns the names of recipes beside their marks, with a box each that hides the recipe."""
+    """Returns a legend as HTML: recipes beside their marks, each with a box that hides it."""
     entries = (
         f'<label><input type="checkbox" checked data-shows="{number}">'
         f'<svg class="sign {_colour_class(number)}" viewBox="-14 -7 28 14" aria-hidden="true">'
@@ -177,6 +173,7 @@ def legend(groups: Iterable[Group]) -> str:
 
 
 def figure(content: str, caption: str) -> str:
+    """Returns an HTML figure with its caption."""
     return f"<figure>{content}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
@@ -187,6 +184,7 @@ def format_tick(value: float, ticks: Sequence[float]) -> str:
 
 
 def _x_labels(values, across, bottom):
+    """Returns the SVG of the numbers below an x axis."""
     return [
         f'<text class="x" x="{_coord(across(x))}" y="{_coord(bottom + 20)}">'
         f"{format_tick(x, values)}</text>"
@@ -195,6 +193,7 @@ def _x_labels(values, across, bottom):
 
 
 def _axis_names(x_name, y_name, height):
+    """Returns the SVG of the names of both axes."""
     middle = (PAD_LEFT + WIDTH - PAD_RIGHT) / 2 if y_name else WIDTH / 2
     names = f'<text class="x name" x="{_coord(middle)}" y="{height - 10}">{escape(x_name)}</text>'
     if y_name:
@@ -213,10 +212,12 @@ def _scale(values, start, end):
 
 
 def _coord(value):
+    """Formats a coordinate with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def _svg_chart(height, description, parts):
+    """Wraps parts of a chart in an SVG element that screen readers can describe."""
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {_coord(height)}" role="img" '
         f'aria-label="{escape(description)}">{"".join(parts)}</svg>'

@@ -9,7 +9,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from zoo.errors import UserError
 from zoo.lab.comparison import paired, seeds
@@ -37,22 +37,22 @@ class Group(NamedTuple):
     runs: tuple[str, ...]
 
     def select(self, values_by_run: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the part of {run: value} that belongs to its runs."""
+        """Selects the values of the group's runs, {run: value}, from those of all runs."""
         return {run: values_by_run[run] for run in self.runs if run in values_by_run}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
+    """The runs of a comparison by name, and what is read of them when first asked for."""
+
     paths: Mapping[str, str]  # {short name: folder, export, or name in a record}
     load: Callable[[str], Run] = Run.load
 
     @classmethod
-    def from_paths(
-        cls, workdirs: Iterable[str], labels: Sequence[str] = (), **options: Any
-    ) -> "Comparison":
+    def from_paths(cls, paths: Iterable[str], labels: Sequence[str] = (), **options) -> Self:
         """Names runs, by labels of their recipes if any; a record stands for all of its runs."""
-        paths = records.expand(workdirs)
-        comparison = cls(dict(zip(short_names(paths), paths, strict=True)), **options)
+        run_paths = records.expand(paths)
+        comparison = cls(dict(zip(short_names(run_paths), run_paths, strict=True)), **options)
         if not labels:
             return comparison
         names = seeds.label_runs([group.runs for group in comparison.groups], labels)
@@ -66,15 +66,16 @@ class Comparison:
 
     @functools.cached_property
     def available_results(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
-        """(The results of the runs that have any, {run: why it has none})."""
+        """The results by run, and the reasons of the runs that have none, {run: reason}."""
         return _read_each(self.paths, lambda path: read_results([path])[path])
 
     @functools.cached_property
     def available_runs(self) -> tuple[dict[str, Run], dict[str, str]]:
-        """(The recipe, words and parameters of the runs, {run: why they cannot be read})."""
+        """The loaded runs by name, and the reasons of those that cannot be read, {run: reason}."""
         return _read_each(self.paths, self._load_run)
 
     def _load_run(self, path: str) -> Run:
+        """Loads a run; raises UserError for a record, which has results alone."""
         if records.is_record(path):
             raise UserError("a record keeps results alone: give the run's folder to see this.")
         return self.load(path)
@@ -86,11 +87,12 @@ class Comparison:
 
     @functools.cached_property
     def groups(self) -> list[Group]:
+        """The runs in groups of one recipe, in the order of their first runs."""
         groups = seeds.group_by_recipe({name: self.run_key(name) for name in self.paths})
         return self.make_groups(groups, seeds.name_groups(groups))
 
     def make_groups(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
-        """Gives groups of runs their names and numbers; a head has its number in every picture."""
+        """Names and numbers groups of runs; a head has the same number in every picture."""
         heads = [seeds.head_name(self.recipes[runs[0]]) for runs in groups]
         numbers = seeds.number_recipes(names, heads)
         return [Group(*fields) for fields in zip(names, numbers, groups, strict=True)]
@@ -100,13 +102,13 @@ class Comparison:
         return "source_embedding" in (self.recipes[run].get("model") or ())
 
     def run_key(self, run: str, passport: dict | None = None) -> tuple[str, Any]:
-        """Returns (the recipe of a run but for its seed, "" if it is not known; the seed)."""
+        """Returns (the run's recipe but for its seed, "" if it is not known; the seed)."""
         recipe = self.recipes[run]
         return seeds.recipe_key(recipe) if recipe else seeds.passport_key(passport or {})
 
 
 def _read_each(paths, read):
-    """Reads all paths; returns ({name: value}, {name: why it cannot be read})."""
+    """Reads all paths; returns ({name: value}, {name: the reason why it cannot be read})."""
     values, reasons = {}, {}
     for name, path in paths.items():
         try:
@@ -116,45 +118,42 @@ def _read_each(paths, read):
     return values, reasons
 
 
-def comparable_columns(
-    results_by_run: Mapping[str, dict[Column, dict]],
-) -> dict[Column, dict[str, dict]]:
-    """Returns {column: {run: passport}}, whose figures are of one quantity each."""
-    columns = columns_of({**results_by_run})
+def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
+    """Turns {run: {column: passport}} into {column: {run: passport}}, of one quantity each."""
+    columns = columns_of({**runs})
     for passports in columns.values():
-        (first_name, first), *remaining = passports.items()
-        for name, passport in remaining:
+        first_name, first = next(iter(passports.items()))
+        for name, passport in passports.items():
             check_comparable(first, passport, (first_name, name))
     return columns
 
 
 def read_losses(group: Group, passports_by_run: Mapping[str, dict]) -> GroupLosses | None:
-    """Returns a group's figures on one text, with the scores that are kept; None without any."""
+    """Reads a group's log-perplexities on one text, and its saved scores; None without any."""
     passports = [*group.select(passports_by_run).values()]
     if not passports:
         return None
     losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in passports)
-    saved_scores = [passport["place"].read_scores(passport) for passport in passports]
-    statistics = tuple(
-        item_scores.statistics(arrays) for arrays in saved_scores if arrays is not None
-    )
-    same_shape = len({array.shape for array in statistics}) == 1
-    complete = len(statistics) == len(passports) and same_shape
+    scores = [passport["place"].read_scores(passport) for passport in passports]
+    statistics = [item_scores.statistics(arrays) for arrays in scores if arrays is not None]
     recorded = passports[0]["figures"].get("interval") if len(passports) == 1 else None
     low, high = map(float, recorded or (math.nan, math.nan))
-    return GroupLosses(group.name, losses, statistics if complete else (), (low, high))
+    return GroupLosses.from_statistics(group.name, losses, statistics, (low, high))
 
 
 class TextFilter(NamedTuple):
+    """The texts and splits whose figures are asked for."""
+
     texts: Container[str] | None = None  # the SHA-256 of texts and questions; None for all
     splits: Sequence[str] = ()
 
     def accepts(self, split: str, digest: str) -> bool:
+        """Whether a text, by the SHA-256 of its contents, and its split are asked for."""
         text_matches = self.texts is None or digest in self.texts
         return text_matches and (not self.splits or split in self.splits)
 
 
-ALL_TEXTS = TextFilter()
+ANY_TEXT = TextFilter()
 
 
 class Ranking(NamedTuple):
@@ -173,11 +172,12 @@ class Ranking(NamedTuple):
         return next(iter(self.columns))
 
     def passports(self, column: Column, group: Group) -> list[dict]:
+        """Returns the passports of a group's runs on a column."""
         return [*group.select(self.columns[column]).values()]
 
 
-def rank(comparison: Comparison, text_filter: TextFilter = ALL_TEXTS) -> Ranking:
-    """Orders the perplexities of runs; a run that has seen the text stands apart."""
+def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
+    """Ranks groups of runs by their perplexity; runs that have seen the text stay unranked."""
     results_by_run = {
         name: {
             column: passport
@@ -190,32 +190,27 @@ def rank(comparison: Comparison, text_filter: TextFilter = ALL_TEXTS) -> Ranking
         if not results_by_run[name]:
             splits = ", ".join(sorted({split for split, _ in judged_texts(path)}))
             raise UserError(
-                f"{name} has no perplexity on {' or '.join(text_filter.splits)}, only on {splits}: "
-                "evaluate it there, or leave it out."
+                f"{name} has no perplexity on {' or '.join(text_filter.splits)}, only on "
+                f"{splits}: evaluate it there, or leave it out."
             )
     columns = comparable_columns(results_by_run)
     # Columns of more runs come first, and of these the texts that some run never saw.
-    order = sorted(
-        columns, key=lambda column: (-len(columns[column]), not any_unseen(columns[column]))
-    )
-    first_passports = columns[order[0]]
-    nothing_unseen = not any_unseen(first_passports)
-    seen_runs = {
-        name
-        for name in results_by_run
-        if nothing_unseen
-        or (name in first_passports and leakage.reason(first_passports[name]) is not None)
-    }
+    order = sorted(columns, key=lambda text: (-len(columns[text]), not is_unseen(columns[text])))
+    ranking_passports = columns[order[0]]
+    seen_runs = {*results_by_run}
+    if is_unseen(ranking_passports):
+        seen_runs = {run for run, passport in ranking_passports.items() if leakage.reason(passport)}
     keys = {
         name: comparison.run_key(name, next(iter(results.values())))
         for name, results in results_by_run.items()
         if name not in seen_runs
     }
-    count = len(run_groups := seeds.group_by_recipe(keys))
+    run_groups = seeds.group_by_recipe(keys)
+    count = len(run_groups)
     run_groups += [(name,) for name in results_by_run if name in seen_runs]
     groups = comparison.make_groups(run_groups, seeds.name_groups(run_groups))
     losses = {
-        (column, group): read_losses(group, columns[column]) for column in order for group in groups
+        (text, group): read_losses(group, columns[text]) for text in order for group in groups
     }
     ranked, unranked = (
         sorted(part, key=lambda group: _ranking_loss(losses[order[0], group]))
@@ -225,13 +220,13 @@ def rank(comparison: Comparison, text_filter: TextFilter = ALL_TEXTS) -> Ranking
     return Ranking(results_by_run, ordered, names_of(order), ranked, unranked, losses)
 
 
-def any_unseen(passports: Mapping[str, dict]) -> bool:
+def is_unseen(passports: Mapping[str, dict]) -> bool:
     """Whether some run never saw the text, as far as is recorded."""
     return any(leakage.reason(passport) is None for passport in passports.values())
 
 
 def _ranking_loss(losses: GroupLosses | None) -> float:
-    """Returns the log-perplexity that ranks runs; infinite if it is missing or not a number."""
+    """Returns the log-perplexity that ranks a group; infinite if it is missing or not a number."""
     value = losses.loss if losses else math.inf
     return math.inf if math.isnan(value) else value
 
@@ -281,17 +276,13 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     rows = []
     for column in ranking.columns:
         groups = [*ranking.ranked, *ranking.unranked]
-        losses_by_group = {
-            group: losses for group in groups if (losses := ranking.losses[column, group])
-        }
-        order = sorted(
-            losses_by_group,
-            key=lambda group: (group in ranking.unranked, losses_by_group[group].loss),
-        )
-        for group in order:
-            row = make_row(losses_by_group[group], ranking.passports(column, group))
-            first = losses_by_group[order[0]]
-            if group != order[0] and (test := paired.compare_losses(first, losses_by_group[group])):
+        pairs = [(group, losses) for group in groups if (losses := ranking.losses[column, group])]
+        pairs.sort(key=lambda pair: (pair[0] in ranking.unranked, pair[1].loss))
+        _, first = pairs[0]
+        for group, losses in pairs:
+            row = make_row(losses, ranking.passports(column, group))
+            test = None if losses is first else paired.compare_losses(first, losses)
+            if test:
                 low, high = test.interval
                 row = row._replace(above=test.nats, above_low=low, above_high=high)
                 row = row._replace(p=test.p, p_of_seeds=test.p_of_seeds)
@@ -320,42 +311,38 @@ def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
 
 
 def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns (run, or recipe if none of its runs is there, why) of the runs that are left out."""
+    """Returns (run, reason) of the runs that are left out; a recipe without any run left is one
+    entry."""
     entries = []
     for recipe in recipes:
         missing = [*recipe.select(reasons).items()]
-        none_left = len(missing) == len(recipe.runs)
-        entries += [(recipe.name, missing[0][1])] if none_left else missing
+        entries += missing if len(missing) < len(recipe.runs) else [(recipe.name, missing[0][1])]
     return entries
 
 
 def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
-    """Returns (run or recipe, why) of those without any perplexity."""
+    """Lists the runs or recipes without any perplexity, each with the reason."""
     return merge_reasons(comparison.groups, comparison.available_results[1])
 
 
 def group_by_text(comparison: Comparison) -> dict[str, dict[str, dict]]:
-    """Groups perplexities of one quantity: {name of the text: {run: passport}}."""
+    """Groups the perplexities that are comparable: {name of the text: {run: passport}}."""
     texts: dict = {}
     recipe_by_run = {run: group.name for group in comparison.groups for run in group.runs}
     for run in recipe_by_run:
         for column, passport in comparison.available_results[0].get(run, {}).items():
             key = column.split, repr(quantity(passport))
             texts.setdefault(key, {})[run] = column, passport
-    column_names = names_of(
-        {column: None for by_run in texts.values() for column, _ in by_run.values()}
+    titles = names_of(
+        dict.fromkeys(column for by_run in texts.values() for column, _ in by_run.values())
     )
     choices: list[tuple[str, ...]] = []
     for by_run in texts.values():
         column, _ = next(iter(by_run.values()))
         recipe_names = [*dict.fromkeys(recipe_by_run[run] for run in by_run)]
-        description = "; ".join(recipe_names[:3]) + "; ..." * (len(recipe_names) > 3)
-        names = (
-            column.split,
-            f"{column.split} ({description})",
-            f"{column_names[column]} ({description})",
-        )
-        choices.append((*names, f"{column_names[column]} ({'; '.join(by_run)})"))
+        recipes = "; ".join([*recipe_names[:3], *["..."][: len(recipe_names) > 3]])
+        names = column.split, f"{column.split} ({recipes})", f"{titles[column]} ({recipes})"
+        choices.append((*names, f"{titles[column]} ({'; '.join(by_run)})"))
     named_texts = {}
     for choice, by_run in zip(choices, texts.values(), strict=True):
         rivals = [rival for rival in choices if rival is not choice]

@@ -15,12 +15,13 @@ def escape(value: object) -> str:
 
 
 def omission(reason: str, *names: str) -> str:
+    """Returns a paragraph on the named parts that are left out, with the reason."""
     prefix = f"<strong>{escape(', '.join(names))}</strong>: " if names else ""
     return f'<p class="missing">{prefix}left out: {escape(reason)}</p>'
 
 
 def omissions(reasons: Iterable[tuple[str, str]]) -> str:
-    """Returns the lines of runs that are left out, one for each reason."""
+    """Returns the paragraphs on left-out runs from (name, reason), one for each reason."""
     names_by_reason: dict[str, dict[str, None]] = {}
     for name, reason in reasons:
         names_by_reason.setdefault(reason, {})[name] = None
@@ -30,17 +31,12 @@ def omissions(reasons: Iterable[tuple[str, str]]) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
 ) -> str:
-    """Returns a table whose first column names the rows."""
-    classes = [' class="left"' * (column < words) for column in range(len(header))]
-    attributes = [
-        f'{attribute} data-name="{escape(name)}"'
-        for attribute, name in zip(classes, header, strict=True)
-    ]
-    head = "".join(
-        f'<th scope="col"{attribute}>{escape(name)}</th>'
-        for attribute, name in zip(classes, header, strict=True)
-    )
-    body = "".join(_row(first, cells, attributes[1:]) for first, *cells in rows)
+    """Returns an HTML table whose first column names the rows; `words`: columns of text."""
+    kinds = [' class="left"' if column < words else "" for column in range(len(header))]
+    columns = [*zip(kinds, header, strict=True)]
+    labels = [f'{kind} data-name="{escape(name)}"' for kind, name in columns]
+    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for kind, name in columns)
+    body = "".join(_row(first, cells, labels[1:]) for first, *cells in rows)
     return (
         f'<p class="caption">{escape(caption)}</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
@@ -49,18 +45,19 @@ def table(
     )
 
 
-def _row(name, cells, attributes):
-    columns = "".join(
-        f"<td{attribute}>{cell}</td>" for attribute, cell in zip(attributes, cells, strict=True)
-    )
+def _row(name, cells, labels):
+    """Returns the HTML of a table's row."""
+    columns = "".join(f"<td{label}>{cell}</td>" for label, cell in zip(labels, cells, strict=True))
     return f'<tr><th scope="row" class="left">{name}</th>{columns}</tr>'
 
 
 def bullet_list(lines: Iterable[str]) -> str:
+    """Returns an HTML list of lines that are HTML already."""
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
 
 
 def collapsible(summary: str, content: str) -> str:
+    """Returns HTML that is shown when its summary is clicked."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 
@@ -88,11 +85,9 @@ def perplexity(value: float) -> str:
 def probability(log_prob: float) -> str:
     """Formats a probability: "0.31", "0.0042", "4.2e−7"."""
     value = math.exp(log_prob)
-    return (
-        f"{value:.2g}"
-        if value >= 1e-3 or value == 0
-        else f"{value:.1e}".replace("e-0", "e-").replace("-", "−")
-    )
+    if value >= 1e-3 or value == 0:
+        return f"{value:.2g}"
+    return f"{value:.1e}".replace("e-0", "e-").replace("-", "−")
 
 
 def interval(ends: tuple[float, float], digits: int = 3) -> str:

@@ -37,6 +37,7 @@ WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.it
 
 
 def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
+    """Reads the validations of a run, or of its record, each with these fields."""
     if records.is_record(run):
         validations = [*records.record_of(run).validations]
         if not validations:
@@ -61,7 +62,7 @@ def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
 def read_available(
     paths: Mapping[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, list[dict]], dict[str, str]]:
-    """Returns ({run: its validations}, {run without any: why})."""
+    """Reads the validations of all runs that have them: ({run: validations}, {run: reason})."""
     validations, missing = {}, {}
     for name, path in paths.items():
         try:
@@ -85,9 +86,8 @@ def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
         try:
             values = metric_lines.parse(line, last_step)
         except ValueError as error:
-            raise UserError(
-                f"{location} is not a line of metrics ({error}): take it out."
-            ) from error
+            message = f"{location} is not a line of metrics ({error}): take it out."
+            raise UserError(message) from error
         last_step = values["step"]
         if LOSS in values:
             validations.append(_check(values, fields, location))
@@ -97,7 +97,7 @@ def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
 def curve_points(
     validations: Sequence[dict], against: str = "step", field: str = LOSS
 ) -> list[tuple[float, float]]:
-    """Returns the (x, y) of the validations that have a field."""
+    """Returns the points (x, y) of a curve: a field of the validations against steps or time."""
     if against == "minutes":
         unit, name = 60.0, "seconds"
     else:
@@ -140,20 +140,12 @@ class BestValidations(NamedTuple):
 
     @classmethod
     def from_validations(cls, seeds: Sequence[Sequence[dict]]) -> "BestValidations":
+        """Takes the validation of lowest loss from each seed's curve."""
         best = [
-            min(
-                validations,
-                key=lambda validation: (
-                    math.isnan(float(validation[LOSS])),
-                    float(validation[LOSS]),
-                ),
-            )
-            for validations in seeds
+            min(curve, key=lambda point: (math.isnan(float(point[LOSS])), float(point[LOSS])))
+            for curve in seeds
         ]
-        return cls(
-            [float(validation[LOSS]) for validation in best],
-            [validation["step"] for validation in best],
-        )
+        return cls([float(point[LOSS]) for point in best], [point["step"] for point in best])
 
     @property
     def loss(self) -> float:
@@ -184,8 +176,7 @@ class Curve(NamedTuple):
     ) -> "Curve":
         """Returns the curves of validation and, if it is asked for, of the training loss."""
         validation, training_loss = (
-            [curve_points(validations, against, field) for validations in seeds]
-            for field in (LOSS, TRAINING)
+            [curve_points(curve, against, field) for curve in seeds] for field in (LOSS, TRAINING)
         )
         return cls(recipe, validation, training_loss if training else ())
 
@@ -206,10 +197,11 @@ def draw_curves(
 ):
     """Draws validation log-perplexity of recipes, and dashed their training loss if it is given."""
     has_seeds = any(len(curve.validation) > 1 for curve in curves)
-    notes = ["shade: least and greatest of the seeds"] * has_seeds
-    notes += ["dashed: training loss"] * any(curve.training for curve in curves)
+    shade_note = "shade: least and greatest of the seeds" if has_seeds else ""
+    dash_note = "dashed: training loss" if any(curve.training for curve in curves) else ""
+    note = "; ".join(filter(None, (shade_note, dash_note)))
     label, title = f"validation, {plot_style.NATS}", "Learning curves"
-    with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
+    with plot_style.picture(file, [title], x_label, label, note) as (axes,):
         for (name, number, _), validation, training in curves:
             _draw_seeds(axes, validation, plot_style.style(number), label=name)
             dashes = {"linestyle": "--", "linewidth": 1, "marker": ""}
@@ -237,20 +229,16 @@ def plot_curves(
     training: bool = False,
     labels: Sequence[str] = (),
 ):
+    """Draws the learning curves of runs into a file, and prints their best validations."""
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
     validations = {name: read_validations(path, fields) for name, path in comparison.paths.items()}
     unchecked = _check_texts(comparison)
-    seeds_by_recipe = {
-        group: [validations[run] for run in group.runs] for group in comparison.groups
-    }
-    curves = [
-        Curve.from_validations(*recipe_seeds, against, training)
-        for recipe_seeds in seeds_by_recipe.items()
-    ]
+    recipes = {group: [validations[run] for run in group.runs] for group in comparison.groups}
+    curves = [Curve.from_validations(*pair, against, training) for pair in recipes.items()]
     draw_curves(curves, file, LABELS[against])
-    output_files.show(*best_table(seeds_by_recipe))
+    output_files.show(*best_table(recipes))
     if unchecked and len(comparison.paths) > 1:
         output_files.show(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
@@ -261,17 +249,16 @@ def plot_curves(
 
 
 def best_table(seeds_by_recipe: Mapping[Group, Sequence[Sequence[dict]]]):
+    """Yields the lines of a table of the best validation of each recipe."""
     rows = []
     for recipe, seeds in seeds_by_recipe.items():
         best = BestValidations.from_validations(seeds)
-        has_seeds = len(seeds) > 1
-        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if has_seeds else "-"
+        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if len(seeds) > 1 else "-"
         steps = sorted({*best.steps})
         step_range = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
         count = sum(map(len, seeds))
         rows.append([recipe.name, f"{best.loss:.4f}", spread, step_range, f"{count:,}"])
-    header = ["best validation", "nats", "seeds", "at step", "validations"]
-    yield from align(header, rows, labels=1)
+    yield from align(["best validation", "nats", "seeds", "at step", "validations"], rows, labels=1)
 
 
 def _check_selection(paths):
@@ -293,20 +280,15 @@ def _check_selection(paths):
 
 def _check_texts(comparison):
     """Checks that the runs' figures of validation are comparable; returns the runs without any."""
-    passports_by_run, unchecked = {}, []
+    passports_by_run = {}
     _check_selection(comparison.paths)
-    for name in comparison.paths:
-        columns = comparison.available_results[0].get(name, {})
-        passports = [
-            passport for column, passport in columns.items() if column.split == "validation"
-        ]
+    for name, columns in comparison.available_results[0].items():
+        passports = [columns[column] for column in columns if column.split == "validation"]
         if passports:
             passports_by_run[name] = passports
-        else:
-            unchecked.append(name)
     for name, passports in list(passports_by_run.items())[1:]:
         first = next(iter(passports_by_run))
         quantities = [quantity(passport) for passport in passports_by_run[first]]
         if not any(quantity(passport) in quantities for passport in passports):
             check_comparable(passports_by_run[first][0], passports[0], (first, name))
-    return unchecked
+    return [name for name in comparison.paths if name not in passports_by_run]

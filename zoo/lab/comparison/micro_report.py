@@ -15,6 +15,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, learning_curves, plot_style
 from zoo.lab.comparison.comparison import Comparison
+from zoo.lab.comparison.learning_curves import Curve
 from zoo.lab.evaluation import item_scores, minimal_pairs, passport, scored_texts
 from zoo.lab.evaluation.perplexity import Scores, perplexity_of
 from zoo.lab.evaluation.results import check_comparable
@@ -28,7 +29,7 @@ SPLIT = "test"
 
 
 def score_by_grammar(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
-    """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats."""
+    """Scores a text by the grammar that made it; boundaries are certain, 0 nats."""
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
         log_prob[start : start + len(sentence)] = language.grammar.token_log_probs(sentence)
@@ -38,7 +39,7 @@ def score_by_grammar(language: Micro, corpus: Corpus, text: EncodedText, counted
 def judge_agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
 ) -> tuple[dict, item_scores.Arrays]:
-    """Returns (the passport of a run's accuracy on pairs, which pairs are right)."""
+    """Judges a run on agreement pairs: (passport of its accuracy, which pairs are right)."""
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(run, plain)
     cases = {}
@@ -54,7 +55,7 @@ def judge_agreement(
 
 
 def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
-    """Prints the tables, keeps the figures in each run's results and draws the plots."""
+    """Judges runs of the micro language, prints tables beside the language, and draws plots."""
     for workdir in workdirs:
         passport.check(workdir)
     comparison = Comparison.from_paths(workdirs)
@@ -67,18 +68,18 @@ def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
     passports, agreements, scores, answers = {}, {}, {}, {}
-    grammar_scores: Any = None
+    ideal: Any = None
     words_seen: Any = None
     for name, run in runs.items():
         (scored,) = scored_texts.score(run, [SPLIT])
         text, judgement = scored.text, scored.judgement()
         passports[name], scores[name] = judgement.passport, judgement.scores
         agreements[name], answers[name] = judge_agreement(run, pairs)
-        if grammar_scores is None:  # all runs share it, as is checked below
-            grammar_scores = score_by_grammar(language, scored.corpus, text, scored.scores.counted)
+        if ideal is None:  # all runs share it, as is checked below
+            ideal = score_by_grammar(language, scored.corpus, text, scored.scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
-    first, *remaining = passports
-    for name in remaining:
+    first = next(iter(passports))
+    for name in passports:
         check_comparable(passports[first], passports[name], (first, name))
     for name, run in runs.items():
         passport.write(run, passports[name], scores[name])
@@ -87,44 +88,37 @@ def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
     figures = {name: record["figures"] for name, record in passports.items()}
     bands = {name: record["bands"] for name, record in figures.items()}
     cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
-    grammar_bands = grammar_scores.bands(*words_seen)
+    ideal_bands = ideal.bands(*words_seen)
     output_files.show(
         _entropy_line(language, runs[first].experiment.vocabulary),
-        f"Its test text: {grammar_scores.tokens:,} tokens: {passports[first]['counts']}.\n",
-        *_total_lines(
-            grammar_scores, {name: record["log_perplexity"] for name, record in figures.items()}
-        ),
+        f"Its test text: {ideal.tokens:,} tokens: {passports[first]['counts']}.\n",
+        *_total_lines(ideal, {name: record["log_perplexity"] for name, record in figures.items()}),
         *(
             f"{name}: {line.strip()}"
             for name, record in passports.items()
             for line in passport.warnings(record)
         ),
-        *_band_lines(grammar_bands, bands),
+        *_band_lines(ideal_bands, bands),
         *_accuracy_lines(cases),
     )
     lines, missing = learning_curves.read_available(
         {name: run.path for name, run in runs.items()}, learning_curves.WITH_TRAINING["step"]
     )
-    _draw_pictures(
-        files, language, runs, comparison.groups, lines, bands, scores, grammar_bands, cases
-    )
+    _draw_plots(files, language, runs, comparison.groups, lines, bands, scores, ideal_bands, cases)
     files = files if lines else files[1:]
     output_files.show(*missing.values(), *(f"wrote {path}" for path in files))
     return files
 
 
-def _draw_pictures(files, language, runs, groups, lines, bands, scores, grammar_bands, cases):
-    seeds_by_group = [(group, [*group.select(lines).values()]) for group in groups]
-    curves = [
-        learning_curves.Curve.from_validations(*seeds) for seeds in seeds_by_group if seeds[1]
-    ]
+def _draw_plots(files, language, runs, groups, lines, bands, scores, ideal_bands, cases):
+    """Draws learning curves, frequency bands and agreement beside the language's own."""
+    by_group = {group: [*group.select(lines).values()] for group in groups}
+    curves = [Curve.from_validations(group, seeds) for group, seeds in by_group.items() if seeds]
     if curves:
         limit = _validation_limit(language, next(iter(runs.values())))
         learning_curves.draw_curves(curves, files[0], limit=limit)
-    rows = {
-        run: item_scores.with_intervals(run_bands, scores[run]) for run, run_bands in bands.items()
-    }
-    by_band = {row["band"]: row["log_perplexity"] for row in grammar_bands}
+    rows = {run: item_scores.with_intervals(bands[run], scores[run]) for run in bands}
+    by_band = {row["band"]: row["log_perplexity"] for row in ideal_bands}
     bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
     bar_plots.draw_bands(bars, files[1], by_band)
     title = "Agreement in the micro language"
@@ -153,32 +147,36 @@ def _validation_limit(language: Micro, run: Run) -> float:
 
 
 def _entropy_line(language, vocabulary):
+    """Describes the language's own entropy and perplexity per token."""
     marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
     rate = language.entropy_rate(marks)
     perplexity = f"perplexity {math.exp(rate):.2f}"
     return f"The micro language: entropy {rate:.4f} nats per token ({perplexity})."
 
 
-def _total_lines(grammar_scores, totals):
+def _total_lines(ideal, totals):
+    """Yields the table of {run: nats per token} beside the language's own figures."""
     yield f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}"
-    yield f"{'the language':18}{grammar_scores.log_perplexity:16.4f}{grammar_scores.perplexity:12.2f}"
+    yield f"{'the language':18}{ideal.log_perplexity:16.4f}{ideal.perplexity:12.2f}"
     for name, value in totals.items():
-        above = value - grammar_scores.log_perplexity
+        above = value - ideal.log_perplexity
         yield f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}"
 
 
-def _band_lines(grammar_bands, bands):
+def _band_lines(ideal_bands, bands):
+    """Yields the table of perplexities by frequency band, of the language and of each run."""
     yield "\nPerplexity by how often the word occurred in training"
     yield "(no model is below the language on all words together, but one may be within a band):\n"
     names = "".join(f"{name:>14}" for name in bands)
     yield f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}"
     runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
-    for row in grammar_bands:
+    for row in ideal_bands:
         values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
         yield f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}"
 
 
 def _accuracy_lines(cases):
+    """Yields the table of {run: {case: its figures}}, the accuracies on agreement pairs."""
     yield f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n"
     yield f"{'':26}" + "".join(f"{name:>14}" for name in cases)
     for phenomenon in next(iter(cases.values())):

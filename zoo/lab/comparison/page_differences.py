@@ -36,67 +36,53 @@ def differences_section(comparison: Comparison) -> str:
     """Compares the first recipe with each other one on each text that both were judged on."""
     parts: list[str] = []
     reasons: list[tuple[str, str]] = []
-    groups = group_by_text(comparison)
     compared: set[str] = set()
-    for index, passports in enumerate(groups.values()):
+    for index, passports in enumerate(group_by_text(comparison).values()):
         baseline, *candidates = [recipe for recipe in comparison.groups if recipe.select(passports)]
-        if candidates:
-            compared |= passports.keys()
         for candidate in candidates:
+            compared |= passports.keys()
             name = f"{baseline.name} and {candidate.name}"
             try:
-                body = _compare_pair(comparison, baseline, candidate, passports, folded=index > 0)
+                body = _compare_pair(comparison, (baseline, candidate), passports, folded=index > 0)
                 split = next(iter(passports.values()))["split"]
                 parts.append(f"<h3>{escape(name)}, {escape(split)}</h3>{body}")
             except UserError as error:
                 reasons.append((name, str(error)))
     note = "no other recipe has a figure to compare with: the first section tells what differs."
-    judged = [
-        recipe for recipe in comparison.groups if recipe.select(comparison.available_results[0])
-    ]
+    results, _ = comparison.available_results
+    judged = [recipe for recipe in comparison.groups if recipe.select(results)]
     reasons += [(recipe.name, note) for recipe in judged if not compared & {*recipe.runs}]
-    parts.append(html_parts.omissions([*reasons, *list_unjudged(comparison)]))
-    return "".join(parts)
+    return "".join(parts) + html_parts.omissions([*reasons, *list_unjudged(comparison)])
 
 
-def _compare_pair(comparison, baseline, candidate, passports, folded):
-    losses = [
-        recipe_losses
-        for recipe in (baseline, candidate)
-        if (recipe_losses := read_losses(recipe, passports))
-    ]
+def _compare_pair(comparison, recipes, passports, folded):
+    """Describes how two recipes differ on a text: by tests, and by the words that differ most."""
+    losses = [group for recipe in recipes if (group := read_losses(recipe, passports))]
     lines = html_parts.bullet_list(escape(line.strip()) for line in paired.loss_lines(losses))
-    if not all(recipe_losses.statistics for recipe_losses in losses):
+    if not all(group.statistics for group in losses):
         reason = (
-            "without the kept scores of both there is neither an interval nor a test by sentences"
+            "without the kept scores of both there is neither an interval nor a test by sentences: "
+            "python -m zoo evaluate keeps them."
         )
-        remedy = "python -m zoo evaluate keeps them."
-        if all(len(recipe_losses.losses) > 1 for recipe_losses in losses):
-            return lines + html_parts.omission(f"{reason}: {remedy}", "Word by word")
-        raise UserError(f"{reason}: {remedy}")
-    first_run, second_run = (
-        next(iter(recipe.select(passports))) for recipe in (baseline, candidate)
-    )
+        if all(len(group.losses) > 1 for group in losses):
+            return lines + html_parts.omission(reason, "Word by word")
+        raise UserError(reason)
+    names = [next(iter(recipe.select(passports))) for recipe in recipes]
     try:
-        scored_words = [
-            _read_words(comparison, name, passports[name]) for name in (first_run, second_run)
-        ]
+        words = [_read_words(comparison, name, passports[name]) for name in names]
     except UserError as error:
         return lines + html_parts.omission(str(error), "Word by word")
-    differences = largest_differences(
-        scored_words[0], scored_words[1], comparison.available_runs[0][first_run].lexicon
-    )
-    tables = _tables(first_run, second_run, differences)
+    lexicon = comparison.available_runs[0][names[0]].lexicon
+    tables = _tables(names, largest_differences(words[0], words[1], lexicon))
     return (
         lines
-        + _describe_shares(
-            first_run, second_run, scored_words, passports[first_run]["policies"].get("batch")
-        )
+        + _describe_shares(names, words, passports[names[0]]["policies"].get("batch"))
         + (html_parts.collapsible("Word by word", tables) if folded else tables)
     )
 
 
-def _read_words(comparison, name, passport):
+def _read_words(comparison, name, passport) -> KeptWords:
+    """Reads the saved log-probabilities of a run's words; raises UserError if it has none."""
     runs, reasons = comparison.available_runs
     if name in reasons:
         raise UserError(reasons[name])
@@ -106,17 +92,15 @@ def _read_words(comparison, name, passport):
 def largest_differences(
     first: ScoredWords, second: ScoredWords, lexicon: Lexicon
 ) -> tuple[list[WordDifference], list[WordDifference]]:
-    """Returns the words in favour of the first run and of the second, those that differ most
-    first."""
+    """Returns the words that the first run predicts better by most, and those of the second."""
     with np.errstate(invalid="ignore"):  # of two words of probability 0
         gain = first.log_prob.astype(np.float64) - second.log_prob.astype(np.float64)
     order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
-    first_better, second_better = (
-        _first_distinct(first, second, lexicon, ranking) for ranking in (order, order[::-1])
-    )
+    rows = _first_distinct(first, second, lexicon, order)
+    reversed_rows = _first_distinct(first, second, lexicon, order[::-1])
     return (
-        [row for row in first_better if row.first > row.second],
-        [row for row in second_better if row.first < row.second],
+        [row for row in rows if row.first > row.second],
+        [row for row in reversed_rows if row.first < row.second],
     )
 
 
@@ -136,12 +120,10 @@ def _first_distinct(first, second, lexicon, order):
     return [*rows.values()]
 
 
-def _tables(first_run, second_run, differences):
+def _tables(names, differences):
+    """Returns two tables: words that the first run predicts better, and that the second does."""
     tables = []
-    for better, worse, rows in (
-        (first_run, second_run, differences[0]),
-        (second_run, first_run, differences[1]),
-    ):
+    for (better, worse), rows in zip((names, names[::-1]), differences, strict=True):
         cells = [
             (
                 f'<span class="before">{escape(row.before)}</span> '
@@ -153,32 +135,25 @@ def _tables(first_run, second_run, differences):
             )
             for row in rows
         ]
-        header = (
-            "words before, and the word",
-            f"p, {first_run}",
-            f"p, {second_run}",
-            "nats",
-            "sentence",
-        )
+        header = "words before, and the word", *(f"p, {name}" for name in names), "nats", "sentence"
         caption = f"Words that {better} predicts better than {worse} by most; each context once"
-        tables += [html_parts.table(header, cells, caption)] * bool(rows)
+        if rows:
+            tables.append(html_parts.table(header, cells, caption))
     return "".join(tables)
 
 
-def _describe_shares(first_run, second_run, scored_words, rows):
+def _describe_shares(names, words, rows):
     """Returns sentences on how many words each run predicts better, and on the text's rows."""
-    first, second = (scores.log_prob for scores in scored_words)
+    first, second = (scores.log_prob for scores in words)
     better, worse = int((first > second).sum()), int((first < second).sum())
     count = max(1, len(first))
-    sentence = (
-        f"Of {count:,} counted words {first_run} predicts {better:,} better ({better / count:.1%}), and "
-        f"{second_run} {worse:,} ({worse / count:.1%})."
+    text = (
+        f"Of {count:,} counted words {names[0]} predicts {better:,} better ({better / count:.1%}), "
+        f"and {names[1]} {worse:,} ({worse / count:.1%})."
     )
     if rows:
-        sentence += (
-            f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
-        )
-    return f"<p>{escape(sentence)}</p>"
+        text += f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
+    return f"<p>{escape(text)}</p>"
 
 
 # ----------- attention of translations: for each word, the source words that it attends to
@@ -189,6 +164,8 @@ _CELL, _LETTER = 20, 8
 
 
 class AttendedSentence(NamedTuple):
+    """A sentence with its translation, and the attention of each word to the source words."""
+
     source: Sequence[str]
     translation: Sequence[str]
     reference: Sequence[str]
@@ -204,46 +181,42 @@ def attention_section(comparison: Comparison, translators: Sequence[str], split:
             reasons.append((name, missing[name]))
         elif runs[name].experiment.model.attention is not None:  # type: ignore[attr-defined]
             try:
-                parts.append(
-                    f"<h3>{escape(name)}</h3>{_draw_translations(name, runs[name], split)}"
-                )
+                figures = _draw_translations(name, runs[name], split)
+                parts.append(f"<h3>{escape(name)}</h3>{figures}")
             except UserError as error:
                 reasons.append((name, str(error)))
     return "".join(parts) + html_parts.omissions(reasons)
 
 
 def _draw_translations(name, run, split):
+    """Returns the attention of a run's first translations as figures, with the strongest links."""
     parts = []
-    for index, sentence in enumerate(
-        translate_with_attention(run, split or first_test(run.experiment))
-    ):
-        description = f"Attention of the translation of sentence {index + 1} by {name}"
+    sentences = translate_with_attention(run, split or first_test(run.experiment))
+    for index, sentence in enumerate(sentences, 1):
+        description = f"Attention of the translation of sentence {index} by {name}"
+        links = zip(
+            sentence.translation, sentence.weights, sentence.weights.argmax(-1), strict=True
+        )
         strongest = [
             f"{escape(word)} ← {escape(sentence.source[best])} ({number(float(row[best]), 2)})"
-            for word, row, best in zip(
-                sentence.translation,
-                sentence.weights,
-                sentence.weights.argmax(-1).tolist(),
-                strict=True,
-            )
+            for word, row, best in links
         ]
+        source, translation, reference = (escape(" ".join(words)) for words in sentence[:3])
         parts.append(
-            f"<figure>{draw_attention(sentence, description)}<figcaption>{escape(' '.join(sentence.source))}<br>→ "
-            f"{escape(' '.join(sentence.translation))}<br>reference: {escape(' '.join(sentence.reference))}"
-            f"</figcaption></figure>"
+            f"<figure>{draw_attention(sentence, description)}<figcaption>{source}<br>→ "
+            f"{translation}<br>reference: {reference}</figcaption></figure>"
             + html_parts.collapsible("Strongest links", html_parts.bullet_list(strongest))
         )
     return "".join(parts)
 
 
 def translate_with_attention(run: Run, split: str) -> list[AttendedSentence]:
-    """Translates the first sentences of a split, as `zoo translate` writes them."""
+    """Translates the first sentences of a split as `zoo translate` does, with attention weights."""
     translator = Translator((run,))
-    restoring = _make_restorer(translator)
     corpus = translator.pairs(split)
     sources = run.experiment.source_corpus(corpus).sentences[:PAIRS]
     translations = []
-    nbest_lists = restoring.translate(sources, BeamSearch(BEAM), PAIRS)
+    nbest_lists = _make_restorer(translator).translate(sources, BeamSearch(BEAM), PAIRS)
     for hypotheses, reference in zip(nbest_lists, corpus.sentences, strict=False):
         for best in hypotheses[:1]:
             weights = translators.attention_weights(translator, best.hypothesis, best.read)
@@ -254,8 +227,7 @@ def translate_with_attention(run: Run, split: str) -> list[AttendedSentence]:
 
 
 def _make_restorer(translator):
-    """Returns the replacement of unknown words: by the run's dictionary, if `zoo text` wrote one,
-    and of marks that do not take part in attention."""
+    """Makes the replacement of unknown words, by the run's dictionary if `zoo text` wrote one."""
     file = translator.runs[0].path / translators.DICTIONARY
     dictionary = pairs.read_dictionary(str(file)) if file.exists() else {}
     strategy = translator.runs[0].experiment.data.unknowns
@@ -264,25 +236,23 @@ def _make_restorer(translator):
 
 
 def draw_attention(sentence: AttendedSentence, description: str) -> str:
-    """Draws weights as squares whose areas are in proportion to them."""
-    indent = _LETTER * max(map(len, sentence.translation), default=1) + 14
-    top = _LETTER * max(map(len, sentence.source), default=1) + 14
-    width, height = (
-        indent + _CELL * len(sentence.source) + 4,
-        top + _CELL * len(sentence.translation) + 4,
-    )
+    """Returns the attention of a translation as SVG: squares whose areas are the weights."""
+    source, translation, _, weights = sentence
+    indent = _LETTER * max(map(len, translation), default=1) + 14
+    top = _LETTER * max(map(len, source), default=1) + 14
+    width, height = indent + _CELL * len(source) + 4, top + _CELL * len(translation) + 4
     parts = []
-    for column, word in enumerate(sentence.source):
+    for column, word in enumerate(source):
         x = indent + _CELL * (column + 0.5) + 4
         parts.append(
             f'<text class="source" transform="translate({x:g} {top - 6}) rotate(-90)">'
             f"{escape(word)}</text>"
         )
-    for row, word in enumerate(sentence.translation):
+    for row, word in enumerate(translation):
         y = top + _CELL * (row + 0.5)
         parts.append(f'<text class="target" x="{indent - 6}" y="{y + 4:g}">{escape(word)}</text>')
-        for column, source_word in enumerate(sentence.source):
-            weight = float(sentence.weights[row, column])
+        for column, source_word in enumerate(source):
+            weight = float(weights[row, column])
             size = (_CELL - 2) * weight**0.5
             x = indent + _CELL * (column + 0.5)
             parts.append(

@@ -22,7 +22,7 @@ from zoo.lab.evaluation.results import check_comparable
 
 
 def figures_section(comparison: Comparison) -> str:
-    """Describes the perplexities of recipes, a column a part, and how they compare."""
+    """Describes the perplexities of recipes on each text, and which are comparable."""
     parts = [_model_table(comparison)] if comparison.available_results[0] else []
     passports_by_text = group_by_text(comparison)
     for text_name, passports in passports_by_text.items():
@@ -30,22 +30,20 @@ def figures_section(comparison: Comparison) -> str:
         parts.append(_figure_table(passports, comparison.groups))
         lines_by_run = {run: conditions(passport) for run, passport in passports.items()}
         lines = (
-            line + f" ({', '.join(runs)})" * (len(runs) < len(passports))
+            f"{line} ({', '.join(runs)})" if len(runs) < len(passports) else line
             for line, runs in runs_by_line(lines_by_run).items()
         )
         parts.append(html_parts.bullet_list(map(escape, lines)))
         parts.append(f"<p>{escape(describe_comparability(text_name, passports_by_text))}</p>")
-    parts.append(html_parts.omissions(list_unjudged(comparison)))
-    return "".join(parts)
+    return "".join(parts) + html_parts.omissions(list_unjudged(comparison))
 
 
 def _model_table(comparison):
+    """Returns the table of the judged models, and their heads with all settings."""
     rows, heads = [], []
+    results, _ = comparison.available_results
     for recipe in comparison.groups:
-        passports = [
-            next(iter(passport.values()))
-            for passport in recipe.select(comparison.available_results[0]).values()
-        ]
+        passports = [next(iter(columns.values())) for columns in recipe.select(results).values()]
         if not passports:
             continue
         first = passports[0]
@@ -69,19 +67,19 @@ def _model_table(comparison):
 def _figure_table(passports, recipes):
     """Returns the table of the figures on a text, a row for each recipe: means over its seeds."""
     rows = []
-    has_seeds = False
+    has_seeds = any(len(recipe.select(passports)) > 1 for recipe in recipes)
     for recipe in recipes:
         losses = read_losses(recipe, passports)
         if losses is None:
             continue
-        row, ends = make_row(losses, [*recipe.select(passports).values()]), losses.interval
-        loss = number(row.log_perplexity, 4)
-        has_seeds |= row.seeds > 1
+        row = make_row(losses, [*recipe.select(passports).values()])
+        loss, ends = number(row.log_perplexity, 4), html_parts.interval(losses.interval, 4)
+        perplexity = html_parts.perplexity(row.perplexity)
         rows.append(
             [
                 escape(recipe.name),
-                html_parts.perplexity(row.perplexity) + " !" * row.text_seen,
-                loss if math.isnan(row.low) else f"{loss} {html_parts.interval(ends, 4)}",
+                f"{perplexity} !" if row.text_seen else perplexity,
+                loss if math.isnan(row.low) else f"{loss} {ends}",
                 html_parts.interval(losses.loss_range, 4) if row.seeds > 1 else "–",
                 number(bits(row.log_perplexity), 4),
                 f"{row.tokens:,}",
@@ -91,11 +89,12 @@ def _figure_table(passports, recipes):
     header = ["recipe", "perplexity", f"nats per token{interval}", "seeds", "bits", "tokens"]
     if not has_seeds:
         header, *rows = ([*row[:3], *row[4:]] for row in (header, *rows))
-    return html_parts.table(header, rows, "Figures" + "; of several seeds, means" * has_seeds)
+    caption = "Figures; of several seeds, means" if has_seeds else "Figures"
+    return html_parts.table(header, rows, caption)
 
 
 def describe_comparability(name: str, passports_by_text: dict[str, dict[str, dict]]) -> str:
-    """Describes which figures may be put beside the figures of a group."""
+    """Describes which other figures are comparable with the figures on a text."""
     first_name, first = next(iter(passports_by_text[name].items()))
     digest, words = first["data"]["sha256"][:8], first["lexicon"]["words"][:8]
     lines = [
@@ -123,23 +122,18 @@ def describe_comparability(name: str, passports_by_text: dict[str, dict[str, dic
 
 def curves_section(comparison: Comparison) -> str:
     """Draws the learning curves of recipes in one chart."""
-    lines, recipes, summaries = [], [], []
-    validations, missing = learning_curves.read_available(
-        comparison.paths, learning_curves.FIELDS["step"]
-    )
+    lines, best = [], {}
+    fields = learning_curves.FIELDS["step"]
+    validations, missing = learning_curves.read_available(comparison.paths, fields)
     for recipe in comparison.groups:
-        if seeds := [*recipe.select(validations).values()]:
+        seeds = [*recipe.select(validations).values()]
+        if seeds:
             lines += chart_lines(Curve.from_validations(recipe, seeds))
-            recipes.append(recipe)
-            summaries.append((recipe.name, _describe_best(seeds)))
+            best[recipe] = _describe_best(seeds)
     omissions = html_parts.omissions(merge_reasons(comparison.groups, missing))
-    chart = charts.curve_chart(
-        lines,
-        "training step",
-        "nats per token",
-        f"Learning curves. {' '.join(f'{name}: {summary}' for name, summary in summaries)}",
-        x_start=0,
-    )
+    summaries = [f"{recipe.name}: {summary}" for recipe, summary in best.items()]
+    description = " ".join(["Learning curves.", *summaries])
+    chart = charts.curve_chart(lines, "training step", "nats per token", description, x_start=0)
     if not chart:
         return omissions
     caption = (
@@ -149,9 +143,9 @@ def curves_section(comparison: Comparison) -> str:
         "and shades reach from the least to the greatest."
     )
     best_list = html_parts.bullet_list(
-        f"<strong>{escape(name)}</strong>: {summary}" for name, summary in summaries
+        f"<strong>{escape(recipe.name)}</strong>: {summary}" for recipe, summary in best.items()
     )
-    return charts.figure(charts.legend(recipes) + chart, caption) + best_list + omissions
+    return charts.figure(charts.legend(best) + chart, caption) + best_list + omissions
 
 
 def chart_lines(curve: Curve) -> list[charts.Line]:
@@ -159,21 +153,20 @@ def chart_lines(curve: Curve) -> list[charts.Line]:
     lines = []
     for seeds, dashed in ((curve.validation, False), (curve.training, True)):
         x, mean, low, high = learning_curves.mean_curve(seeds)
-        is_shaded = len(seeds) > 1 and not dashed
-        shade = [*zip(x, low, high, strict=True)] if is_shaded else []
-        points = [*zip(x, mean, strict=True)]
-        lines.append(charts.Line(curve.recipe.number, points, dashed, shade))
+        shade = [*zip(x, low, high, strict=True)] if len(seeds) > 1 and not dashed else []
+        lines.append(charts.Line(curve.recipe.number, [*zip(x, mean, strict=True)], dashed, shade))
     return lines
 
 
 def _describe_best(seeds):
+    """Describes the best validation of a recipe, and its steps."""
     best = BestValidations.from_validations(seeds)
     summary = f"best validation {best.loss:.4f} nats per token"
     if len(seeds) == 1:
         (validations,) = seeds
         return (
-            f"{summary} at step {best.steps[0]:,} of {validations[-1]['step']:,}; number of validations: "
-            f"{len(validations):,}."
+            f"{summary} at step {best.steps[0]:,} of {validations[-1]['step']:,}; number of "
+            f"validations: {len(validations):,}."
         )
     steps = ", ".join(f"{step:,}" for step in best.steps)
     return f"{summary}, mean of {min(best.losses):.4f} to {max(best.losses):.4f}, at steps {steps}."
@@ -185,35 +178,28 @@ _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
 
 
 def bands_section(comparison: Comparison) -> str:
-    """Draws log-perplexity by bands, a chart and a table for each group of comparable results."""
+    """Draws log-perplexity by frequency band, a chart and a table for each text."""
     parts: list[str] = []
-    without_scores: list[str] = []
+    without_scores: dict[str, str] = {}
+    reason = "without the kept scores of words: python -m zoo evaluate keeps them."
     for group, by_run in group_by_text(comparison).items():
         bars = {}
         for recipe in comparison.groups:
             passports = [*recipe.select(by_run).values()]
             if passports:
-                bars[recipe] = bar_plots.band_bars(
-                    [bar_plots.read_bands(passport) for passport in passports]
-                )
+                bars[recipe] = bar_plots.band_bars([*map(bar_plots.read_bands, passports)])
                 if len(passports) == 1 and passports[0]["place"].read_scores(passports[0]) is None:
-                    without_scores.append(recipe.name)
+                    without_scores[f"{recipe.name} (intervals)"] = reason
         parts.append(_draw_bands(group, bars))
-    reason = "without the kept scores of words: python -m zoo evaluate keeps them."
-    parts.append(
-        html_parts.omissions(
-            (f"{name} (intervals)", reason) for name in dict.fromkeys(without_scores)
-        )
-    )
-    parts.append(html_parts.omissions(list_unjudged(comparison)))
-    return "".join(parts)
+    reasons = [*without_scores.items(), *list_unjudged(comparison)]
+    return "".join(parts) + html_parts.omissions(reasons)
 
 
 def _draw_bands(name, bars):
+    """Returns the chart and the table of a text's frequency bands, of {recipe: {band: Bar}}."""
     groups = sorted(plot_style.group_names(bars), key=bar_plots.band_sort_key)
-    rows, counts, cells = _chart_and_table(
-        bars, {group: band_label(group) for group in groups}, _band_cell
-    )
+    labels = {group: band_label(group) for group in groups}
+    rows, counts, cells = _chart_and_table(bars, labels, _band_cell)
     chart = charts.interval_chart(
         rows,
         "nats per token",
@@ -224,41 +210,30 @@ def _draw_bands(name, bars):
         "In brackets: tokens. Line: 95 % interval by bootstrap over sentences; of several seeds, "
         "the least and the greatest. Further left is better."
     )
-    columns = (f"{recipe.name}: perplexity" for recipe in bars)
-    table = [
-        (group_label, count, *values)
-        for count, (group_label, *values) in zip(counts, cells, strict=True)
-    ]
+    table = [(label, count, *values) for count, (label, *values) in zip(counts, cells, strict=True)]
+    header = "occurrences in training", "tokens", *(f"{recipe.name}: perplexity" for recipe in bars)
     return (
         f"<h3>{escape(name)}</h3>"
         + charts.figure(charts.legend(bars) + chart, caption)
-        + html_parts.table(
-            ("occurrences in training", "tokens", *columns),
-            table,
-            f"{name}: perplexity and its interval",
-        )
+        + html_parts.table(header, table, f"{name}: perplexity and its interval")
     )
 
 
 def _chart_and_table(bars, names, cell):
-    """Returns the rows of a chart, the counts that recipes share ("–" if none), and cells of a
-    table."""
+    """Returns the rows of a chart, the counts that recipes share or "–", and a table's cells."""
     rows, counts, cells = [], [], []
     for group, name in names.items():
-        group_bars = {
-            recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group
-        }
-        items = {bar.items for bar in group_bars.values()}
+        row = {recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group}
+        items = {bar.items for bar in row.values()}
         counts.append(f"{items.pop():,.0f}" if len(items) == 1 else "–")
-        rows.append((name if counts[-1] == "–" else f"{name} ({counts[-1]})", group_bars))
-        recipe_cells = (
-            cell(group_bars[recipe]) if recipe in group_bars else "–" for recipe in bars
-        )
+        rows.append((name if counts[-1] == "–" else f"{name} ({counts[-1]})", row))
+        recipe_cells = (cell(row[recipe]) if recipe in row else "–" for recipe in bars)
         cells.append((escape(name), *recipe_cells))
     return rows, counts, cells
 
 
 def _band_cell(bar):
+    """Formats the perplexity of a band with its interval."""
     low, high = map(perplexity_of, bar.interval)
     middle = html_parts.perplexity(perplexity_of(bar.height))
     if math.isnan(low):
@@ -267,6 +242,7 @@ def _band_cell(bar):
 
 
 def band_label(band: str) -> str:
+    """Describes a frequency band in words: "1-9" is "1 to 9 times"."""
     if band in _UNKNOWN:
         return _UNKNOWN[band]
     low, _, high = band.rstrip("+").partition("-")
@@ -291,68 +267,54 @@ def judgements_section(comparison: Comparison) -> str:
         for name, path in comparison.paths.items()
         if name not in judged
     }
-    language_models = [
-        recipe for recipe in comparison.groups if not comparison.is_translator(recipe.runs[0])
-    ]
-    return "".join(parts) + html_parts.omissions(merge_reasons(language_models, missing))
+    translates = comparison.is_translator
+    models = [recipe for recipe in comparison.groups if not translates(recipe.runs[0])]
+    return "".join(parts) + html_parts.omissions(merge_reasons(models, missing))
 
 
 def figures_by_case(figures: dict) -> dict[str, dict]:
-    """Returns {kind of pair: its figures} of a passport, "all" last."""
+    """Returns the figures of each kind of pair in a passport's figures, "all" last."""
     cases = figures.get("cases") or {}
-    by_case = {
-        name: counts for name, counts in cases.items() if isinstance(counts, dict)
-    }  # with counts
+    # Older figures of a case are its accuracy alone, without counts.
+    by_case = {name: counts for name, counts in cases.items() if isinstance(counts, dict)}
     for name, groups in (figures.get("groups") or {}).items():
         by_case |= {f"{name}: {value}": group_figures for value, group_figures in groups.items()}
     by_case.pop("all", None)
-    count = figures.get("pairs", figures.get("answers"))
-    return {**by_case, "all": {**figures, "pairs": count}}
+    return {**by_case, "all": {**figures, "pairs": figures.get("pairs", figures.get("answers"))}}
 
 
 def _draw_accuracies(split, judgements, recipes):
-    judged_recipes = [recipe for recipe in recipes if recipe.select(judgements)]
+    """Returns the chart, the table and the tests of {run: (passport, answers)} on one text."""
+    judged = [recipe for recipe in recipes if recipe.select(judgements)]
     figures_by_run = {
         name: figures_by_case({**passport["figures"], "pairs": passport["tokens"]})
         for name, (passport, _) in judgements.items()
     }
-    bars = bar_plots.accuracy_bars(figures_by_run, judged_recipes)
+    bars = bar_plots.accuracy_bars(figures_by_run, judged)
     kinds = dict.fromkeys(kind for by_kind in figures_by_run.values() for kind in by_kind)
     names = {kind: kind for kind in kinds if any(kind in by_kind for by_kind in bars.values())}
     rows, _, cells = _chart_and_table(bars, names, _accuracy_cell)
     passport = next(iter(judgements.values()))[0]
-    pairs = passport["kind"] == "minimal pairs"
+    chance = 50 if passport["kind"] == "minimal pairs" else None
     description = f"Accuracy on {split} by kind, in percent; the table has the numbers."
-    chart = charts.interval_chart(
-        rows, "right, percent", description, (0, 100), 50 if pairs else None
-    )
-    chance = " Dotted: chance." if pairs else ""
-    skipped = {
-        name: int(passport["figures"].get("skipped") or 0)
-        for name, (passport, _) in judgements.items()
-    }
+    chart = charts.interval_chart(rows, "right, percent", description, (0, 100), chance)
+    dotted = " Dotted: chance." if chance else ""
     lines = [f"Counted: {passport['counts']}."]
-    lines += [
-        f"{name}: {count:,} skipped for want of a word." for name, count in skipped.items() if count
-    ]
-    first_judgements = dict(
-        next(iter(recipe.select(judgements).items())) for recipe in judged_recipes
-    )
-    lines += [
-        line.strip() for line in paired.answer_lines(split, first_judgements)[1:]
-    ]  # without title
+    for name, (passport, _) in judgements.items():
+        skipped = int(passport["figures"].get("skipped") or 0)
+        if skipped:
+            lines.append(f"{name}: {skipped:,} skipped for want of a word.")
+    first_seeds = dict(next(iter(recipe.select(judgements).items())) for recipe in judged)
+    lines += map(str.strip, paired.answer_lines(split, first_seeds)[1:])  # without title
     caption = (
-        f"In brackets: pairs. Line: 95 % interval for as many pairs.{chance} Of several seeds, the "
+        f"In brackets: pairs. Line: 95 % interval for as many pairs.{dotted} Of several seeds, the "
         "mean; the table has the least and the greatest."
     )
+    header = "kind", *(recipe.name for recipe in judged)
     return (
         f"<h3>{escape(split)}</h3>"
-        + charts.figure(charts.legend(judged_recipes) + chart, caption)
-        + html_parts.table(
-            ("kind", *(recipe.name for recipe in judged_recipes)),
-            cells,
-            f"{split}: right, 95 % interval, counts",
-        )
+        + charts.figure(charts.legend(judged) + chart, caption)
+        + html_parts.table(header, cells, f"{split}: right, 95 % interval, counts")
         + html_parts.bullet_list(map(escape, lines))
     )
 

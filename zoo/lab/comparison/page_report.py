@@ -53,7 +53,7 @@ _SECTIONS = {
     ),
 }
 # What is added where a recipe has several seeds.
-_OF_SEEDS = {
+_SEED_NOTES = {
     "text": " Of several seeds of a recipe the first is shown.",
     "differences": " Words are of the first seed of each.",
 }
@@ -68,6 +68,7 @@ def write_page(
     labels: Sequence[str] = (),
     load: Callable[[str], Run] = Run.load,
 ):
+    """Writes the page that compares runs into a file."""
     output_files.check(file, "the report")
     content = build_page(load_comparison(paths, labels, load), split, text, sentences)
     output_files.write_lines(file, [content], "the report")
@@ -90,6 +91,7 @@ def load_comparison(
 def build_page(
     comparison: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
 ) -> str:
+    """Returns the page as HTML: the sections that the runs have something for."""
     recipes = comparison.groups
     firsts = [recipe.runs[0] for recipe in recipes]
     has_seeds = len(firsts) < len(comparison.paths)
@@ -106,34 +108,34 @@ def build_page(
         "differences": page_differences.differences_section(comparison) if len(recipes) > 1 else "",
     }
     sections = [
-        (name, head, about + _OF_SEEDS.get(name, "") * has_seeds, bodies[name])
+        (name, head, about + (_SEED_NOTES.get(name, "") if has_seeds else ""), bodies[name])
         for name, (head, about) in _SECTIONS.items()
         if bodies[name]
     ]
-    paths = html_parts.bullet_list(
-        f"<strong>{escape(name)}</strong>: {escape(path)}"
-        for name, path in comparison.paths.items()
+    paths = comparison.paths.items()
+    lead = html_parts.bullet_list(
+        f"<strong>{escape(name)}</strong>: {escape(path)}" for name, path in paths
     )
-    return _assemble_page(_title(recipes), paths, sections)
+    return _assemble_page(_title(recipes), lead, sections)
 
 
 def _title(recipes):
+    """Returns the title of the page, which names up to four recipes."""
     names = [recipe.name for recipe in recipes]
-    listing = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
-    return f"Report: {listing}"
+    remainder = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"Report: {'; '.join(names[:4])}{remainder}"
 
 
 def _score_texts(comparison, firsts, split, text, sentences):
     """Returns (the text with the predictions of each run that has any, {run: why not})."""
     runs, missing = comparison.available_runs
     texts, reasons = [], {name: missing[name] for name in firsts if name in missing}
-    numbers = {name: number for number, name in enumerate(comparison.paths)}
     for name in firsts:
         if name not in runs:
             continue
         try:
-            number, run = numbers[name], runs[name]
-            texts.append(page_text.score_text(name, number, run, split, text, sentences))
+            number = [*comparison.paths].index(name)
+            texts.append(page_text.score_text(name, number, runs[name], split, text, sentences))
         except UserError as error:
             if split or text:  # the user asked for it
                 raise
@@ -168,4 +170,5 @@ def _assemble_page(title, lead, sections):
 
 
 def read_resource(name: str) -> str:
+    """Reads a file of this package, such as page.css."""
     return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

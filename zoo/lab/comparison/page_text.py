@@ -35,7 +35,7 @@ class ScoredText(NamedTuple):
     no_features_reason: str
     words: tuple[str, ...]
     sources: Sequence[list[str]] | None
-    of_characters: bool
+    is_character_level: bool
 
 
 def text_section(scored_texts: list[ScoredText], reasons: dict[str, str]) -> str:
@@ -54,38 +54,34 @@ def switchable_panels(panels: list[tuple[str, str]]) -> str:
     if len(panels) == 1:
         return f'<div class="panel"><h3>{escape(panels[0][0])}</h3>{panels[0][1]}</div>'
     buttons = "".join(
-        f'<label><input type="radio" name="panel" value="{number}"{" checked" * (not number)}>'
-        f"{escape(name)}</label>"
+        f'<label><input type="radio" name="panel" value="{number}"'
+        f"{'' if number else ' checked'}>{escape(name)}</label>"
         for number, (name, _) in enumerate(panels)
     )
     bodies = "".join(
-        f'<div class="panel" data-panel="{number}"{" hidden" * (number > 0)}>{body}</div>'
+        f'<div class="panel" data-panel="{number}"{" hidden" if number else ""}>{body}</div>'
         for number, (_, body) in enumerate(panels)
     )
     return f'<fieldset class="switch"><legend>Text under</legend>{buttons}</fieldset>{bodies}'
 
 
 def text_panel(scored_text: ScoredText) -> str:
-    counted = [row for row in scored_text.rows if row.counted]
+    """Returns the text coloured by the surprisal of a run, with a summary of it."""
+    rows, reason = scored_text.rows, scored_text.no_features_reason
+    counted = [row for row in rows if row.counted]
     tokens, unknown = sum(row.words for row in counted), sum(not row.known for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
     summary = (
-        f"{scored_text.name}: the first {scored_text.rows[-1].sentence:,} sentences, {tokens:,} counted "
+        f"{scored_text.name}: the first {rows[-1].sentence:,} sentences, {tokens:,} counted "
         f"tokens ({unknown:,} unknown), {number(nats, 4)} nats per token on these."
     )
-    kinds = [surprisal_class(row.surprisal_nats) for row in scored_text.rows]
-    notes = (
-        html_parts.omission(scored_text.no_features_reason, "Features")
-        if scored_text.no_features_reason
-        else ""
-    )
+    kinds = [surprisal_class(row.surprisal_nats) for row in rows]
+    notes = html_parts.omission(reason, "Features") if reason else ""
     if not scored_text.best.words.size:
-        notes += html_parts.omission(
-            "this head spells its words and has no list of them.", "Best words"
-        )
-    words = coloured_words(
-        scored_text, kinds, str(scored_text.number), html_parts.json_data(word_details(scored_text))
-    )
+        reason = "this head spells its words and has no list of them."
+        notes += html_parts.omission(reason, "Best words")
+    details = html_parts.json_data(word_details(scored_text))
+    words = coloured_words(scored_text, kinds, str(scored_text.number), details)
     return f"<p>{escape(summary)}</p>" + surprisal_legend() + words + notes
 
 
@@ -94,17 +90,14 @@ def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
     gain = gains(baseline, candidate)
     kinds = [difference_class(value) for value in gain]
     legend = colour_legend(difference_classes(baseline.run, candidate.run))
-    words = coloured_words(
-        baseline,
-        kinds,
-        f"{baseline.number}-{candidate.number}",
-        difference_json(baseline, candidate, gain),
-    )
+    details = difference_json(baseline, candidate, gain)
+    words = coloured_words(baseline, kinds, f"{baseline.number}-{candidate.number}", details)
     return f"<p>{describe_difference(baseline, candidate, gain)}</p>" + legend + words
 
 
 def coloured_words(scored_text: ScoredText, kinds: list[str], name: str, data: str) -> str:
-    joint, layout = ("", " characters") if scored_text.of_characters else (" ", "")
+    """Returns a text as HTML, each word in the colour of its class; `data`: details as JSON."""
+    joint, layout = ("", " characters") if scored_text.is_character_level else (" ", "")
     sentences: dict[int, list[str]] = {}
     for index, (row, kind) in enumerate(zip(scored_text.rows, kinds, strict=True)):
         sentences.setdefault(row.sentence, []).append(word_span(index, row, kind))
@@ -122,6 +115,7 @@ def coloured_words(scored_text: ScoredText, kinds: list[str], name: str, data: s
 
 
 def _source_line(sources, index):
+    """Returns the source sentence of a translation as HTML; "" without sources."""
     return f'<p class="source">{escape(" ".join(sources[index]))}</p>' if sources else ""
 
 
@@ -133,8 +127,9 @@ def surprisal_class(nats: float) -> str:
 
 
 def word_span(index: int, row: surprisal.Row, kind: str) -> str:
+    """Returns a word as HTML, in the colour of its class, to be pointed at or tapped."""
     # An unknown word looks easy: <unk> has the probability of all unknown words.
-    marks = " uncounted" * (not row.counted) + " unknown" * (not row.known)
+    marks = ("" if row.counted else " uncounted") + ("" if row.known else " unknown")
     return (
         f'<span class="w {kind}{marks}" data-word="{index}" role="button" '
         f'tabindex="{0 if index == 0 else -1}">{escape(show_blanks(row.word))}</span>'
@@ -142,11 +137,13 @@ def word_span(index: int, row: surprisal.Row, kind: str) -> str:
 
 
 def colour_legend(levels: list[tuple[str, str]]) -> str:
+    """Returns the legend of (class, meaning) pairs as HTML."""
     marks = "".join(f'<span class="w {kind}">{escape(name)}</span> ' for kind, name in levels)
     return f'<p class="scale">{marks}</p>'
 
 
 def surprisal_legend() -> str:
+    """Returns the legend of the levels of surprisal as HTML."""
     ends = ["0", *map(str, LEVELS)]
     names = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
     names.append(f"{ends[-1]} nats or more")
@@ -195,6 +192,7 @@ def describe_word(row: surprisal.Row) -> list[str]:
 
 
 def _model_word(scored_text, position):
+    """Returns the word that the model read at a position, its best words and features."""
     lexicon, best = scored_text.words, scored_text.best
     part: dict[str, Any] = {"read": show_blanks(lexicon[scored_text.text.words[position]])}
     part["best"] = [
@@ -209,7 +207,8 @@ def _model_word(scored_text, position):
 def contribution_rows(parts: Contributions) -> list[list[str]]:
     """Returns (name, nats) of the parts of a log-probability, the largest features first."""
     lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
-    if remaining := parts.features[FEATURES:]:
+    remaining = parts.features[FEATURES:]
+    if remaining:
         lines.append((f"{len(remaining):,} further features", sum(nats for _, nats in remaining)))
     lines += [("− log Z", -parts.log_z), ("sum, log p(x | h)", parts.log_prob)]
     return [[name, number(nats, 2)] for name, nats in lines]
@@ -224,6 +223,7 @@ BEST, WORDS = 5, 1500
 def score_text(
     run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
 ) -> ScoredText:
+    """Scores the first sentences of a split or file, with best words and features."""
     run.experiment.check_whole_words("the list of best words")
     name = split or first_test(run.experiment)
     if file is not None:
@@ -249,7 +249,7 @@ def score_text(
         no_features_reason=reason,
         words=run.lexicon.words,
         sources=None if corpus.source_text is None else corpus.source_text.sentences,
-        of_characters=run.lexicon.is_character_level,
+        is_character_level=run.lexicon.is_character_level,
     )
 
 
@@ -260,9 +260,8 @@ def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedT
     if text.source is None:
         return dataclasses.replace(text, sentences=text.judged[:count])
     cut = best_words.first_sentences(text.source, count)
-    cut = dataclasses.replace(
-        cut, features=None, sentences=[sentence[:WORDS] for sentence in cut.sentences]
-    )
+    words = [sentence[:WORDS] for sentence in cut.sentences]
+    cut = dataclasses.replace(cut, features=None, sentences=words)
     return evaluation_texts.from_corpus(cut, "" if run.lexicon.is_character_level else " ")
 
 
@@ -284,6 +283,7 @@ DIFFERENCE_LEVELS = (0.5, 2, 4)
 
 
 def _token_key(row):
+    """Returns the fields by which texts of two runs are recognised as the same."""
     return row.sentence, row.position, row.word, row.counted
 
 
@@ -323,16 +323,15 @@ def describe_difference(baseline: ScoredText, candidate: ScoredText, gain: list[
 def difference_json(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
     """Returns the details of all words under both runs as JSON."""
     entries = []
-    for baseline_detail, candidate_detail, value in zip(
-        word_details(baseline), word_details(candidate), gain, strict=True
-    ):
+    details = zip(word_details(baseline), word_details(candidate), gain, strict=True)
+    for first, second, value in details:
         parts = [
             {**part, "run": f"{scored_text.run}: {detail['about'][0]}"}
-            for scored_text, detail in ((baseline, baseline_detail), (candidate, candidate_detail))
+            for scored_text, detail in ((baseline, first), (candidate, second))
             for part in detail["parts"]
         ]
         better = baseline.run if value > 0 else candidate.run
         line = f"{better} is better by {number(abs(value), 2)} nats"
-        lines = baseline_detail["about"] if math.isnan(value) else [line]
-        entries.append({"word": baseline_detail["word"], "about": lines, "parts": parts})
+        lines = first["about"] if math.isnan(value) else [line]
+        entries.append({"word": first["word"], "about": lines, "parts": parts})
     return html_parts.json_data(entries)

@@ -31,8 +31,17 @@ class GroupLosses:
     # the 95 % interval of a single run in a record without its scores; NaN twice without any
     recorded_interval: tuple[float, float] = (math.nan, math.nan)
 
+    @classmethod
+    def from_statistics(
+        cls, name: str, losses: tuple[float, ...], statistics: list[np.ndarray], *interval: Any
+    ) -> "GroupLosses":
+        """Leaves statistics out unless each run has them, for the same sentences."""
+        complete = len(statistics) == len(losses) and len({part.shape for part in statistics}) == 1
+        return cls(name, losses, tuple(statistics) if complete else (), *interval)
+
     @property
     def loss(self) -> float:
+        """The mean log-perplexity of the runs, nats per token."""
         return float(np.mean(self.losses))
 
     @functools.cached_property
@@ -49,6 +58,7 @@ class GroupLosses:
 
     @property
     def loss_range(self) -> tuple[float, float]:
+        """The least and the greatest log-perplexity of the runs."""
         return min(self.losses), max(self.losses)
 
     def format_spread(self) -> str:
@@ -62,25 +72,24 @@ class GroupLosses:
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Returns the pairs to compare: the first name with each other, and each with its successor."""
-    first = [(names[0], name) for name in names[1:]]
-    return first + list(itertools.pairwise(names[1:]))
+    return [*((names[0], name) for name in names[1:]), *itertools.pairwise(names[1:])]
 
 
 def loss_lines(groups: Sequence[GroupLosses]) -> list[str]:
     """Returns a line for each of the `contrasts` of runs with kept scores, by rising loss."""
-    testable = sorted((group for group in groups if group.statistics), key=lambda group: group.loss)
     without_scores = [group.name for group in groups if not group.statistics]
-    missing = [f"  no scores of single words are kept of {', '.join(without_scores)}"]
-    missing *= bool(without_scores and testable)
+    groups = sorted(groups, key=lambda group: group.loss)
+    testable = [group for group in groups if group.statistics]
+    missing = []
+    if without_scores and testable:
+        missing = [f"  no scores of single words are kept of {', '.join(without_scores)}"]
     if len(testable) < 2:
         with_seeds = [group for group in groups if len(group.losses) > 1]
-        with_seeds.sort(key=lambda group: group.loss)
-        if len(with_seeds) < 2:
-            return missing
         return [_seeds_line(lower, higher) for lower, higher in contrasts(with_seeds)] + missing
     lines = [_loss_line(lower, higher) for lower, higher in contrasts(testable)]
-    single = any(len(group.losses) == 1 for group in testable)
-    return lines + ["  one seed does not show the noise of training"] * single + missing
+    if any(len(group.losses) == 1 for group in testable):
+        lines.append("  one seed does not show the noise of training")
+    return lines + missing
 
 
 class Difference(NamedTuple):
@@ -105,9 +114,9 @@ class Difference(NamedTuple):
 
 
 def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference | None:
-    if not (
-        baseline.statistics and candidate.statistics and same_token_counts(baseline, candidate)
-    ):
+    """Tests the difference of two groups' losses by sentences and by seeds; None if they have no
+    scores of the same tokens."""
+    if not (baseline.statistics and candidate.statistics and same_tokens(baseline, candidate)):
         return None
     statistics = baseline.mean_statistics, candidate.mean_statistics
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
@@ -128,13 +137,14 @@ def _same_up_to_rounding(baseline: GroupLosses, candidate: GroupLosses) -> bool:
     return bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
 
 
-def same_token_counts(baseline: GroupLosses, candidate: GroupLosses) -> bool:
+def same_tokens(baseline: GroupLosses, candidate: GroupLosses) -> bool:
     """Whether the kept scores of two groups count as many tokens in each sentence."""
     return np.array_equal(baseline.mean_statistics[:, 1], candidate.mean_statistics[:, 1])
 
 
 def _loss_line(lower, higher):
-    if not same_token_counts(lower, higher):
+    """Returns the line of the tests of two groups with saved scores, the lower loss first."""
+    if not same_tokens(lower, higher):
         return f"  {lower.name} and {higher.name} count other tokens"
     difference = compare_losses(lower, higher)
     if difference is None:
@@ -144,10 +154,8 @@ def _loss_line(lower, higher):
     if not math.isnan(difference.p_of_seeds):
         seeds = f"{len(lower.losses)} and {len(higher.losses)} seeds"
         evidence += f", {format_p(difference.p_of_seeds).removeprefix('p = ')} by {seeds}"
-    evidence = (
-        "the same up to the rounding of saved scores, " * _same_up_to_rounding(lower, higher)
-        + evidence
-    )
+    if _same_up_to_rounding(lower, higher):
+        evidence = f"the same up to the rounding of saved scores, {evidence}"
     gap = f"{difference.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
     return _loss_verdict(lower, higher, gap, evidence, difference.is_tie, difference.is_undecided)
 
@@ -166,14 +174,15 @@ def format_p(p: float) -> str:
 
 
 def _seeds_line(lower, higher):
+    """Returns the line of Welch's test of two groups' losses, the lower loss first."""
     p = significance.seeds_test([*lower.losses], [*higher.losses])
     evidence = f"{format_p(p)} by {len(lower.losses)} and {len(higher.losses)} seeds"
-    return _loss_verdict(
-        lower, higher, f"{higher.loss - lower.loss:.4f} nats", evidence, not p < significance.LEVEL
-    )
+    gap = f"{higher.loss - lower.loss:.4f} nats"
+    return _loss_verdict(lower, higher, gap, evidence, is_tie=not p < significance.LEVEL)
 
 
 def _loss_difference(sums):
+    """Computes the second log-perplexity less the first, from statistics [..., 4]."""
     return item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
 
 
@@ -191,31 +200,25 @@ def answer_lines(
         order = sorted(answers_by_run, key=lambda name: -_accuracy(answers_by_run[name]))
         if len(order) > 1:
             lines += [f"{title}, questions that both of two runs were asked:"]
-            lines += [
-                _answer_line(pair, [answers_by_run[name] for name in pair])
-                for pair in contrasts(order)
-            ]
+            lines += [_answer_line(pair, answers_by_run) for pair in contrasts(order)]
     return lines
 
 
 def accuracy_lines(accuracies_by_group: Mapping[str, Sequence[float]]) -> list[str]:
     """Returns the lines of Welch's test of accuracies by seeds, of groups of two runs or more."""
-    with_seeds = {
-        name: accuracies for name, accuracies in accuracies_by_group.items() if len(accuracies) > 1
-    }
-    means = {name: float(np.mean(accuracies)) for name, accuracies in with_seeds.items()}
+    with_seeds = {name: seeds for name, seeds in accuracies_by_group.items() if len(seeds) > 1}
+    means = {name: float(np.mean(seeds)) for name, seeds in with_seeds.items()}
     order = sorted(with_seeds, key=lambda name: -means[name])
-    if len(order) < 2:
-        return []
     lines = [_accuracy_line(pair, means, with_seeds) for pair in contrasts(order)]
-    return ["of all seeds:", *lines]
+    return ["of all seeds:", *lines] if lines else []
 
 
 def _accuracy_line(names, means, accuracies):
+    """Returns the line of Welch's test of two groups' accuracies, the better group first."""
     better, worse = names
     p = significance.seeds_test([*accuracies[better]], [*accuracies[worse]])
-    evidence = f"{means[better]:.2%} and {means[worse]:.2%}, {format_p(p)} by {len(accuracies[better])} and "
-    evidence += f"{len(accuracies[worse])} seeds"
+    seeds = f"{len(accuracies[better])} and {len(accuracies[worse])} seeds"
+    evidence = f"{means[better]:.2%} and {means[worse]:.2%}, {format_p(p)} by {seeds}"
     return _accuracy_verdict(better, worse, evidence, p)
 
 
@@ -227,16 +230,18 @@ def _accuracy_verdict(better, worse, evidence, p):
 
 
 def _accuracy(answers):
+    """Computes the share of right answers among those that were not skipped."""
     is_answered = answers != item_scores.SKIPPED
     return float((answers[is_answered] == 1).mean()) if is_answered.any() else 0.0
 
 
-def _answer_line(names, answers):
-    both_answered = (answers[0] != item_scores.SKIPPED) & (answers[1] != item_scores.SKIPPED)
-    first, second = (run_answers[both_answered] == 1 for run_answers in answers)
-    lone_counts = int((first & ~second).sum()), int((second & ~first).sum())
-    p = significance.mcnemar_test(*lone_counts)
-    evidence = f"{lone_counts[0]:,} and {lone_counts[1]:,} of {int(both_answered.sum()):,} right alone, p = {p:.3g}"
-    swapped = p < significance.LEVEL and lone_counts[0] < lone_counts[1]
+def _answer_line(names, answers_by_run):
+    """Returns the line of McNemar's test of two runs on the questions that both answered."""
+    answers = np.stack([answers_by_run[name] for name in names])
+    first, second = answers[:, (answers != item_scores.SKIPPED).all(0)] == 1
+    first_alone, second_alone = int((first & ~second).sum()), int((second & ~first).sum())
+    p = significance.mcnemar_test(first_alone, second_alone)
+    evidence = f"{first_alone:,} and {second_alone:,} of {len(first):,} right alone, p = {p:.3g}"
+    swapped = p < significance.LEVEL and first_alone < second_alone
     better, worse = names[::-1] if swapped else names
     return _accuracy_verdict(better, worse, evidence, p)

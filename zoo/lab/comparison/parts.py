@@ -34,6 +34,8 @@ _TITLES = {
 
 
 class Part(NamedTuple):
+    """The figures of a part of a text."""
+
     tokens: int
     loss: float  # nats per token
 
@@ -47,16 +49,18 @@ def parts_from_passport(passport: dict) -> dict[str, Part]:
     }
     parts = {ALL: Part(passport["tokens"], float(figures["log_perplexity"])), **bands}
     types = passport.get("out_of_vocabulary_types")
-    if types and (unknown := bands.get(UNKNOWN)):
+    unknown = bands.get(UNKNOWN)
+    if types and unknown:
         total = parts[ALL]
         share = unknown.tokens / total.tokens
         parts[SPREAD] = Part(total.tokens, total.loss + share * math.log(types + 1))
-    seen_parts = [part for name, part in bands.items() if name not in (UNKNOWN, UNSEEN_WORDS)]
-    if tokens := sum(part.tokens for part in seen_parts):
-        parts[SEEN_WORDS] = Part(
-            tokens, sum(part.tokens * part.loss for part in seen_parts) / tokens
-        )
-    if mixture := figures.get("mixture"):
+    seen_bands = [part for name, part in bands.items() if name not in (UNKNOWN, UNSEEN_WORDS)]
+    tokens = sum(part.tokens for part in seen_bands)
+    if tokens:
+        loss = sum(part.tokens * part.loss for part in seen_bands) / tokens
+        parts[SEEN_WORDS] = Part(tokens, loss)
+    mixture = figures.get("mixture")
+    if mixture:
         parts[MIXTURE] = Part(passport["tokens"], float(mixture["log_perplexity"]))
     return parts
 
@@ -71,57 +75,44 @@ def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np
         weight, words = float(mixture["weight"]), int(mixture["words"])
         log_prob = mixtures.mix(arrays["log_prob"], band == 0, weight, words)
         return item_scores.statistics(arrays, log_prob=log_prob)
-    return item_scores.statistics(
-        arrays, band > 0 if part == SEEN_WORDS else band == _NUMBERS[part]
-    )
+    mask = band > 0 if part == SEEN_WORDS else band == _NUMBERS[part]
+    return item_scores.statistics(arrays, mask)
 
 
 def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
     """Yields the table of the parts of a text and, for each part, the tests of the differences."""
-    parts_by_group = {
-        name: [*map(parts_from_passport, passports)] for name, passports in groups.items()
-    }
-    all_parts = [parts for run_parts in parts_by_group.values() for parts in run_parts]
-    order = [name for name in ORDER if any(name in parts for parts in all_parts)]
-    weights = MIXTURE in order
-    token_counts = {
-        name: _format_tokens(run_parts, order) for name, run_parts in parts_by_group.items()
-    }
-    same_counts = len({*map(tuple, token_counts.values())}) == 1
-    rows = [["tokens", *next(iter(token_counts.values()))]] if same_counts else []
+    parts = {name: [*map(parts_from_passport, passports)] for name, passports in groups.items()}
+    names = {part for seeds in parts.values() for run_parts in seeds for part in run_parts}
+    order = [name for name in ORDER if name in names]
+    has_weights = MIXTURE in order
+    counts = {name: _format_tokens(seeds, order) for name, seeds in parts.items()}
+    same_counts = len({*map(tuple, counts.values())}) == 1
+    rows = [["tokens", *next(iter(counts.values()))]] if same_counts else []
     for name, passports in groups.items():
-        means = [
-            _format_mean([parts[part].loss for parts in parts_by_group[name] if part in parts])
-            for part in order
-        ]
-        rows.append([name, *means, *[_format_weight(passports)] * weights])
+        row = [name, *(_format_mean(parts[name], part) for part in order)]
+        rows.append([*row, _format_weight(passports)] if has_weights else row)
         if not same_counts:  # trained on different texts
-            rows.append(["  its tokens", *token_counts[name]])
+            rows.append(["  its tokens", *counts[name]])
     if same_counts and len(groups) == 2:
-        rows += _difference_rows(groups, parts_by_group, order)
-    header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
+        rows += _difference_rows(groups, parts, order)
+    header = [f"{title}, in parts: nats/token", *order, *["l"] * has_weights]
     columns = itertools.zip_longest(header, *rows, fillvalue="")
     blocks = [([name], [[cell] for cell in cells]) for name, *cells in columns]
-    for table in beside(blocks, labels=1):
-        yield from table
+    yield from itertools.chain(*beside(blocks, labels=1))
     for part in (SEEN_WORDS, UNSEEN_WORDS, MIXTURE):
-        losses = [_part_losses(name, groups[name], parts_by_group[name], part) for name in groups]
-        differences = paired.loss_lines([runs for runs in losses if runs is not None])
+        differences = paired.loss_lines([*_part_losses(groups, parts, part)])
         if differences:
             yield f"  {_TITLES[part]}:"
             yield from (f"  {line}" for line in differences)
 
 
-def _difference_rows(groups, parts_by_group, order) -> list[list[str]]:
+def _difference_rows(groups, parts, order) -> list[list[str]]:
     """Returns rows of the second group's figures less the first's, and of their 95 % interval."""
     rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
     for part in order:
         cells: tuple[str, ...] = ("", "", "")
         if part != SPREAD:
-            losses = [
-                _part_losses(name, groups[name], parts_by_group[name], part) for name in groups
-            ]
-            testable = [runs for runs in losses if runs is not None and runs.statistics]
+            testable = [group for group in _part_losses(groups, parts, part) if group.statistics]
             difference = paired.compare_losses(*testable) if len(testable) == 2 else None
             if difference is not None:
                 cells = tuple(f"{nats:.4f}" for nats in (difference.nats, *difference.interval))
@@ -130,35 +121,33 @@ def _difference_rows(groups, parts_by_group, order) -> list[list[str]]:
     return rows if any(cell for cell in rows[0][1:]) else []
 
 
-def _part_losses(name, passports, parts, part) -> GroupLosses | None:
-    """Returns the figures of a group on a part; None unless each of its runs has it."""
-    if not all(part in run_parts for run_parts in parts):
-        return None
-    saved_scores = [passport["place"].read_scores(passport) for passport in passports]
-    statistics = tuple(
-        part_statistics(passport, arrays, part)
-        for passport, arrays in zip(passports, saved_scores, strict=True)
-        if arrays is not None
-    )
-    complete = len(statistics) == len(passports) and len({array.shape for array in statistics}) == 1
-    return GroupLosses(
-        name, tuple(run_parts[part].loss for run_parts in parts), statistics if complete else ()
-    )
+def _part_losses(groups, parts, part) -> Iterator[GroupLosses]:
+    """Yields the losses on a part of each group whose runs all have the part."""
+    for name, passports in groups.items():
+        if all(part in run_parts for run_parts in parts[name]):
+            statistics = [
+                part_statistics(passport, arrays, part)
+                for passport in passports
+                if (arrays := passport["place"].read_scores(passport)) is not None
+            ]
+            losses = tuple(run_parts[part].loss for run_parts in parts[name])
+            yield GroupLosses.from_statistics(name, losses, statistics)
 
 
-def _format_tokens(run_parts, order):
+def _format_tokens(seeds, order):
     """Formats the tokens of each part, which the seeds of a group share."""
-    tokens = [
-        next((parts[part].tokens for parts in run_parts if part in parts), 0) for part in order
-    ]
+    tokens = [next((parts[part].tokens for parts in seeds if part in parts), 0) for part in order]
     return [f"{count:,}" for count in tokens]
 
 
-def _format_mean(losses):
+def _format_mean(seeds, part):
+    """Formats the mean loss of the seeds that have a part; "-" if none does."""
+    losses = [parts[part].loss for parts in seeds if part in parts]
     return f"{math.fsum(losses) / len(losses):.4f}" if losses else "-"
 
 
 def _format_weight(passports):
+    """Formats the mean weight of the mixture over the seeds; "-" without any."""
     mixtures = [passport["figures"].get("mixture") for passport in passports]
     weights = [float(mixture["weight"]) for mixture in mixtures if mixture]
     return f"{np.mean(weights):.4f}" if weights else "-"

@@ -69,16 +69,13 @@ def check_file(file: str | pathlib.Path):
 
 
 def colour(number: int) -> str:
+    """Returns the colour of a run or recipe."""
     return COLOURS[number % len(COLOURS)]
-
-
-def marker(number: int) -> str:
-    return MARKERS[mark_number(number)]
 
 
 def style(number: int) -> dict[str, Any]:
     """Returns matplotlib's arguments for the lines of a run or recipe."""
-    return {"color": colour(number), "marker": marker(number)}
+    return {"color": colour(number), "marker": MARKERS[mark_number(number)]}
 
 
 def mark_number(number: int) -> int:
@@ -96,7 +93,7 @@ def picture(
     width: float = WIDTH,
 ) -> Iterator[list[Axes]]:
     """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
-    with styled_figure(file, width, HEIGHT) as figure:
+    with new_figure(file, width, HEIGHT) as figure:
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
         all_axes = figure.subplots(
             1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
@@ -109,10 +106,8 @@ def picture(
 
 
 @contextlib.contextmanager
-def styled_figure(
-    file: str | pathlib.Path, width: float, height: float, **style: Any
-) -> Iterator[Figure]:
-    """Yields the figure of a picture, in the style of all with some changes, then writes it."""
+def new_figure(file: str | pathlib.Path, width: float, height: float, **style) -> Iterator[Figure]:
+    """Yields a new figure in the common style, with some changes, then writes it to the file."""
     with matplotlib.rc_context(STYLE | style):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
@@ -133,14 +128,12 @@ def _add_legend(figure, all_axes, note, width):
         handles.setdefault(label, handle)
     if not handles:
         return
-    longest = max(map(len, handles))
-    room = max(1, int(_LETTERS * width / (longest + 8)))
-    columns = math.ceil(len(handles) / math.ceil(len(handles) / room))
+    room = max(1, int(_LETTERS * width / (max(map(len, handles)) + 8)))
     figure.legend(
         [*handles.values()],
         [*handles],
         loc="outside lower center",
-        ncols=columns,
+        ncols=math.ceil(len(handles) / math.ceil(len(handles) / room)),
         title=note or None,
         title_fontsize=11,
     )
@@ -155,9 +148,7 @@ def save(figure: Figure, file: str | pathlib.Path):
         text.set_text(printable(text.get_text()))
     kind = pathlib.Path(file).suffix.removeprefix(".").lower()
     output_files.write(
-        file,
-        lambda path: figure.savefig(path, format=kind, metadata=_UNDATED[kind]),
-        "the picture",
+        file, lambda path: figure.savefig(path, format=kind, metadata=_UNDATED[kind]), "the picture"
     )
 
 
@@ -180,15 +171,14 @@ def draw_attention(
     source, target = ([*map(moses.unescaped, words)] for words in (source, target))
     width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
     shape = (max(len(target), 1), max(len(source), 1))
-    greatest = 1 if label == "weight" else float(np.max(weights, initial=0)) or 1
     style: Any = {"font.size": 11, "axes.grid": False}
-    with styled_figure(file, width + 0.8, height, **style) as figure:
+    with new_figure(file, width + 0.8, height, **style) as figure:
         axes = figure.add_subplot()
         image = axes.imshow(
             np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
             cmap="Greys",
             vmin=0,
-            vmax=greatest,
+            vmax=1 if label == "weight" else float(np.max(weights, initial=0)) or 1,
             aspect="equal",
         )
         axes.set_xticks(range(len(source)), source, rotation=90)

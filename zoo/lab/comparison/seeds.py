@@ -14,18 +14,16 @@ _SEED_ENDS = (r"[-_./ ](seed|s)?[-_=]?\d+$", r"[-_./ ]?(seed|s)?[-_=]?\d+$")
 
 
 def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
-    """Groups {run: (its recipe but for the seed, empty if it is not known; the seed)}."""
-    groups: list[dict] = []
+    """Groups runs of one recipe: {run: (recipe but for the seed, empty if not known; seed)}."""
+    groups: list[tuple[Hashable, dict[Any, str]]] = []
     for name, (recipe, seed) in keys.items():
-        for group in groups:
-            if recipe and group["recipe"] == recipe and seed not in group["seeds"]:
-                break
-        else:
-            group = {"recipe": recipe, "seeds": set(), "names": []}
-            groups.append(group)
-        group["seeds"].add(seed)
-        group["names"].append(name)
-    return [tuple(group["names"]) for group in groups]
+        fitting = (names for key, names in groups if recipe and key == recipe and seed not in names)
+        names = next(fitting, None)
+        if names is None:
+            names = {}
+            groups.append((recipe, names))
+        names[seed] = name
+    return [tuple(names.values()) for _, names in groups]
 
 
 def passport_key(passport: dict) -> tuple[str, Any]:
@@ -98,14 +96,14 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
 def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Returns the name of each group, which its runs share without their seeds."""
     stems = [_stem(group) for group in groups]
-    unique = [stems.count(stem) == 1 for stem in stems]
     return [
-        stem if is_unique else group[0]
-        for stem, is_unique, group in zip(stems, unique, groups, strict=True)
+        stem if stems.count(stem) == 1 else group[0]
+        for stem, group in zip(stems, groups, strict=True)
     ]
 
 
 def _stem(group):
+    """Returns the name that the runs of a group share without their seeds."""
     if len(group) == 1:
         return group[0]
     for end in _SEED_ENDS:
@@ -128,18 +126,15 @@ ABSENT: Any = object()
 MOST_NAMED = 4
 
 
-def difference_lines(
-    recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]
-) -> list[str]:
+def compare_recipes(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
     """Returns a line for each value of each field in which recipes differ; [] if none does."""
     if len(recipes) < 2:
         return []
     lines = ["fields in which the runs differ:"]
     heads = {name: head_name(recipe) for name, recipe in recipes.items()}
     for path, values in differing_fields([*recipes.values()]):
-        lines += _value_lines(
-            path, dict(zip(recipes, map(format_value, values), strict=True)), heads
-        )
+        value_by_run = dict(zip(recipes, map(format_value, values), strict=True))
+        lines += _value_lines(path, value_by_run, heads)
     sources = {name: _format_sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
         lines += _value_lines("words, features and background from", sources, heads)
@@ -152,9 +147,8 @@ def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list
     present = [recipe for recipe in recipes if recipe is not ABSENT]
     first, *remaining = present
     absent = len(present) < len(recipes)
-    if path in IGNORED_FIELDS or (
-        all(recipe == first for recipe in remaining) and not (absent and first)
-    ):
+    is_equal = all(recipe == first for recipe in remaining) and not (absent and first)
+    if path in IGNORED_FIELDS or is_equal:
         return []
     if absent or not all(_same_component(first, recipe) for recipe in remaining):
         return [(path, [None if recipe is ABSENT else recipe for recipe in recipes])]
@@ -169,6 +163,7 @@ def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list
 
 
 def _same_component(first, second):
+    """Whether two values are components of one class."""
     are_dicts = isinstance(first, dict) and isinstance(second, dict)
     return are_dicts and first.get(COMPONENT) == second.get(COMPONENT)
 
@@ -177,10 +172,9 @@ def format_value(value: Any) -> str:
     """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
         fields = {name: item for name, item in value.items() if item not in (None, "", [])}
-        arguments = (
-            f"{name}={format_value(item)}" for name, item in fields.items() if name != COMPONENT
-        )
-        return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(arguments)})"
+        name = fields.pop(COMPONENT, "").rpartition(":")[2]
+        arguments = ", ".join(f"{field}={format_value(item)}" for field, item in fields.items())
+        return f"{name}({arguments})"
     if isinstance(value, list):
         items = ", ".join(map(format_value, value))
         return items if len(value) == 1 else f"({items})"
@@ -196,11 +190,9 @@ def runs_by_line(lines_by_run: Mapping[str, Iterable[str]]) -> dict[str, list[st
     return runs
 
 
-def _value_lines(
-    title: str, value_by_run: Mapping[str, str], heads: Mapping[str, str]
-) -> Iterable[str]:
+def _value_lines(title: str, values: Mapping[str, str], heads: Mapping[str, str]) -> Iterable[str]:
     """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
-    runs = runs_by_line({name: [value] for name, value in value_by_run.items()})
+    runs = runs_by_line({name: [value] for name, value in values.items()})
     for value, names in runs.items():
         counts = collections.Counter(heads[name].rpartition(":")[2] for name in names)
         head_counts = ", ".join(f"{count} {head}" for head, count in counts.items())

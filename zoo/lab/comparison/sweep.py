@@ -36,6 +36,7 @@ class SweepPoint(NamedTuple):
     names: Sequence[str] = ()
 
     def line(self) -> str:
+        """Formats the point as a line: value, loss with its spread, runs."""
         value = "-" if self.value is None else f"{self.value:,}"
         loss = f"{self.runs.loss:.4f}{self.runs.format_spread()}"
         return f"  {value:>12}  {loss}  {', '.join(self.names)}"
@@ -66,9 +67,7 @@ def _range_length(path):
     """Returns the number of sentences that a path's [a:b] suffix selects; None if it varies."""
     part = files.Part.parse(path).range
     start, stop = part.start or 0, part.stop
-    if stop is None or start < 0 or stop <= start:
-        return None
-    return stop - start
+    return stop - start if stop is not None and 0 <= start < stop else None
 
 
 def _trained_sentences(workdir, path):
@@ -82,6 +81,7 @@ def _trained_sentences(workdir, path):
 
 
 def _read_experiment(workdir):
+    """Reads the experiment of a run or record as JSON."""
     if records.is_record(workdir):
         return json.loads(json.dumps(records.record_of(workdir).experiment))
     return configuration.to_json(Workdir(workdir).experiment())
@@ -118,10 +118,7 @@ def group_curves(comparison: Comparison, field: str) -> list[dict[float | None, 
         runs_by_value = curves.setdefault(other_settings(path, field), {})
         runs_by_value.setdefault(field_value(path, field), []).append(name)
     return [
-        {
-            value: tuple(curve[value])
-            for value in sorted(curve, key=lambda number: (number is None, number))
-        }
+        {value: tuple(curve[value]) for value in sorted(curve, key=lambda x: (x is None, x))}
         for curve in curves.values()
     ]
 
@@ -150,13 +147,8 @@ def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str]
     columns = comparable_columns(comparison.results)
     columns_named = names_of(columns)
     runs_by_curve = [tuple(itertools.chain(*curve.values())) for curve in curves]
-    recipe_curves = [
-        *zip(
-            comparison.make_groups(runs_by_curve, _name_curves(curves, runs_by_curve, labels)),
-            curves,
-            strict=True,
-        )
-    ]
+    groups = comparison.make_groups(runs_by_curve, _name_curves(curves, runs_by_curve, labels))
+    curve_by_group = dict(zip(groups, curves, strict=True))
     panels: dict[str, dict[Group, list[SweepPoint]]] = {}
     lines = []
     for column, passports in columns.items():
@@ -166,21 +158,14 @@ def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str]
         reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
         lines += [f"  not drawn: {name}: {reason}" for name, reason in reasons.items() if reason]
         fair = {name: passport for name, passport in passports.items() if not reasons[name]}
-        points = {recipe: _curve_points(curve, fair) for recipe, curve in recipe_curves}
-        with_field = {
-            recipe: drawn_points
-            for recipe, recipe_points in points.items()
-            if (drawn_points := _with_field(recipe_points))
-        }
-        for recipe, drawn_points in with_field.items():
-            lines += [f"  {recipe.name}:"] * (len(with_field) > 1)
-            lines += [point.line() for point in drawn_points]
-        lines += [
-            point.line()
-            for recipe_points in points.values()
-            for point in recipe_points
-            if point.value is None
-        ]
+        points = {group: _curve_points(curve, fair) for group, curve in curve_by_group.items()}
+        with_field = [group for group in groups if _with_field(points[group])]
+        for group in with_field:
+            if len(with_field) > 1:
+                lines.append(f"  {group.name}:")
+            lines += [point.line() for point in _with_field(points[group])]
+        all_points = itertools.chain(*points.values())
+        lines += [point.line() for point in all_points if point.value is None]
         if with_field:
             panels[f"{columns_named[column]} ({tokens})"] = points
     if not panels:
@@ -195,11 +180,13 @@ def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str]
 def _curve_points(
     curve: Mapping[float | None, tuple[str, ...]], passports: Mapping[str, dict]
 ) -> list[SweepPoint]:
+    """Makes the points of a curve, {value of the field: runs}, from passports by run."""
     points = []
     for value, runs in curve.items():
         group = Group("", 0, runs)
-        if figures := read_losses(group, passports):
-            points.append(SweepPoint(value, figures, [*group.select(passports)]))
+        losses = read_losses(group, passports)
+        if losses:
+            points.append(SweepPoint(value, losses, [*group.select(passports)]))
     return points
 
 
@@ -212,12 +199,8 @@ def draw_sweep(
     field: str, panels: Mapping[str, Mapping[Group, Sequence[SweepPoint]]], file: str | pathlib.Path
 ):
     """Draws log-perplexity against a number of the experiment, a panel for each text."""
-    all_points = [
-        point
-        for panel in panels.values()
-        for points in panel.values()
-        for point in _with_field(points)
-    ]
+    curves = [_with_field(curve) for panel in panels.values() for curve in panel.values()]
+    all_points = [*itertools.chain(*curves)]
     has_seeds = any(len(point.runs.losses) > 1 for point in all_points)
     note = "lines: least and greatest of the seeds" if has_seeds else "lines: 95 % interval"
     label = _FIELDS.get(field, field)
@@ -228,17 +211,18 @@ def draw_sweep(
                     if point.value is None:
                         colour = plot_style.colour(recipe.number)
                         axes.axhline(point.runs.loss, label=recipe.name, color=colour, ls="--")
-                if curve := _with_field(points):
+                curve = _with_field(points)
+                if curve:
                     _draw_curve(axes, recipe, curve, has_seeds)
             _scale(axes, [point.value for point in all_points])
 
 
 def _draw_curve(axes, recipe, curve, has_seeds):
-    means = np.array([point.runs.loss for point in curve])
+    """Draws a curve with the intervals of its points, or the range of their seeds."""
+    groups = [point.runs for point in curve]
+    means = np.array([group.loss for group in groups])
     # An interval of one run would not mean the same beside a range of seeds.
-    ends = np.array(
-        [point.runs.loss_range if has_seeds else point.runs.interval for point in curve]
-    ).T
+    ends = np.array([group.loss_range if has_seeds else group.interval for group in groups]).T
     xs, style = [point.value for point in curve], plot_style.style(recipe.number)
     axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from zoo.errors import UserError
 from zoo.lab.comparison import paired, parts, seeds
 from zoo.lab.comparison.comparison import (
-    ALL_TEXTS,
+    ANY_TEXT,
     Comparison,
     TextFilter,
-    any_unseen,
+    is_unseen,
     make_row,
     rank,
 )
@@ -32,36 +32,27 @@ from zoo.lab.runs.workdir import check_folders
 NOT_RANKED = "!"
 
 
-def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter = ALL_TEXTS) -> str:
+def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter = ANY_TEXT) -> str:
     """Makes tables of the results of runs; docs/passports.md lists columns and order."""
     comparison = Comparison.from_paths(folders)
     lines = []
     paths = comparison.paths.values()
-    answers_by_text = read_answers(paths)
-    answers = {
-        questions: judgements
-        for questions, judgements in answers_by_text.items()
-        if text_filter.accepts(str(questions), questions.digest)
-    }
-    if not answers or any(
-        text_filter.accepts(*text) for run in paths for text in judged_texts(run)
-    ):
+    answers = read_answers(paths)
+    chosen = [text for text in answers if text_filter.accepts(str(text), text.digest)]
+    if not chosen or any(text_filter.accepts(*text) for run in paths for text in judged_texts(run)):
         lines = _loss_lines(comparison, in_parts, text_filter)
     names = {path: name for name, path in comparison.paths.items()}
-    for questions, judgements in answers.items():
-        named_judgements = {names[run]: judgement for run, judgement in judgements.items()}
-        lines += _accuracy_lines(comparison, str(questions), named_judgements)
+    for text in chosen:
+        judgements = {names[path]: judgement for path, judgement in answers[text].items()}
+        lines += _accuracy_lines(comparison, str(text), judgements)
     return "\n".join(text_tables.wrap_lines(lines)).removeprefix("\n")
 
 
 def _loss_lines(comparison, in_parts, text_filter):
     """Returns the table of log-perplexities and the notes below it, as lines."""
     ranking = rank(comparison, text_filter)
-    mixed = {
-        name: steps
-        for name, results in ranking.runs.items()
-        if len(steps := _columns_by_step(results)) > 1
-    }
+    steps_by_run = {name: _columns_by_step(results) for name, results in ranking.runs.items()}
+    mixed = {name: steps for name, steps in steps_by_run.items() if len(steps) > 1}
     groups, lines = ranking.ranked, []
     for head, *rows in text_tables.join_tables(_table_blocks(ranking, mixed)):
         lines += [head, *rows[: len(groups)]]
@@ -72,23 +63,20 @@ def _loss_lines(comparison, in_parts, text_filter):
     recipes = {name: recipe for name, run in first.items() if (recipe := comparison.recipes[run])}
     results = {name: [*ranking.runs[run].values()] for name, run in first.items()}
     knowledge = {name: passports[0].get("knowledge") for name, passports in results.items()}
-    lines += seeds.difference_lines(recipes, knowledge)
+    lines += seeds.compare_recipes(recipes, knowledge)
     lines.append(_describe_ranking(ranking))
     for column, passports in ranking.columns.items():
         lines += _column_notes(ranking.names[column], passports)
         group_losses = (ranking.losses[column, group] for group in groups)
         lines += paired.loss_lines([losses for losses in group_losses if losses is not None])
         if in_parts:
-            passports_by_group = {group.name: ranking.passports(column, group) for group in groups}
-            judged_passports = {
-                name: passports for name, passports in passports_by_group.items() if passports
-            }
-            lines += parts.part_lines(ranking.names[column], judged_passports)
+            by_group = {group.name: ranking.passports(column, group) for group in groups}
+            judged = {name: passports for name, passports in by_group.items() if passports}
+            lines += parts.part_lines(ranking.names[column], judged)
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
-        lines.append(
-            f"* {name} was judged at different checkpoints, {checkpoints}: evaluate it again."
-        )
+        note = f"was judged at different checkpoints, {checkpoints}: evaluate it again."
+        lines.append(f"* {name} {note}")
     return lines
 
 
@@ -106,10 +94,9 @@ def _table_blocks(ranking, mixed):
     blocks = [(["run", "head", "parameters"], rows)]
     for column in ranking.columns:
         group_losses = [ranking.losses[column, group] for group in groups]
-        has_seeds = any(losses and len(losses.losses) > 1 for losses in group_losses)
-        has_intervals = any(
-            losses and not math.isnan(losses.interval[0]) for losses in group_losses
-        )
+        judged_groups = [losses for losses in group_losses if losses]
+        has_seeds = any(len(losses.losses) > 1 for losses in judged_groups)
+        has_intervals = any(not math.isnan(losses.interval[0]) for losses in judged_groups)
         header = [f"{ranking.names[column]}: nats"]
         header += ["seeds"] * has_seeds + ["95 %"] * has_intervals + ["perplexity"]
         cells = []
@@ -119,7 +106,7 @@ def _table_blocks(ranking, mixed):
                 continue
             row = make_row(losses, ranking.passports(column, group))
             spread = _format_range(*losses.loss_range) if len(losses.losses) > 1 else "-"
-            perplexity = f"{row.perplexity:,.2f}" + f" {NOT_RANKED}" * row.text_seen
+            perplexity = f"{row.perplexity:,.2f}{f' {NOT_RANKED}' if row.text_seen else ''}"
             ranges = [spread] * has_seeds + [_format_range(*losses.interval)] * has_intervals
             judged, all_seeds = len(losses.losses), len(group.runs)
             coverage = f" ({judged} of {all_seeds} seeds)" if judged < all_seeds else ""
@@ -129,6 +116,7 @@ def _table_blocks(ranking, mixed):
 
 
 def _format_range(low, high):
+    """Formats an interval of nats; "-" if it is not known."""
     return "-" if math.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
 
@@ -158,8 +146,9 @@ def _accuracy_lines(comparison, split, judgements):
 
 
 def _describe_ranking(ranking):
+    """Tells which column ranks the runs, and what a reader must know of it."""
     name = ranking.names[ranking.ranking_column]
-    if not any_unseen(ranking.columns[ranking.ranking_column]):
+    if not is_unseen(ranking.columns[ranking.ranking_column]):
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
     order = f"ranked by {name}"
     if leakage.is_validation(ranking.ranking_column.split):
@@ -186,20 +175,19 @@ def _column_notes(name, passports):
         f"{passport['normalised_over']}"
     )
     for run, passport in passports.items():
-        if reason := leakage.reason(passport):
+        reason = leakage.reason(passport)
+        if reason:
             yield f"  {NOT_RANKED} {run}: {reason}"
-    for describe in (
-        unfinished,
-        seen_text_lines,
-        _distribution_changes,
-        lambda passport: [priors_that_saw(passport)],
-    ):
-        runs_by_line = seeds.runs_by_line(
-            {run: describe(passport) for run, passport in passports.items()}
-        )
-        for line, runs in runs_by_line.items():
+    for describe in (unfinished, seen_text_lines, _distribution_changes, _prior_lines):
+        lines = {run: describe(passport) for run, passport in passports.items()}
+        for line, runs in seeds.runs_by_line(lines).items():
             is_all = len(runs) == len(passports) > seeds.MOST_NAMED
             yield f"  {line} ({'all runs' if is_all else ', '.join(runs)})"
+
+
+def _prior_lines(passport):
+    """Returns the line on priors that saw the text."""
+    return [priors_that_saw(passport)]
 
 
 def _distribution_changes(passport):
@@ -253,8 +241,7 @@ def _judge_text(run, path, state, mixed) -> dict:
     judgement = scored.judgement(mixtures.from_run(scored.run) if mixed else None)
     record = judgement.passport
     output_files.show(*map(str, judgement.keep()))
-    unknown = record["out_of_vocabulary"]
-    coverage = sentence_scores.share(record["data"]["words"], unknown, path)
+    coverage = sentence_scores.share(record["data"]["words"], record["out_of_vocabulary"], path)
     for note in filter(None, (coverage, *judgement.notes, *judgement.warnings)):
         output_files.show(f"  {note}")
     return record

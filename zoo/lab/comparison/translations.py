@@ -79,6 +79,7 @@ def _read_results(files, split):
 
 
 def _read_references(experiment, split):
+    """Reads the references of a split."""
     return experiment.vocabulary.read(experiment.data.as_written(), split)
 
 
@@ -139,6 +140,8 @@ def draw_by_length(
 
 
 class ScoredTranslation(NamedTuple):
+    """A run's passport of its translations, and the intervals of their scores."""
+
     passport: dict
     intervals: dict[str, tuple[float, float]]
 
@@ -154,13 +157,13 @@ def translations_section(comparison: Comparison) -> str:
                 rows = texts.setdefault(repr(quantity(passport, TRANSLATION_FIELDS)), {})
                 rows.setdefault((recipe.name, describe_search(passport)), []).append(scored)
     if not texts:
-        return html_parts.omission(
-            "no run has translated: python -m zoo translate DIR --bleu does."
-        )
+        reason = "no run has translated: python -m zoo translate DIR --bleu does."
+        return html_parts.omission(reason)
     return "".join(map(_score_table, texts.values()))
 
 
 def _score_table(rows):
+    """Returns the HTML table of one text, {(recipe, search): translations of its seeds}."""
     first = next(iter(rows.values()))[0].passport
     metrics = [*first["figures"]]
     cells = [
@@ -208,20 +211,21 @@ def describe_search(passport: dict) -> str:
         if name != "beam" and value != usual.get(name)
     ]
     runs = decoding.get("runs") or ()
-    words += [f"{len(runs)} runs together"] * (len(runs) > 1)
-    words += ["with a language model"] * bool(decoding.get("language_model"))
-    words += ["unknown words replaced"] * bool(decoding.get("unknowns"))
-    return ", ".join(words)
+    notes = {
+        f"{len(runs)} runs together": len(runs) > 1,
+        "with a language model": decoding.get("language_model"),
+        "unknown words replaced": decoding.get("unknowns"),
+    }
+    return ", ".join([*words, *(note for note, holds in notes.items() if holds)])
 
 
 def _score_intervals(run, place, passport):
     """Computes the intervals of a run's scores; {} without translations and references."""
     if run is None or place.prefix:
         return {}
-    split = passport["split"].removeprefix("translation-")
     try:
         result = translation_quality.read(place.scores.parent / place.name)
-        corpus = _read_references(run.experiment, split)
+        corpus = _read_references(run.experiment, passport["split"].removeprefix("translation-"))
         (row,) = translation_quality.compare([""], [result], corpus.sentences)
     except UserError:
         return {}

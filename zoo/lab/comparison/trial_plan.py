@@ -19,25 +19,23 @@ from zoo.experiment import Experiment
 from zoo.lab.runs import atomic_writes
 
 FILE = "plan.json"
-_SHAPE = {
-    "recipe": dict,
-    "minutes": float | None,
-    "steps": int | None,
-    "rates": list,
-    "heads": dict,
-}
+# Types of the fields of a plan, and below of a head's.
+_PLAN = {"recipe": dict, "minutes": float | None, "steps": int | None, "rates": list, "heads": dict}
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
+    """What each head may be trained for: minutes or steps, and learning rates to try."""
+
     minutes: float | None  # of training steps; None if steps are given
     steps: int | None  # the number of steps; None if minutes are given
     rates: tuple[float, ...] = (1.0,)
 
     def describe(self) -> str:
+        """Describes the budget of a run: "10 minutes", "5,000 steps"."""
         if self.steps is not None:
-            return f"{self.steps:,} step{'s' * (self.steps != 1)}"
-        return f"{self.minutes:g} minute{'s' * (self.minutes != 1)}"
+            return f"{self.steps:,} step{'' if self.steps == 1 else 's'}"
+        return f"{self.minutes:g} minute{'' if self.minutes == 1 else 's'}"
 
     def describe_total(self, heads: int, seeds: int, rate_share: float) -> str:
         """Describes the time of all runs; "" for steps."""
@@ -51,6 +49,8 @@ class Budget:
 
 @dataclasses.dataclass
 class HeadPlan:
+    """What the plan fixes for a head: its steps and its learning rate."""
+
     steps: int
     bytes: int | None  # memory of a step, see `zoo.lab.training.costs`; None if it is not known
     # {factor of the learning rate: validation log-perplexity, nats}
@@ -82,9 +82,10 @@ class Plan:
 
     def _read(self):
         """Reads the file, and checks that it is of the same recipe and budget."""
-        saved_plan = strict_json.read(self._path, _SHAPE)
+        saved_plan = strict_json.read(self._path, _PLAN)
         for name, value in self._head.items():
-            if difference := configuration.first_difference(saved_plan[name], value, name):
+            difference = configuration.first_difference(saved_plan[name], value, name)
+            if difference:
                 raise UserError(
                     f"{self._path} has another plan ({difference}): give its settings to "
                     "resume it, or another --output."
@@ -93,7 +94,8 @@ class Plan:
             try:
                 strict_json.check(head_plan, _HEAD, name)
                 for field in ("steps", "epoch_steps"):  # 0 steps would train all epochs
-                    if (count := head_plan.get(field)) is not None and count < 1:
+                    count = head_plan.get(field)
+                    if count is not None and count < 1:
                         raise ValueError(f"{name}.{field} is {count}, below 1")
                 tried = {factor: float(loss) for factor, loss in head_plan["tried"].items()}
                 self.heads[name] = HeadPlan(**{**head_plan, "tried": tried})

@@ -46,6 +46,7 @@ class WordCounts(NamedTuple):
 
 
 def count_words(experiment: Experiment) -> WordCounts:
+    """Counts the words of a text that the choice of heads depends on."""
     bare = softmax_recipe(experiment)
     lexicon, corpora = bare.vocabulary.build(bare.data)
     marks = (lexicon.boundary, lexicon.unknown)
@@ -73,6 +74,7 @@ def softmax_recipe(experiment: Experiment) -> Experiment:
 
 
 def head_recipe(name: str, experiment: Experiment, words: WordCounts) -> Experiment:
+    """Returns the recipe of a head that is named by --heads, for a text."""
     bare = softmax_recipe(experiment)
     if ":" in name:
         return configuration.apply_settings(bare, [f"model.head={name}"])
@@ -114,6 +116,7 @@ def shorten_warmup(experiment: Experiment, steps: int) -> Experiment:
 
 
 def _is_translator(experiment):
+    """Whether the model is an encoder-decoder."""
     return isinstance(experiment.model, SequenceToSequence)
 
 
@@ -124,7 +127,8 @@ def _state_size(experiment) -> int:
     return core.output_size if attention is None else attention.output_size(core.output_size)
 
 
-def _tied_changes(experiment, words):
+def _tie_embedding(experiment, words):
+    """Returns the changes of a recipe whose head shares the embedding."""
     embedding = softmax_recipe(experiment).model.embedding  # type: ignore[attr-defined]
     changes = {"model.embedding": Lookup(_state_size(experiment))}
     if _is_translator(experiment) and experiment.model.source_embedding is None:
@@ -133,6 +137,7 @@ def _tied_changes(experiment, words):
 
 
 def _adaptive_head(experiment, words):
+    """Makes an adaptive softmax with cutoffs for so many words."""
     if words.size < 10:
         raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
     first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
@@ -146,7 +151,7 @@ def _mixture_head(kind, experiment, words):
     return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
 
 
-def _row_sparse_changes(experiment, words):
+def _update_read_rows(experiment, words):
     """Updates only the rows that a sampled loss reads, where the optimiser can."""
     training = experiment.training
     averages = training.average or training.average_after is not None
@@ -155,15 +160,18 @@ def _row_sparse_changes(experiment, words):
 
 
 def _importance_head(experiment, words):
+    """Makes a head of importance sampling with noise words for so many words."""
     noise = heads.UnigramNoise(power=0.75)
     return heads.ImportanceSampling(noise=noise, samples=_sample_count(words, 1024), distinct=True)
 
 
 def _sample_count(words, limit):
+    """Returns the number of noise words: a quarter of the words, at most the limit."""
     return max(1, min(limit, words.size // 4))
 
 
 def _nce_head(experiment, words):
+    """Makes a head of noise-contrastive estimation for so many words."""
     return heads.NCE(noise=heads.UnigramNoise(), samples=_sample_count(words, 100), noise_per="row")
 
 
@@ -172,7 +180,7 @@ def _log_linear_head(experiment, words):
     return experiment.head if type(experiment.head) is heads.LogLinear else heads.LogLinear()
 
 
-def _feature_changes(experiment, words):
+def _add_features(experiment, words):
     """Returns the features of the recipe, or the features of a config of such a text."""
     embedding: Any = experiment.model.embedding
     vocabulary = experiment.vocabulary
@@ -198,11 +206,13 @@ def _feature_changes(experiment, words):
 
 
 def _cnn_head(experiment, words):
+    """Returns the CNN softmax of its config, sampled by importance."""
     config_head: Any = user_modules.configs().load("ptb_cnn_softmax").head
     return dataclasses.replace(config_head, sampled=_importance_head(experiment, words))
 
 
 def _char_lstm_head(experiment, words):
+    """Makes a head that spells words; raises UserError for pairs."""
     if _is_translator(experiment):
         raise UserError(
             "--heads char_lstm: it is not judged over the words of pairs: leave it out."
@@ -210,7 +220,7 @@ def _char_lstm_head(experiment, words):
     return heads.CharLSTM(size=256)
 
 
-def _adam_changes(rate, experiment, words):
+def _use_adam(rate, experiment, words):
     """Trains heads of letters by Adam, as ptb_cnn_softmax and ptb_char_lstm do."""
     if isinstance(experiment.training.optimizer, Adam):
         return {}
@@ -226,30 +236,29 @@ class Trial(NamedTuple):
 
 
 def _plain_trial(head: Callable[[], heads.Head]) -> Trial:
+    """Makes the trial of a head without settings or changes."""
     return Trial(lambda experiment, words: head())
 
 
 HEADS: dict[str, Trial] = {
     SOFTMAX: _plain_trial(heads.Softmax),
-    "tied": Trial(lambda experiment, words: heads.Softmax(tied=True), _tied_changes),
+    "tied": Trial(lambda experiment, words: heads.Softmax(tied=True), _tie_embedding),
     "self_normalised": _plain_trial(heads.SelfNormalisedSoftmax),
-    "log_linear": Trial(_log_linear_head, _feature_changes),
-    "sampled_log_linear": Trial(
-        lambda experiment, words: heads.SampledLogLinear(), _feature_changes
-    ),
-    "nce": Trial(_nce_head, _row_sparse_changes),
-    "importance": Trial(_importance_head, _row_sparse_changes),
+    "log_linear": Trial(_log_linear_head, _add_features),
+    "sampled_log_linear": Trial(lambda experiment, words: heads.SampledLogLinear(), _add_features),
+    "nce": Trial(_nce_head, _update_read_rows),
+    "importance": Trial(_importance_head, _update_read_rows),
     "blackout": Trial(
         lambda experiment, words: heads.BlackOut(samples=_sample_count(words, 1024)),
-        _row_sparse_changes,
+        _update_read_rows,
     ),
     "adaptive": Trial(_adaptive_head),
     "hierarchical": _plain_trial(heads.HierarchicalSoftmax),
     "huffman": _plain_trial(heads.HuffmanSoftmax),
     "mixture": Trial(functools.partial(_mixture_head, heads.MixtureOfSoftmaxes)),
     "contexts": Trial(functools.partial(_mixture_head, heads.MixtureOfContexts)),
-    "cnn": Trial(_cnn_head, functools.partial(_adam_changes, 0.002)),
-    "char_lstm": Trial(_char_lstm_head, functools.partial(_adam_changes, 0.003)),
+    "cnn": Trial(_cnn_head, functools.partial(_use_adam, 0.002)),
+    "char_lstm": Trial(_char_lstm_head, functools.partial(_use_adam, 0.003)),
     "recent": _plain_trial(lambda: heads.WithExpert(priors.RecentWords(), heads.Softmax())),
 }
 _SPELLING_HEADS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
@@ -261,6 +270,7 @@ def short_name(name: str) -> str:
 
 
 def check_unique_names(names: Sequence[str]):
+    """Raises UserError if a head is named twice."""
     short = [short_name(name) for name in names]
     for name in short:
         if short.count(name) > 1:
@@ -268,6 +278,7 @@ def check_unique_names(names: Sequence[str]):
 
 
 def scale_rate(experiment: Experiment, factor: float) -> Experiment:
+    """Multiplies the learning rate of a recipe."""
     rate = experiment.training.optimizer.learning_rate * factor
     optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
     return changed(experiment, {"training.optimizer": optimizer})
@@ -307,10 +318,12 @@ def load_recipe(
 
 
 def _path_exists(path):
+    """Whether a path is found, in the working directory or in $ZOO_DATA."""
     return any(candidate.exists() for candidate in files.candidates(path))
 
 
 def _treebank_recipe(folder):
+    """Returns the recipe of the treebank config for a folder of treebank files."""
     user_modules.configs()
     return importlib.import_module("configs.ud_treebank").get_config(folder)
 

@@ -5,6 +5,7 @@ tie with the head of the lowest perplexity unless exchanged sentences tell the t
 undecided where sentences do and several seeds do not.
 """
 
+import itertools
 import math
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -59,6 +60,8 @@ class CurvePoint(NamedTuple):
 
 
 class HeadRow(NamedTuple):
+    """The figures of a head: its losses, its cost and its learning curve."""
+
     runs: GroupLosses  # the seeds on the judged text
     parameters: int
     minutes: float
@@ -86,6 +89,7 @@ class HeadRow(NamedTuple):
 
     @property
     def step_seconds(self) -> float:
+        """Mean seconds of a training step."""
         return 60 * self.minutes / self.steps
 
     @property
@@ -98,6 +102,8 @@ class HeadRow(NamedTuple):
 
 
 class Summary(NamedTuple):
+    """The comparison of all heads, the lowest loss first."""
+
     rows: tuple[HeadRow, ...]
     split: str
     tokens: int
@@ -106,6 +112,7 @@ class Summary(NamedTuple):
     start: float | None = None  # log V, the loss of a uniform guess, nats
 
     def text(self) -> str:
+        """Returns the table, the notes and the sentence as text."""
         lines = [*_table_lines(self), *self.notes]
         lines += [f"{name} is left out: {reason}" for name, reason in self.failed.items()]
         return "\n".join([*lines, "", summary_sentence(self)])
@@ -118,23 +125,18 @@ def summarise(
     failed: Mapping[str, str],
     start: float | None = None,
 ) -> Summary:
-    results = read_results(folder for head_folders in folders.values() for folder in head_folders)
+    """Summarises the runs of trials, {head: folders of its seeds}: rows, notes and failures."""
     passports: dict = {
-        folder: next(
-            passport for column, passport in passports_by_column.items() if column.split == split
-        )
-        for folder, passports_by_column in results.items()
+        folder: next(columns[column] for column in columns if column.split == split)
+        for folder, columns in read_results(itertools.chain(*folders.values())).items()
     }
     if not passports:
         raise UserError("no head could be trained: see the lines above.")
-    (first_folder, first_passport), *remaining = passports.items()
-    for folder, passport in remaining:
+    first_folder, first_passport = next(iter(passports.items()))
+    for folder, passport in passports.items():
         check_comparable(first_passport, passport, (first_folder, folder))
-    groups: list[GroupLosses] = [
-        group
-        for name, head_folders in folders.items()
-        if (group := read_losses(Group(name, 0, tuple(head_folders)), passports))  # type: ignore[arg-type]
-    ]
+    heads = [Group(name, 0, tuple(seeds)) for name, seeds in folders.items()]  # type: ignore[arg-type]
+    groups = [losses for head in heads if (losses := read_losses(head, passports))]
     groups.sort(key=lambda group: group.loss)
     lowest, *higher = groups
     difference = {group: paired.compare_losses(lowest, group) for group in higher}
@@ -142,15 +144,13 @@ def summarise(
         _head_row(group, folders[group.name], passports, plan, difference.get(group))
         for group in groups
     ]
-    notes = (
-        *_judgement_notes(rows, passports),
-        *_time_notes(rows, plan.budget.minutes),
-        *_rate_notes(rows, plan),
-    )
-    return Summary(tuple(rows), split, first_passport["tokens"], notes, failed, start)
+    notes = [*_judgement_notes(rows, passports), *_time_notes(rows, plan.budget.minutes)]
+    notes += _rate_notes(rows, plan)
+    return Summary(tuple(rows), split, first_passport["tokens"], tuple(notes), failed, start)
 
 
 def _head_row(group, folders, passports, plan, difference) -> HeadRow:
+    """Reads the curves and the cost of a head's runs, and puts its figures into a row."""
     curves = [
         {line["step"]: line for line in learning_curves.read_validations(str(folder), _VALIDATION)}
         for folder in folders
@@ -182,17 +182,19 @@ def _head_row(group, folders, passports, plan, difference) -> HeadRow:
 
 
 def _judgement_notes(rows, passports):
-    fewest = min(len(row.runs.losses) for row in rows)
-    if fewest == 1:
+    """Yields notes where the judgement of the heads is weak: seeds, unseen text, size."""
+    if min(len(row.runs.losses) for row in rows) == 1:
         yield "one seed does not show the noise of training"
     for folder, passport in passports.items():
-        if reason := leakage.reason(passport):
+        reason = leakage.reason(passport)
+        if reason:
             yield f"{folder.name} is not judged on unseen text: {reason}"
     if leakage.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
     statistics = rows[0].runs.statistics
-    if statistics and (sentences := len(statistics[0])) < FEW_SENTENCES:
-        yield f"{sentences} sentences are few to judge by: others may rank the heads otherwise"
+    if statistics and len(statistics[0]) < FEW_SENTENCES:
+        count = len(statistics[0])
+        yield f"{count} sentences are few to judge by: others may rank the heads otherwise"
 
 
 def _rate_notes(rows, plan):
@@ -200,10 +202,9 @@ def _rate_notes(rows, plan):
     tried = plan.budget.rates
     if len(tried) < 2:
         return
-    for end, factor, rates in (
-        ("lowest", min(tried), (min(tried) / 3, *tried)),
-        ("highest", max(tried), (*tried, max(tried) * 3)),
-    ):
+    low, high = min(tried), max(tried)
+    ends = ("lowest", low, (low / 3, *tried)), ("highest", high, (*tried, high * 3))
+    for end, factor, rates in ends:
         names = [row.runs.name for row in rows if plan.heads[row.runs.name].rate == factor]
         if names:
             listed = ",".join(f"{rate:g}" for rate in rates)
@@ -224,6 +225,7 @@ def _time_notes(rows, minutes):
 
 
 def _table_lines(summary):
+    """Yields the lines of the table of heads."""
     header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
     header.append("beside the lowest")
     rows = []
@@ -247,11 +249,13 @@ def _table_lines(summary):
 
 
 def _format_range(losses):
+    """Formats the perplexities of a range of losses."""
     low, high = map(perplexity_of, losses)
     return f"[{low:,.2f}, {high:,.2f}]"
 
 
 def _format_verdict(row, lowest):
+    """Describes how a head stands beside the lowest: nats above it, and a tie if it is one."""
     if row is lowest:
         return "the lowest"
     nats = f"+{row.runs.loss - lowest.runs.loss:.4f} nats"
@@ -264,10 +268,11 @@ def summary_sentence(summary: Summary) -> str:
     budgets = zip(*((row.minutes, row.steps) for row in rows), strict=True)
     text = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
     text += _describe_epochs(lowest)
-    if at_start := _hardly_trained(summary):
-        have = "has" if len(at_start) == 1 else "have"
+    untrained = _hardly_trained(summary)
+    if untrained:
+        have = "has" if len(untrained) == 1 else "have"
         text = (
-            f"No winner yet, for {_join_names(at_start)} {have} hardly left the loss of a uniform "
+            f"No winner yet, for {_join_names(untrained)} {have} hardly left the loss of a uniform "
             f"guess ({summary.start:.2f} nats): {text}"
         )
     elif all(max(amounts) > UNEQUAL * min(amounts) for amounts in budgets):
@@ -278,14 +283,14 @@ def summary_sentence(summary: Summary) -> str:
     if higher:
         text += ", the lowest"
     for verdict, ends in _VERDICTS.items():
-        if descriptions := [
-            _describe_head(row, lowest) for row in higher if row.verdict == verdict
-        ]:
-            text += f"; {_join_names(descriptions)} {ends[len(descriptions) > 1]}"
+        heads = [_describe_head(row, lowest) for row in higher if row.verdict == verdict]
+        if heads:
+            text += f"; {_join_names(heads)} {ends[len(heads) > 1]}"
     return f"{text}.{_falling_note(summary.rows)}"
 
 
 def _format_minutes(rows):
+    """Formats the minutes of training of each head."""
     return ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
 
 
@@ -310,8 +315,8 @@ def _falling_note(rows):
     if not descriptions:
         return ""
     return (
-        f" Validation still fell in the last fifth of training, of {_join_names(descriptions)}: after "
-        "longer training the order may be another."
+        f" Validation still fell in the last fifth of training, of {_join_names(descriptions)}: "
+        "after longer training the order may be another."
     )
 
 
@@ -320,16 +325,16 @@ def _describe_epochs(row):
     if row.epochs is None:
         return ""
     epochs = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
-    return f" after {epochs} epoch{'s' * (epochs != '1')}"
+    return f" after {epochs} epoch{'' if epochs == '1' else 's'}"
 
 
 def _describe_head(row, lowest):
     """Names a head, with its share of the lowest's parameters where that may decide for it."""
     share = row.parameters / lowest.parameters
-    is_told = row.verdict != "worse" and abs(share - 1) >= 0.1
-    return (
-        f"{row.runs.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * is_told})"
-    )
+    figures = f"{row.perplexity:,.2f}"
+    if row.verdict != "worse" and abs(share - 1) >= 0.1:
+        figures += f", {share:.2f} times the parameters"
+    return f"{row.runs.name} ({figures})"
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -339,6 +344,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def summary_json(summary: Summary) -> dict:
+    """Returns the summary as JSON, with every figure of its rows."""
     return {
         "sentence": summary_sentence(summary),
         "split": summary.split,
@@ -387,7 +393,7 @@ def draw_summary(summary: Summary, file: pathlib.Path):
     longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
     unit, units = ("seconds", 60) if longest < 1 else ("minutes", 1)
     numbers = number_recipes([row.runs.name for row in rows], [row.head for row in rows])
-    with plot_style.styled_figure(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
+    with plot_style.new_figure(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
         curves, points = figure.subplots(1, 2)
         for number, row in zip(numbers, rows, strict=True):
             style = plot_style.style(number)
@@ -396,14 +402,14 @@ def draw_summary(summary: Summary, file: pathlib.Path):
         curves.set(
             title="While training",
             xlabel=f"{unit} of training steps",
-            ylabel="perplexity on validation" + "; areas: seeds" * areas,
+            ylabel="perplexity on validation; areas: seeds"
+            if areas
+            else "perplexity on validation",
         )
         curves.set_xlim(0, 1.05 * units * longest)
-        points.set(
-            title="Trained",
-            xlabel="parameters",
-            ylabel=f"perplexity on {summary.split}; lines: 95 %" + ", points: seeds" * has_seeds,
-        )
+        note = "; lines: 95 %, points: seeds" if has_seeds else "; lines: 95 %"
+        label = f"perplexity on {summary.split}{note}"
+        points.set(title="Trained", xlabel="parameters", ylabel=label)
         points.xaxis.set_major_formatter(EngFormatter())
         points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
         for axes in (curves, points):

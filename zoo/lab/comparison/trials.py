@@ -30,6 +30,8 @@ TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
 
 
 class Trials(NamedTuple):
+    """What is tried: a recipe, the heads, their budget and number of seeds, and a folder."""
+
     experiment: Experiment
     names: Sequence[str]
     folder: pathlib.Path
@@ -48,7 +50,9 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
         trial_recipes.short_name(name): trial_recipes.head_recipe(name, trials.experiment, words)
         for name in names
     }
-    runs = f"{trials.seeds} run{'s' * (trials.seeds != 1)} each of {trials.budget.describe()}"
+    runs = (
+        f"{trials.seeds} run{'' if trials.seeds == 1 else 's'} each of {trials.budget.describe()}"
+    )
     in_all = trials.budget.describe_total(len(recipes), trials.seeds, 1 / RATE_FRACTION)
     log(f"{words.size:,} words; heads: {', '.join(recipes)}; {runs}{in_all}")
     failed: dict[str, str] = {}
@@ -74,9 +78,8 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
         else:
             folders[name].append(folder)
         if is_new:
-            trial_summary.write_summary(
-                trials.folder, trial_summary.summarise(folders, split, plan, failed, start)
-            )
+            summary = trial_summary.summarise(folders, split, plan, failed, start)
+            trial_summary.write_summary(trials.folder, summary)
     summary = trial_summary.summarise(folders, split, plan, failed, start)
     trial_summary.write_summary(trials.folder, summary)
     return summary
@@ -137,13 +140,12 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
     rate_folder = folder / "rates" / f"{name}_{key}"
     rate = recipe.training.optimizer.learning_rate
-    log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
+    log(f"{name}: learning rate {rate:g} for {steps:,} step{'' if steps == 1 else 's'}")
     try:
         training.train(recipe, rate_folder, log=lambda line: None)
         fields = {"step": int, learning_curves.LOSS: float}
-        loss = BestValidations.from_validations(
-            [learning_curves.read_validations(str(rate_folder), fields)]
-        ).loss
+        validations = learning_curves.read_validations(str(rate_folder), fields)
+        loss = BestValidations.from_validations([validations]).loss
     except Diverged:
         loss = math.inf
     head_plan.tried[key] = loss
@@ -156,14 +158,13 @@ def final_recipe(
     """Returns the recipe of a run; `validation`: the validation text's share of an epoch."""
     assert head_plan.rate is not None
     recipe = trial_recipes.shorten_warmup(experiment, head_plan.steps)
-    validation_steps = math.ceil(
-        validation * (head_plan.epoch_steps or 0)
-    )  # steps of so many tokens
+    # Steps of as many tokens as a validation reads.
+    least_interval = math.ceil(validation * (head_plan.epoch_steps or 0))
     return changed(
         trial_recipes.scale_rate(recipe, head_plan.rate),
         {
             "training.steps": head_plan.steps,
-            "training.validate_every": max(1, head_plan.steps // VALIDATIONS, validation_steps),
+            "training.validate_every": max(1, head_plan.steps // VALIDATIONS, least_interval),
             "training.seed": experiment.training.seed + seed,
         },
     )
