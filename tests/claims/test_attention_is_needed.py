@@ -49,20 +49,22 @@ def exact_match(data, folder, epochs):
     run = Run.load(small.run_in(folder, recipe))
     corpus = run.read("test")
     translator = Translator((run,))
-    found = translator.translate(run.experiment.source_corpus(corpus).sentences, BeamSearch(1))
-    said = [" ".join(translator.words(best)) for best, *_ in found]
+    nbest_lists = translator.translate(
+        run.experiment.source_corpus(corpus).sentences, BeamSearch(1)
+    )
+    translations = [" ".join(translator.words(best)) for best, *_ in nbest_lists]
     references = [" ".join(words) for words in corpus.sentences]
-    return translation_quality.figures(said, references, "none")[translation_quality.EXACT_MATCH][
-        "score"
-    ]
+    return translation_quality.figures(translations, references, "none")[
+        translation_quality.EXACT_MATCH
+    ]["score"]
 
 
 @pytest.mark.parametrize("data", [MicroPairs(), MicroPairs(LANGUAGE)])
 def test_no_translation_is_right_of_many_sources(data):
     """So no decoder that knows no source, whatever it says, has more than so many right."""
     sentences = [" ".join(words) for words in data.read("test").sentences]
-    ((_, most),) = collections.Counter(sentences).most_common(1)
-    assert most / len(sentences) < 0.02
+    ((_, count),) = collections.Counter(sentences).most_common(1)
+    assert count / len(sentences) < 0.02
 
 
 @pytest.mark.slow

@@ -70,11 +70,13 @@ def log_probs_of_values(head, source, folder):
 @pytest.mark.slow
 def test_facts_that_training_never_had(source, tmp_path):
     expert = WithExpert(priors.KnowledgeBase(source.path), LogLinear())
-    with_expert, others = log_probs_of_values(expert, source, tmp_path / "with")
-    alone, others_alone = log_probs_of_values(LogLinear(), source, tmp_path / "without")
-    assert len(with_expert) == len(alone) > 30
+    with_expert, rest_with_expert = log_probs_of_values(expert, source, tmp_path / "with")
+    without_expert, rest_without_expert = log_probs_of_values(
+        LogLinear(), source, tmp_path / "without"
+    )
+    assert len(with_expert) == len(without_expert) > 30
     # Switched on where a value comes, not elsewhere; alone it is a guess.
     assert with_expert.mean() > np.log(0.8)
-    assert others.mean() > others_alone.mean() - 0.1
+    assert rest_with_expert.mean() > rest_without_expert.mean() - 0.1
     # All capitals have the same features, so that none can have more than its share.
-    assert alone.max() <= -np.log(LANDS) + 1e-4
+    assert without_expert.max() <= -np.log(LANDS) + 1e-4

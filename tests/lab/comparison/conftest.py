@@ -33,7 +33,7 @@ def judge(folder):
 
 
 @pytest.fixture
-def said(monkeypatch):
+def output(monkeypatch):
     """The lines that reports print."""
     lines = []
     monkeypatch.setattr(output_files, "show", lambda *texts: lines.extend(map(str, texts)))
@@ -79,14 +79,14 @@ def inattentive(tmp_path_factory):
 def translated(translator, tmp_path_factory):
     """A copy of the translator that has translated, and results of a second seed beside it."""
     folder = tmp_path_factory.mktemp("translated")
-    one, other = (shutil.copytree(translator, folder / f"translator_{seed}") for seed in (0, 1))
-    recipe = json.loads((other / "experiment.json").read_text())
+    first, second = (shutil.copytree(translator, folder / f"translator_{seed}") for seed in (0, 1))
+    recipe = json.loads((second / "experiment.json").read_text())
     recipe["training"]["seed"] = 1
-    (other / "experiment.json").write_text(json.dumps(recipe))
-    for path in (one, other):
+    (second / "experiment.json").write_text(json.dumps(recipe))
+    for path in (first, second):
         command_table.main(["translate", str(path), "--split", "test", "--bleu", "--beam", "2"])
-    (result,) = (other / "results").glob("translation-*.json")
+    (result,) = (second / "results").glob("translation-*.json")
     passport = json.loads(result.read_text())
     passport["figures"]["BLEU"]["score"] += 2
     result.write_text(json.dumps(passport))
-    return [str(one), str(other)]
+    return [str(first), str(second)]

@@ -32,14 +32,14 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def figures(monkeypatch):
     """The figures that are drawn, which are not written."""
     figures = []
     monkeypatch.setattr(plot_style, "save", lambda figure, file: figures.append(figure))
     return figures
 
 
-def of(values):
+def by_recipe(values):
     """The values by recipes of these names."""
     numbers = number_recipes([*values])
     return {
@@ -50,12 +50,12 @@ def of(values):
 
 def bands_of(rows):
     """The bars of the rows of the seeds of each recipe."""
-    return of({name: bar_plots.band_bars(seeds) for name, seeds in rows.items()})
+    return by_recipe({name: bar_plots.band_bars(seeds) for name, seeds in rows.items()})
 
 
 def accuracies_of(counts):
     """The bars of (right, pairs) of the seeds of each recipe."""
-    return of(
+    return by_recipe(
         {
             name: {kind: bar_plots.accuracy_bar(seeds) for kind, seeds in by_kind.items()}
             for name, by_kind in counts.items()
@@ -78,25 +78,25 @@ def bars_of(axes):
 
 def spans_of(axes):
     """The ends of all intervals, in the order in which they are drawn."""
-    found = []
+    spans = []
     for container in axes.containers:
         if not hasattr(container, "patches"):
             (lines,) = container.lines[2]
             if to_hex(lines.get_color()[0]) == "#ffffff":  # the ground of the next
                 continue
             segments = lines.get_segments()  # empty without an interval
-            found += [segment[:, 1] if len(segment) else (math.nan,) * 2 for segment in segments]
-    return found
+            spans += [segment[:, 1] if len(segment) else (math.nan,) * 2 for segment in segments]
+    return spans
 
 
-def test_seeds_are_a_mean_with_their_range(drawn, file):
+def test_seeds_are_a_mean_with_their_range(figures, file):
     two = [[(150, 4.0), (300, 3.0), (450, 2.5)], [(150, 5.0), (300, 3.5)]]
     curves = [
         learning_curves.Curve(Group("softmax, 2 seeds", 0, ()), two),
         learning_curves.Curve(Group("other", 1, ()), [[(100, 6.0)]]),
     ]
     learning_curves.draw_curves(curves, file, limit=2.0)
-    (axes,) = drawn[0].axes
+    (axes,) = figures[0].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("training step", "validation, nats per token")
     mean = next(line for line in axes.lines if line.get_label() == "softmax, 2 seeds")
     assert mean.get_xydata().tolist() == [[150, 4.5], [300, 3.25]]  # the second seed stopped there
@@ -104,12 +104,12 @@ def test_seeds_are_a_mean_with_their_range(drawn, file):
     ends = shade.get_paths()[0].vertices
     assert {tuple(end) for end in ends} == {(150, 4), (150, 5), (300, 3), (300, 3.5)}
     assert any(line.get_xydata().tolist() == [list(p) for p in two[0]] for line in axes.lines)
-    assert labels_of(drawn[0]) == ["softmax, 2 seeds", "other", "the language's own limit"]
-    (legend,) = drawn[0].legends
+    assert labels_of(figures[0]) == ["softmax, 2 seeds", "other", "the language's own limit"]
+    (legend,) = figures[0].legends
     assert legend.get_title().get_text() == "shade: least and greatest of the seeds"
 
 
-def test_bands_have_tokens_and_intervals(drawn, file):
+def test_bands_have_tokens_and_intervals(figures, file):
     rows = {
         "a": [
             [
@@ -124,29 +124,29 @@ def test_bands_have_tokens_and_intervals(drawn, file):
         ],
     }
     bar_plots.draw_bands(bands_of(rows), file, limit={"1-9": 1.5})
-    (axes,) = drawn[0].axes
+    (axes,) = figures[0].axes
     unknown = "<unk>: any\nunknown word\n7 tokens"
     assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
-    one, other = bars_of(axes)
-    assert [bar.get_height() for bar in one.patches] == [2.5, 0, 3]
-    assert [bar.get_height() for bar in other.patches] == [2.5]
+    a_bars, b_bars = bars_of(axes)
+    assert [bar.get_height() for bar in a_bars.patches] == [2.5, 0, 3]
+    assert [bar.get_height() for bar in b_bars.patches] == [2.5]
     np.testing.assert_allclose(spans_of(axes), [[2, 4], [np.nan] * 2, [np.nan] * 2, [2, 3]])
-    assert [bar.get_hatch() for bar in one.patches] == ["///", None, None]
+    assert [bar.get_hatch() for bar in a_bars.patches] == ["///", None, None]
     assert [text.get_text() for text in axes.texts] == ["2.5", "∞", "3.0", "2.5"]
-    assert "hatched: fewer than 30 tokens" in labels_of(drawn[0])
-    handles = dict(zip(labels_of(drawn[0]), drawn[0].legends[0].legend_handles, strict=True))
+    assert "hatched: fewer than 30 tokens" in labels_of(figures[0])
+    handles = dict(zip(labels_of(figures[0]), figures[0].legends[0].legend_handles, strict=True))
     assert handles["a"].get_hatch() is None  # though its first bar is hatched
 
 
-def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
+def test_an_accuracy_has_its_count_and_its_interval(figures, file):
     counts = {
         "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
         "b": {"number, 1": [(81, 263)]},
     }
     bar_plots.draw_accuracy(accuracies_of(counts), file)
-    number, gender = drawn[0].axes
+    number, gender = figures[0].axes
     assert (number.get_title(), gender.get_title()) == ("number", "gender")
-    assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
+    assert {axes.get_xlabel() for axes in figures[0].axes} == {"distance in words"}
     heights = [bar.get_height() for bars in bars_of(number) for bar in bars.patches]
     np.testing.assert_allclose(heights, [30, 100 * 81 / 263])
     # Wilson by hand: (3 + 1.92073) / 13.84146 -+ 1.95996 (2.1 + 0.96036)^(1/2) / 13.84146, and
@@ -159,14 +159,14 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
     assert [text.get_text() for text in number.texts] == ["30\nof 10", "31\nof 263"]
     assert [text.get_text() for text in gender.texts] == ["100"]
     assert gender.containers[0].patches[0].get_hatch() == "///"
-    assert labels_of(drawn[0]) == ["a", "b", "chance", "hatched: fewer than 30 pairs"]
+    assert labels_of(figures[0]) == ["a", "b", "chance", "hatched: fewer than 30 pairs"]
 
 
-def test_no_text_is_on_the_line_of_chance(drawn, file):
+def test_no_text_is_on_the_line_of_chance(figures, file):
     shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
     bar_plots.draw_accuracy(accuracies_of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
-    (axes,) = drawn[0].axes
-    drawn[0].canvas.draw()
+    (axes,) = figures[0].axes
+    figures[0].canvas.draw()
     (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
     height = axes.transData.transform((0, chance.get_ydata()[0]))[1]
     assert chance.get_ydata()[0] == 50
@@ -175,10 +175,10 @@ def test_no_text_is_on_the_line_of_chance(drawn, file):
         assert not box.y0 <= height <= box.y1
 
 
-def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
+def test_seeds_are_points_on_the_bar_of_their_mean(figures, file):
     counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(1, 2)]}}
     bar_plots.draw_accuracy(accuracies_of(counts), file)
-    axes = drawn[0].axes[0]
+    axes = figures[0].axes[0]
     (bars,) = bars_of(axes)
     assert [bar.get_height() for bar in bars.patches] == [65]
     points = [line.get_ydata() for line in axes.lines if line.get_marker() == "o"]
@@ -198,11 +198,11 @@ def test_white_covers_no_part_of_an_interval(file):
     assert len(line) > 20 and len(line) == line[-1] - line[0] + 1
 
 
-def test_lengths_have_sentences_and_intervals(drawn, file):
+def test_lengths_have_sentences_and_intervals(figures, file):
     rows = [LengthBucket(1, 5, 1200, [20.0], [(15.0, 24.0)])]
     rows.append(LengthBucket(6, 10, 1, [30.0], [(math.nan, math.nan)]))
     translations.draw_by_length(["a"], rows, file)
-    (axes,) = drawn[0].axes
+    (axes,) = figures[0].axes
     assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
     np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
 
@@ -214,11 +214,11 @@ def colour_of(handle):
     return (handle.lines[0] if hasattr(handle, "lines") else handle).get_color()
 
 
-def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
+def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
     """By hand: "cache" and "softmax" are numbers 0 and 1 by the alphabet, in whatever order."""
     names = ["softmax", "cache"]
     learning_curves.draw_curves(
-        [learning_curves.Curve(recipe, [[(1, 2.0)]]) for recipe in of(dict.fromkeys(names))],
+        [learning_curves.Curve(recipe, [[(1, 2.0)]]) for recipe in by_recipe(dict.fromkeys(names))],
         file,
         "step",
     )
@@ -227,11 +227,11 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
     rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
     translations.draw_by_length(names, rows, file)
-    of_pictures = []
-    for figure in drawn:
+    colours_by_picture = []
+    for figure in figures:
         handles, labels = figure.axes[0].get_legend_handles_labels()
         colours = map(colour_of, handles)
-        of_pictures.append(dict(zip(labels, colours, strict=True)))
+        colours_by_picture.append(dict(zip(labels, colours, strict=True)))
     rows = tuple(
         HeadRow(
             GroupLosses(name, (2.0,), (), (1.5, 2.5)),
@@ -245,14 +245,16 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
         for name in names
     )
     trials_picture.draw_summary(Summary(rows, "test", 100, (), {}), file)
-    lines = [line for line in drawn[-1].axes[0].lines if len(line.get_xdata())]
-    of_pictures.append({name: line.get_color() for name, line in zip(names, lines, strict=True)})
-    assert of_pictures == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
+    lines = [line for line in figures[-1].axes[0].lines if len(line.get_xdata())]
+    colours_by_picture.append(
+        {name: line.get_color() for name, line in zip(names, lines, strict=True)}
+    )
+    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
 
 
-def test_attention_is_drawn_without_the_escapes_of_moses(drawn, file, monkeypatch):
+def test_attention_is_drawn_without_the_escapes_of_moses(figures, file, monkeypatch):
     plot_style.draw_attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
-    (axes, _) = drawn[0].axes
+    (axes, _) = figures[0].axes
     assert ticks_of(axes) == ["l'", "x"]
     assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
 
@@ -262,29 +264,29 @@ def test_recipes_of_one_colour_differ_by_their_mark():
     assert len(marks) == 36
 
 
-def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
+def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(figures, file):
     points = [
         sweep.SweepPoint(864, GroupLosses("a", (6.0, 6.4))),
         sweep.SweepPoint(13826, GroupLosses("c", (5.0,), (), (4, 6))),
     ]
-    other = [sweep.SweepPoint(864, GroupLosses("d", (7.0,)))]
-    rnn, softmax, tags = of(dict.fromkeys(("rnn", "softmax", "tags")))
+    tag_points = [sweep.SweepPoint(864, GroupLosses("d", (7.0,)))]
+    rnn, softmax, tags = by_recipe(dict.fromkeys(("rnn", "softmax", "tags")))
     panels = {
-        "test (7 tokens)": {softmax: points, tags: other},
-        "validation": {tags: other, rnn: [sweep.SweepPoint(None, GroupLosses("rnn", (3.0,)))]},
+        "test (7 tokens)": {softmax: points, tags: tag_points},
+        "validation": {tags: tag_points, rnn: [sweep.SweepPoint(None, GroupLosses("rnn", (3.0,)))]},
     }
     sweep.draw_sweep("data.train", panels, file)
-    test, validation = drawn[0].axes
+    test, validation = figures[0].axes
     assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
     assert test.get_xlabel() == "sentences of training text"
     assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
     np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
     single = {"test": {softmax: points[1:]}}
     sweep.draw_sweep("data.train", single, file)
-    assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
-    of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
-    assert len({line.get_color() for line in of_tags}) == 1
-    assert labels_of(drawn[0]) == ["softmax", "tags", "rnn"]
+    assert spans_of(figures[1].axes[0])[0].tolist() == [4, 6]
+    tag_lines = [test.containers[1].lines[0], validation.containers[0].lines[0]]
+    assert len({line.get_color() for line in tag_lines}) == 1
+    assert labels_of(figures[0]) == ["softmax", "tags", "rnn"]
 
 
 def draw_everything(name, tmp_path):
@@ -330,11 +332,11 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
     draw_everything(name, tmp_path)
     plain = name.replace("\x1b", "\\x1b").replace("\udce9", "\\udce9")
     assert len(texts) == 7
-    for number, of_picture in enumerate(texts):
+    for number, picture_texts in enumerate(texts):
         if number != 4:  # attention, which has words and no names
-            assert any(plain in text for text in of_picture)
+            assert any(plain in text for text in picture_texts)
         # Nothing else is mathematics, such as the numbers of logarithmic axes.
-        assert not [text for text in of_picture if "$" in text and name not in text]
+        assert not [text for text in picture_texts if "$" in text and name not in text]
 
 
 @pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
@@ -372,11 +374,11 @@ def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report
 
 def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path):
     for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
-        file, again = tmp_path / name, tmp_path / f"again.{name}"
-        for one in (file, again):
-            bar_plots.draw_accuracy(accuracies_of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
+        file, second_file = tmp_path / name, tmp_path / f"again.{name}"
+        for path in (file, second_file):
+            bar_plots.draw_accuracy(accuracies_of({"softmax, 3 seeds": {"number": [(1, 2)]}}), path)
         assert file.read_bytes().startswith(start)
-        assert file.read_bytes() == again.read_bytes()
+        assert file.read_bytes() == second_file.read_bytes()
     # Text of an SVG stays text, in a size that is readable on a slide.
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert re.search(r"<text [^>]*>softmax, 3 seeds</text>", text)

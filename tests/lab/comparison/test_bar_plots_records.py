@@ -15,24 +15,26 @@ from zoo.lab.evaluation import item_scores, significance
 FRENCH = cells.FOLDER / "french.jsonl"
 
 
-def named(values):
+def by_name(values):
     """The values by the names of recipes."""
     return {recipe.name: value for recipe, value in values.items()}
 
 
-def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, said):
+def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, output):
     """Counts of docs/results.md: 93.4 % of 247 pairs of number at distance 1 for the softmax."""
-    drawn = {}
-    monkeypatch.setattr(bar_plots, "draw_accuracy", lambda bars, *others: drawn.update(named(bars)))
+    drawn_bars = {}
+    monkeypatch.setattr(
+        bar_plots, "draw_accuracy", lambda bars, *arguments: drawn_bars.update(by_name(bars))
+    )
     runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
     picture = str(tmp_path / "a.png")
     bar_plots.plot_agreement(runs, picture, None, ["softmax", "log-linear"])
-    assert [*drawn] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
+    assert [*drawn_bars] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
     (line,) = (
-        line for line in said if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
+        line for line in output if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
     )
     assert line.split()[5:] == ["93.4", "[89.6,", "95.9]", "247"]
-    bar = drawn["softmax, 3 seeds"]["number, 1"]
+    bar = drawn_bars["softmax, 3 seeds"]["number, 1"]
     assert (bar.items, len(bar.seeds)) == (247, 3)
     assert bar.height == np.mean(bar.seeds) == pytest.approx(93.4, abs=0.05)
     with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo e"):
@@ -50,21 +52,21 @@ def agreement_of(folder, digest="abc", text="test", pairs=4):
     return keep(folder, {**changes, "data.sha256": digest, "scores": None}, name=f"pairs_{text}")
 
 
-def test_agreement_is_of_one_text_which_is_named(tmp_path, said):
+def test_agreement_is_of_one_text_which_is_named(tmp_path, output):
     picture = tmp_path / "a.svg"
     # A test of the recipe comes before a text of --data, and that before texts it was made with.
     for text, pairs in {"validation": 40, "bank.conllu": 9, "train.conllu": 8, "test": 7}.items():
         run = agreement_of(tmp_path / "a", text, text, pairs)
         bar_plots.plot_agreement([run], str(picture))
-        drawn = "bank.conllu" if text == "train.conllu" else text
-        told, _, others = said[-4].partition("; --split also takes ")
-        assert told == f"pairs:agreement-{drawn}"
-    assert {*others.split(", ")} == {
+        expected = "bank.conllu" if text == "train.conllu" else text
+        heading, _, splits = output[-4].partition("; --split also takes ")
+        assert heading == f"pairs:agreement-{expected}"
+    assert {*splits.split(", ")} == {
         f"pairs:agreement-{text}" for text in ("bank.conllu", "train.conllu", "validation")
     }
-    assert said[-2].split()[-1] == "7"
+    assert output[-2].split()[-1] == "7"
     bar_plots.plot_agreement([run], str(picture), "pairs:agreement-bank.conllu")
-    assert said[-4].startswith("pairs:agreement-bank.conllu; ") and said[-2].split()[-1] == "9"
+    assert output[-4].startswith("pairs:agreement-bank.conllu; ") and output[-2].split()[-1] == "9"
     assert ">pairs:agreement-bank.conllu</text>" in picture.read_text()
     with pytest.raises(UserError, match=r"on pairs:agreement-x, only on .*: give one of these to"):
         bar_plots.plot_agreement([run], str(picture), "pairs:agreement-x")
@@ -78,59 +80,60 @@ def test_runs_of_the_micro_language_are_sent_to_their_own_report(tmp_path):
 
 
 def test_other_pairs_are_not_drawn_beside_each_other(tmp_path):
-    one, other = agreement_of(tmp_path / "a"), agreement_of(tmp_path / "b", "def")
+    first, second = agreement_of(tmp_path / "a"), agreement_of(tmp_path / "b", "def")
     picture = tmp_path / "a.svg"
-    bar_plots.plot_agreement([one], str(picture))
+    bar_plots.plot_agreement([first], str(picture))
     assert ">1</text>" in picture.read_text() and "4 pairs" in picture.read_text()
-    with pytest.raises(UserError, match=f"{one} and {other} were judged on different pairs"):
-        bar_plots.plot_agreement([one, other], str(picture))
+    with pytest.raises(UserError, match=f"{first} and {second} were judged on different pairs"):
+        bar_plots.plot_agreement([first, second], str(picture))
 
 
-def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, said):
+def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, output):
     run = keep_scores(tmp_path / "a", BASE)
     arrays = item_scores.read_archive(
         item_scores.path_of(tmp_path / "a" / "results" / "test.carried.json"),
         json.loads((tmp_path / "a" / "results" / "test.carried.json").read_text()),
     )
-    seen = arrays["band"] == 1
-    mean = float(-arrays["log_prob"][seen].astype(np.float64).mean())
-    rows = [{"band": "1-9", "tokens": int(seen.sum()), "log_perplexity": mean}]
+    is_seen = arrays["band"] == 1
+    mean = float(-arrays["log_prob"][is_seen].astype(np.float64).mean())
+    rows = [{"band": "1-9", "tokens": int(is_seen.sum()), "log_perplexity": mean}]
     path = tmp_path / "a" / "results" / "test.carried.json"
     passport = json.loads(path.read_text())
     passport["figures"]["bands"] = rows
     path.write_text(json.dumps(passport))
-    drawn = {}
+    drawn_bars = {}
     monkeypatch.setattr(
-        bar_plots, "draw_bands", lambda bars, file, title: drawn.update(named(bars))
+        bar_plots, "draw_bands", lambda bars, file, title: drawn_bars.update(by_name(bars))
     )
     bar_plots.plot_bands([run], str(tmp_path / "b.png"))
-    bar = drawn["a"]["1-9"]
-    sums = item_scores.statistics(arrays, seen)
+    bar = drawn_bars["a"]["1-9"]
+    sums = item_scores.statistics(arrays, is_seen)
     interval = significance.bootstrap_interval(sums, item_scores.log_perplexity)
     assert bar.interval == interval and interval[0] < interval[1]
-    assert said[0] == f"test, carried ({len(BASE):,} tokens)"
-    assert said[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
+    assert output[0] == f"test, carried ({len(BASE):,} tokens)"
+    assert output[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
     with pytest.raises(
         UserError, match="not all evaluated on dev: give --split one of test, or eva"
     ):
         bar_plots.plot_bands([run], str(tmp_path / "b.png"), "dev")
 
 
-def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkeypatch, said):
+def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkeypatch, output):
     for split, tokens in (("data:a.txt", 18), ("validation", 40), ("test", 77)):
         changes = {"split": split, "tokens": tokens, "scores": None, "figures.bands": []}
         run = keep(tmp_path / "a", changes, name=split)
         monkeypatch.setattr(bar_plots, "draw_bands", lambda rows, file, title: None)
         bar_plots.plot_bands([run], str(tmp_path / "b.png"))
         # Of a single text it is that one; then --data comes before validation, and a test first.
-        assert said[-3].startswith("test, " if split == "test" else "data:a.txt [")
+        assert output[-3].startswith("test, " if split == "test" else "data:a.txt [")
 
 
 def test_bands_of_a_text_that_a_run_saw_are_refused(tmp_path):
     counts = {"sentences": 1, "of_sentences": 1, "tokens": 900, "of_tokens": 1000}
-    found = {"all": counts, "long": counts}
+    overlap = {"all": counts, "long": counts}
     run = keep(
-        tmp_path / "a", {"overlap": {"trained_on": found, "selected_on": found}, "not_known": []}
+        tmp_path / "a",
+        {"overlap": {"trained_on": overlap, "selected_on": overlap}, "not_known": []},
     )
     with pytest.raises(UserError, match="a cannot be drawn on test: it was trained on this text"):
         bar_plots.plot_bands([run], str(tmp_path / "b.png"))

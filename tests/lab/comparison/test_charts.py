@@ -22,10 +22,10 @@ from zoo.lab.comparison.comparison import Group
     ],
 )
 def test_ticks_are_round_and_span_the_values(low, high, expected):
-    found = charts.round_ticks(low, high)
-    assert found[0] <= low and found[-1] >= high and len(found) <= 7
+    ticks = charts.round_ticks(low, high)
+    assert ticks[0] <= low and ticks[-1] >= high and len(ticks) <= 7
     if low < high:
-        assert found == pytest.approx(expected)
+        assert ticks == pytest.approx(expected)
 
 
 def parsed(svg):
@@ -34,16 +34,16 @@ def parsed(svg):
 
 def test_a_curve_goes_through_its_points():
     points = [(0, 2.0), (50, 4.0), (100, math.inf)]
-    drawn = charts.curve_chart([Line(1, points)], "step", "nats per token", "a < b", x_start=0)
-    root = parsed(drawn)
+    chart = charts.curve_chart([Line(1, points)], "step", "nats per token", "a < b", x_start=0)
+    root = parsed(chart)
     assert root.get("aria-label") == "a < b" and root.get("role") == "img"
     assert {text.text for text in root.iter("text")} >= {"step", "nats per token", "0", "2.0"}
-    (group,) = (one for one in root.iter("g") if "run" in one.get("class", ""))
+    (group,) = (element for element in root.iter("g") if "run" in element.get("class", ""))
     assert group.get("class") == "run c1" and group.get("data-run") == "1"
     (line,) = (path for path in group.iter("path") if path.get("class") == "line")
     # The axes go from 0 to 50, and from 2 to 4: the corners of the plot.
-    left, right, bottom, top = 66, 450, 242, 14
-    assert line.get("d") == f"M{left} {bottom}L{right} {top}"
+    start, end, bottom, top = 66, 450, 242, 14
+    assert line.get("d") == f"M{start} {bottom}L{end} {top}"
     marks = [path for path in group.iter("path") if "mark" in path.get("class")]
     assert [mark.get("class") for mark in marks] == ["mark square"] * 2
 
@@ -54,10 +54,10 @@ def test_nothing_finite_is_no_chart():
 
 
 def test_intervals_stand_where_their_ends_are():
-    one, other = Group("one", 0, ()), Group("other", 1, ())
+    first, second = Group("one", 0, ()), Group("other", 1, ())
     rows = [
-        ("often <", {one: Bar(50, (25, 100), 9)}),
-        ("never", {other: Bar(0, (math.nan, math.nan), 9)}),
+        ("often <", {first: Bar(50, (25, 100), 9)}),
+        ("never", {second: Bar(0, (math.nan, math.nan), 9)}),
     ]
     root = parsed(charts.interval_chart(rows, "percent", "about", (0, 100), chance=50))
     texts = [text.text for text in root.iter("text")]

@@ -65,9 +65,9 @@ def test_a_run_that_was_judged_before_its_end_is_noted(tmp_path):
         keep(tmp_path / name, {"training": {**training, "finished": finished}})
         for name, finished in (("early", False), ("late", True), ("unknown", None))
     ]
-    told = tables(runs)
-    assert "  ! judged at step 40, before its training was finished (early)\n" in told
-    assert told.count("before its training") == 1
+    text = tables(runs)
+    assert "  ! judged at step 40, before its training was finished (early)\n" in text
+    assert text.count("before its training") == 1
 
 
 def test_only_the_given_splits_are_compared(tmp_path):
@@ -78,11 +78,11 @@ def test_only_the_given_splits_are_compared(tmp_path):
         runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
         questions = {"kind": "minimal pairs", "split": "pairs:p", "figures": {}}
         keep(folder, {**questions, "figures": {"accuracy": 0.75, "right": 75}}, "pairs_p")
-    of_test = tables(runs, text_filter=TextFilter(splits=["test"]))
-    assert "test, carried" in of_test and "ranked by test" in of_test
-    assert "validation" not in of_test and "pairs:p" not in of_test
-    of_pairs = tables(runs, text_filter=TextFilter(splits=["pairs:p"]))
-    assert of_pairs.startswith("pairs:p") and "carried" not in of_pairs
+    test_tables = tables(runs, text_filter=TextFilter(splits=["test"]))
+    assert "test, carried" in test_tables and "ranked by test" in test_tables
+    assert "validation" not in test_tables and "pairs:p" not in test_tables
+    pair_tables = tables(runs, text_filter=TextFilter(splits=["pairs:p"]))
+    assert pair_tables.startswith("pairs:p") and "carried" not in pair_tables
     with pytest.raises(UserError, match="one has no perplexity on tset, only on test, validation"):
         tables(runs, text_filter=TextFilter(splits=["tset"]))
 
@@ -106,12 +106,12 @@ def test_the_best_run_comes_first(tmp_path):
 
 def test_the_table_is_also_rows(tmp_path):
     seeds = {"training": {"seed": 0, "recipe_but_seed": "r"}}
-    others = {"training": {"seed": 1, "recipe_but_seed": "r"}, "figures.log_perplexity": 4.0}
+    second_seed = {"training": {"seed": 1, "recipe_but_seed": "r"}, "figures.log_perplexity": 4.0}
     folders = [
         keep(tmp_path / "seen", {"figures.log_perplexity": 1.0, **overlap_of(trained_on=990)}),
         keep(tmp_path / "worse", {"figures.log_perplexity": 6.0, "figures.perplexity": 403.4}),
         keep(tmp_path / "seed_0", seeds),
-        keep(tmp_path / "seed_1", others),
+        keep(tmp_path / "seed_1", second_seed),
     ]
     rows = zoo.compare(folders)
     assert [row.run for row in rows] == ["seed, 2 seeds", "worse", "seen"]
@@ -127,9 +127,9 @@ def test_the_table_is_also_rows(tmp_path):
 def test_a_run_counts_once_however_its_path_is_written(tmp_path):
     run = keep(tmp_path / "a")
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    for other in (f"{tmp_path}//a", f"{run}/", f"{tmp_path}/b/../a", f"{tmp_path}/link", run):
-        with pytest.raises(UserError, match=f"^{run} and {other} are one folder: give each run"):
-            tables([run, other])
+    for path in (f"{tmp_path}//a", f"{run}/", f"{tmp_path}/b/../a", f"{tmp_path}/link", run):
+        with pytest.raises(UserError, match=f"^{run} and {path} are one folder: give each run"):
+            tables([run, path])
 
 
 def test_what_does_not_touch_the_figure_may_differ(tmp_path):
@@ -140,7 +140,7 @@ def test_what_does_not_touch_the_figure_may_differ(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "old"),
+    ("field", "value", "expected"),
     [
         ("data.sha256", "def", "abc"),
         ("tokens", 99, "100"),
@@ -152,7 +152,7 @@ def test_what_does_not_touch_the_figure_may_differ(tmp_path):
         ("normalised_over", "the 11 words of the lexicon", "the 10 words"),
     ],
 )
-def test_it_refuses_what_is_not_comparable(tmp_path, field, value, old):
+def test_it_refuses_what_is_not_comparable(tmp_path, field, value, expected):
     folders = [keep(tmp_path / "a"), keep(tmp_path / "b", {field: value})]
     with pytest.raises(UserError) as refusal:
         tables(folders)
@@ -160,14 +160,14 @@ def test_it_refuses_what_is_not_comparable(tmp_path, field, value, old):
     assert field in message
     assert ("by zoo compare --split" in message) == (field == "data.sha256")
     assert repr(value["digest"] if isinstance(value, dict) else value) in message
-    assert old in message
+    assert expected in message
 
 
 def test_a_run_judged_twice_is_compared_where_the_policies_meet(tmp_path):
-    other = {"policies.state": "sentences", "policies.batch": None, "figures.log_perplexity": 9.0}
-    both = keep(tmp_path / "both")
-    keep(tmp_path / "both", other)
-    table = tables([both, keep(tmp_path / "one", {**other, "figures.log_perplexity": 8.0})])
+    changes = {"policies.state": "sentences", "policies.batch": None, "figures.log_perplexity": 9.0}
+    run = keep(tmp_path / "both")
+    keep(tmp_path / "both", changes)
+    table = tables([run, keep(tmp_path / "one", {**changes, "figures.log_perplexity": 8.0})])
     ranked = table.splitlines()[1:3]
     assert "8.0000" in ranked[0] and "9.0000" in ranked[1]
 
@@ -188,10 +188,10 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
         return keep(tmp_path / folder, {**changes, "figures.log_perplexity": value}, name=digest)
 
     first, second = "0123456a", "0123456b"
-    both = keep_text("both", first, 1.0)
+    two_texts = keep_text("both", first, 1.0)
     keep_text("both", second, 2.0)
-    one = keep_text("one", second, 1.5)
-    header, best, worse = tables([both, one]).splitlines()[:3]
+    one_text = keep_text("one", second, 1.5)
+    header, best, worse = tables([two_texts, one_text]).splitlines()[:3]
     columns = [header.index(f"data:x.txt [{digest}], carried") for digest in (second, first)]
     assert columns == sorted(columns)  # the text that both have judged comes first and ranks
     assert best.split() == ["one", "Softmax", "1,234", "1.5000", "148.41", "-", "-"]
@@ -199,10 +199,10 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
     assert (worse.split()[3], worse.split()[5]) == ("2.0000", "1.0000")
     # Two runs with no text in common are no two columns: they are refused.
     with pytest.raises(UserError, match=r"data\.sha256 differs"):
-        tables([one, keep_text("other", first, 1.0)])
+        tables([one_text, keep_text("other", first, 1.0)])
 
 
-OTHER = {"lexicon.words": "otherwords", "figures.log_perplexity": 9.0}
+OTHER_LEXICON = {"lexicon.words": "otherwords", "figures.log_perplexity": 9.0}
 
 
 def columns_of(header):
@@ -211,24 +211,24 @@ def columns_of(header):
 
 
 def test_two_lexicons_of_one_run_are_two_columns(tmp_path):
-    both = keep(tmp_path / "both")
-    keep(tmp_path / "both", OTHER, name="test.carried.lexicon-otherwor")
-    one = keep(tmp_path / "one", {"figures.log_perplexity": 4.0})
-    header, best, worse, ranked, *_ = tables([both, one]).splitlines()
+    two_lexicons = keep(tmp_path / "both")
+    keep(tmp_path / "both", OTHER_LEXICON, name="test.carried.lexicon-otherwor")
+    one_lexicon = keep(tmp_path / "one", {"figures.log_perplexity": 4.0})
+    header, best, worse, ranked, *_ = tables([two_lexicons, one_lexicon]).splitlines()
     assert columns_of(header)[:2] == ["test, carried, lexicon w", "test, carried, lexicon otherwor"]
     assert best.split()[3:] == ["4.0000", "148.41", "-", "-"]
     assert worse.split()[3:] == ["5.0000", "148.41", "9.0000", "148.41"]
     assert ranked == "ranked by test, carried, lexicon w"
     # A run that knew those words from the first stands where the other had them put in.
-    other = keep(tmp_path / "other", {**OTHER, "figures.log_perplexity": 7.0})
-    header, *rows = tables([both, other]).splitlines()[:3]
+    new_lexicon = keep(tmp_path / "other", {**OTHER_LEXICON, "figures.log_perplexity": 7.0})
+    header, *rows = tables([two_lexicons, new_lexicon]).splitlines()[:3]
     assert columns_of(header)[0] == "test, carried, lexicon otherwor"
     assert [row.split()[3] for row in rows] == ["7.0000", "9.0000"]
     # Runs that meet nowhere are refused; those that meet may each have more.
     with pytest.raises(UserError, match=r"lexicon\.words differs: 'w' against 'otherwords'"):
-        tables([one, other])
+        tables([one_lexicon, new_lexicon])
     keep(tmp_path / "one", {"lexicon.words": "third"}, name="test.carried.lexicon-third")
-    assert len(tables([both, one]).splitlines()[1].split()) == 3 + 6
+    assert len(tables([two_lexicons, one_lexicon]).splitlines()[1].split()) == 3 + 6
 
 
 def test_results_over_the_lexicon_and_over_all_spellings_are_two_columns(tmp_path):
@@ -246,11 +246,11 @@ def grammar(digest):
 
 
 def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_called(tmp_path):
-    both = keep(tmp_path / "both", {"constraint": None}, name="test.carried.constrained")
+    constrained = keep(tmp_path / "both", {"constraint": None}, name="test.carried.constrained")
     keep(tmp_path / "both", {"constraint": grammar("ab")}, name="free")
     keep(tmp_path / "both", {"constraint": grammar("cd")}, name="other")
-    one = keep(tmp_path / "one", {"constraint": None})
-    header, *_ = tables([both, one]).splitlines()
+    free = keep(tmp_path / "one", {"constraint": None})
+    header, *_ = tables([constrained, free]).splitlines()
     assert columns_of(header) == [
         "test, carried",
         "test, carried, constrained by geo.grammar [abababab]",
@@ -259,16 +259,16 @@ def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_call
     ]
     # Not beside a free one, nor beside what another grammar constrains.
     for field, value in (("cd", "'cdcdcdcdcdcdcdcd'"), (None, "None")):
-        constraint, said = field and grammar(field), rf"digest differs: 'abab.* against {value}"
+        constraint, message = field and grammar(field), rf"digest differs: 'abab.* against {value}"
         folders = [
             keep(tmp_path / "first", {"constraint": grammar("ab")}),
             keep(tmp_path / f"second {field}", {"constraint": constraint}),
         ]
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             tables(folders)
 
 
-def found(tokens, long=None):
+def overlap_counts(tokens, long=None):
     """What of a text of 1,000 tokens, 800 of them in long sentences, was seen."""
     counts = {"sentences": 1, "of_sentences": 50}
     return {
@@ -279,7 +279,10 @@ def found(tokens, long=None):
 
 def overlap_of(trained_on=0, selected_on=0, long=None):
     return {
-        "overlap": {"trained_on": found(trained_on, long), "selected_on": found(selected_on)},
+        "overlap": {
+            "trained_on": overlap_counts(trained_on, long),
+            "selected_on": overlap_counts(selected_on),
+        },
         "not_known": [],
     }
 
@@ -297,16 +300,18 @@ def test_a_run_that_saw_the_text_is_never_ranked(tmp_path):
     assert [line.endswith(" !") for line in lines[1:6]] == [False, False, False, True, True]
     assert lines[3] == "not ranked:"
     assert lines[6] == "ranked by test, carried"
-    said = (
+    note = (
         "  ! trained: it was trained on this text (4.10% of its tokens in sentences found "
         "there, 5.12% for long sentences)"
     )
-    assert said in lines
+    assert note in lines
     assert any(line.startswith("  ! chosen: its checkpoint was chosen on") for line in lines)
     assert "  trained on, selected on: not recorded (unknown)" in lines
-    alone = tables([trained, chosen]).splitlines()
-    assert alone[1] == "not ranked:"
-    assert alone[4].startswith("nothing is ranked: no run's figure on test, carried is one of")
+    unranked_lines = tables([trained, chosen]).splitlines()
+    assert unranked_lines[1] == "not ranked:"
+    assert unranked_lines[4].startswith(
+        "nothing is ranked: no run's figure on test, carried is one of"
+    )
     # Short sentences recur by nature.
     short = keep(tmp_path / "short", {**overlap_of(trained_on=240, long=9), **better})
     assert tables([short, clean]).splitlines()[1].split()[0] == "short"
@@ -421,8 +426,10 @@ def test_a_run_without_results_is_named(tmp_path):
 def test_a_broken_result_is_named(tmp_path, broken, message):
     folder = keep(tmp_path / "a")
     if isinstance(broken, dict):
-        changed = {**PASSPORT, **broken}
-        broken = json.dumps({name: value for name, value in changed.items() if value is not ...})
+        changed_passport = {**PASSPORT, **broken}
+        broken = json.dumps(
+            {name: value for name, value in changed_passport.items() if value is not ...}
+        )
     (tmp_path / "a" / "results" / "broken.json").write_text(broken)
     with pytest.raises(UserError, match=rf"broken\.json .*{message}"):
         tables([folder])
@@ -457,18 +464,18 @@ def without(values, name):
 
 
 def test_what_a_result_has_beside_its_figures_is_told(tmp_path):
-    (found,) = results.read_results([keep(tmp_path / "a", FULL)]).values()
-    (told,) = found.values()
-    lines = passport.conditions(told)
+    (columns,) = results.read_results([keep(tmp_path / "a", FULL)]).values()
+    (record,) = columns.values()
+    lines = passport.conditions(record)
     assert "2 outside the lexicon (2.00% of words, 5.00% of types)" in lines[1]
     assert lines[-1].startswith("1 of the counted tokens have probability 0, the first of them 'a'")
     keep(tmp_path / "b", JUDGED)
-    ((_, of_runs),) = results.read_answers([tmp_path / "b"]).items()
-    assert of_runs[tmp_path / "b"][0]["figures"]["groups"]["verb"]["sings"]["pairs"] == 2
+    ((_, judgements),) = results.read_answers([tmp_path / "b"]).items()
+    assert judgements[tmp_path / "b"][0]["figures"]["groups"]["verb"]["sings"]["pairs"] == 2
 
 
 @pytest.mark.parametrize(
-    ("whole", "change", "message"),
+    ("fields", "change", "message"),
     [
         (FULL, {"tokens": 0}, "tokens is 0, where at least 1"),
         (FULL, {"policies": {"state": "carried"}}, r"policies\.boundary is missing"),
@@ -494,8 +501,8 @@ def test_what_a_result_has_beside_its_figures_is_told(tmp_path):
         (JUDGED, {"figures.groups": {"verb": {"sings": 1}}}, r"figures\.groups\.verb\.sings is 1"),
     ],
 )
-def test_a_damaged_part_of_a_result_is_named(tmp_path, whole, change, message):
+def test_a_damaged_part_of_a_result_is_named(tmp_path, fields, change, message):
     """On reading, not by a traceback where it is told."""
-    folder = keep(tmp_path / "a", {**whole, **change}, "broken")
+    folder = keep(tmp_path / "a", {**fields, **change}, "broken")
     with pytest.raises(UserError, match=rf"broken\.json is not a result .*{message}"):
         tables([folder])

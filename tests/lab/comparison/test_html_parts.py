@@ -9,8 +9,8 @@ from zoo.lab.comparison import html_parts
 
 
 def test_text_cannot_become_html():
-    shown = html_parts.escape('<b> & "a"\x1b[31m')
-    assert shown == "&lt;b&gt; &amp; &quot;a&quot;\\x1b[31m"
+    markup = html_parts.escape('<b> & "a"\x1b[31m')
+    assert markup == "&lt;b&gt; &amp; &quot;a&quot;\\x1b[31m"
 
 
 def test_data_cannot_end_its_element():
@@ -21,18 +21,19 @@ def test_data_cannot_end_its_element():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "expected"),
     [(1234.5678, "1,234.57"), (-0.5, "−0.50"), (-0.001, "0.00"), (math.inf, "∞"), (math.nan, "–")],
 )
-def test_numbers(value, shown):
-    assert html_parts.number(value, 2) == shown
+def test_numbers(value, expected):
+    assert html_parts.number(value, 2) == expected
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(1.0, "1"), (0.0421, "0.042"), (0.00012, "1.2e−4"), (3.21e-12, "3.2e−12")]
+    ("value", "expected"),
+    [(1.0, "1"), (0.0421, "0.042"), (0.00012, "1.2e−4"), (3.21e-12, "3.2e−12")],
 )
-def test_probabilities(value, shown):
-    assert html_parts.probability(math.log(value)) == shown
+def test_probabilities(value, expected):
+    assert html_parts.probability(math.log(value)) == expected
 
 
 def test_reasons_are_told_once():

@@ -41,38 +41,38 @@ def run_of(folder, losses, changes=(), evaluated=True, **training):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
+def draw_calls(monkeypatch):
     """The arguments with which curves are drawn."""
-    found = []
-    monkeypatch.setattr(learning_curves, "draw_curves", lambda *arguments: found.append(arguments))
-    return found
+    calls = []
+    monkeypatch.setattr(learning_curves, "draw_curves", lambda *arguments: calls.append(arguments))
+    return calls
 
 
-def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn, said):
+def test_seeds_of_a_recipe_are_one_curve(tmp_path, draw_calls, output):
     runs = [
         run_of(tmp_path / "softmax_0", [5.0, 4.0], seed=0),
         run_of(tmp_path / "softmax_1", [6.0, 3.0, 3.5], seed=1),
         run_of(tmp_path / "wide", [4.5], seed=0, batch=16),
     ]
     learning_curves.plot_curves(runs, str(tmp_path / "c.png"))
-    ((curves, _, label),) = drawn
-    assert [(recipe.name, *rest) for recipe, *rest in curves] == [
+    ((curves, _, label),) = draw_calls
+    assert [(recipe.name, *points) for recipe, *points in curves] == [
         ("softmax, 2 seeds", [[(50, 5.0), (100, 4.0)], [(50, 6.0), (100, 3.0), (150, 3.5)]], ()),
         ("wide", [[(50, 4.5)]], ()),
     ]
     assert label == "training step"
-    assert [line.split() for line in said[1:3]] == [
+    assert [line.split() for line in output[1:3]] == [
         ["softmax,", "2", "seeds", "3.5000", "[3.0000,", "4.0000]", "100", "5"],
         ["wide", "4.5000", "-", "50", "1"],
     ]
-    assert said[3:] == [str(tmp_path / "c.png")]
+    assert output[3:] == [str(tmp_path / "c.png")]
 
 
-def test_curves_against_epochs_and_minutes(tmp_path, drawn):
+def test_curves_against_epochs_and_minutes(tmp_path, draw_calls):
     run = run_of(tmp_path / "a", [5.0, 4.0, 3.0])
     for against, xs in (("epoch", [0.5, 1, 1.5]), ("minutes", [1, 2, 3])):
         learning_curves.plot_curves([run], str(tmp_path / "c.png"), against, True)
-        (curve,) = drawn.pop()[0]
+        (curve,) = draw_calls.pop()[0]
         assert curve.validation == [[*zip(xs, [5.0, 4.0, 3.0], strict=True)]]
         assert curve.training == [[*zip(xs, [6.0, 5.0, 4.0], strict=True)]]
     unfinished = run_of(tmp_path / "b", [5.0, 4.0])
@@ -80,7 +80,7 @@ def test_curves_against_epochs_and_minutes(tmp_path, drawn):
         learning_curves.plot_curves([unfinished], str(tmp_path / "c.png"), "epoch")
 
 
-def test_labels_name_the_recipes(tmp_path, drawn):
+def test_labels_name_the_recipes(tmp_path, draw_calls):
     runs = [
         run_of(tmp_path / "x0", [5.0], seed=0),
         run_of(tmp_path / "x1", [5.0], seed=1),
@@ -88,13 +88,13 @@ def test_labels_name_the_recipes(tmp_path, drawn):
     ]
     picture = str(tmp_path / "c.png")
     learning_curves.plot_curves(runs, picture, labels=["softmax", "NCE"])
-    assert [curve.recipe.name for curve in drawn.pop()[0]] == ["softmax, 2 seeds", "NCE"]
+    assert [curve.recipe.name for curve in draw_calls.pop()[0]] == ["softmax, 2 seeds", "NCE"]
     for labels in (["softmax"], ["a", "a"]):
         with pytest.raises(UserError, match=r"for 2 recipes: .* in this order: x, 2 seeds; y\.$"):
             learning_curves.plot_curves(runs, picture, labels=labels)
 
 
-def test_a_record_keeps_the_curve(tmp_path, drawn):
+def test_a_record_keeps_the_curve(tmp_path, draw_calls):
     run = run_of(tmp_path / "a", [5.0, 4.0])
     lines = learning_curves.read_metrics(tmp_path / "a" / METRICS, {})
     experiment = json.loads((tmp_path / "a" / "experiment.json").read_text())
@@ -104,27 +104,27 @@ def test_a_record_keeps_the_curve(tmp_path, drawn):
     assert "validations" not in json.loads(file.read_text().splitlines()[1])
     learning_curves.plot_curves([f"{file}:one"], str(tmp_path / "c.png"))
     learning_curves.plot_curves([run], str(tmp_path / "c.png"))
-    (of_record, _, _), (of_run, _, _) = drawn
-    assert of_record[0].validation == of_run[0].validation == [[(50, 5.0), (100, 4.0)]]
+    (record_curves, _, _), (run_curves, _, _) = draw_calls
+    assert record_curves[0].validation == run_curves[0].validation == [[(50, 5.0), (100, 4.0)]]
     with pytest.raises(UserError, match=r"two was recorded without its learning curve"):
         learning_curves.plot_curves([str(file)], str(tmp_path / "c.png"))
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path, drawn, said):
-    one = run_of(tmp_path / "a", [5.0])
-    other = run_of(tmp_path / "b", [4.0], {"tokens": 7}, batch=16)
+def test_what_cannot_be_drawn_is_refused(tmp_path, draw_calls, output):
+    first = run_of(tmp_path / "a", [5.0])
+    second = run_of(tmp_path / "b", [4.0], {"tokens": 7}, batch=16)
     with pytest.raises(UserError, match="a and b cannot be compared on validation, because tokens"):
-        learning_curves.plot_curves([one, other], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([first, second], str(tmp_path / "c.png"))
     (tmp_path / "b" / METRICS).write_text('{"step": 4}\n')
     with pytest.raises(UserError, match="b has not validated anything yet"):
-        learning_curves.plot_curves([other], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([second], str(tmp_path / "c.png"))
     (tmp_path / "b" / METRICS).unlink()
     with pytest.raises(UserError, match=r"metrics\.jsonl is not in .*b, as exports do not"):
-        learning_curves.plot_curves([other], str(tmp_path / "c.png"))
+        learning_curves.plot_curves([second], str(tmp_path / "c.png"))
     fresh = run_of(tmp_path / "c", [4.0], evaluated=False, batch=16)
-    learning_curves.plot_curves([one, fresh], str(tmp_path / "c.png"))
-    assert said[-2].startswith("c: not evaluated on their validation text")
-    assert said[-2].endswith(f"python -m zoo evaluate {fresh} --split validation.")
+    learning_curves.plot_curves([first, fresh], str(tmp_path / "c.png"))
+    assert output[-2].startswith("c: not evaluated on their validation text")
+    assert output[-2].endswith(f"python -m zoo evaluate {fresh} --split validation.")
 
 
 DAMAGED = {
@@ -139,10 +139,10 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("line", DAMAGED)
-def test_a_damaged_line_is_named(tmp_path, drawn, line):
+def test_a_damaged_line_is_named(tmp_path, draw_calls, line):
     run = run_of(tmp_path / "a", [5.0, 4.0])
-    first, second, *rest = (tmp_path / "a" / METRICS).read_text().split("\n")
-    (tmp_path / "a" / METRICS).write_text("\n".join([first, second, line, *rest]))
+    first, second, *later_lines = (tmp_path / "a" / METRICS).read_text().split("\n")
+    (tmp_path / "a" / METRICS).write_text("\n".join([first, second, line, *later_lines]))
     reason = re.escape(DAMAGED[line])
     with pytest.raises(
         UserError, match=rf"metrics\.jsonl, line 3, is not a line of metrics \({reason}.*take it"
@@ -150,7 +150,7 @@ def test_a_damaged_line_is_named(tmp_path, drawn, line):
         learning_curves.plot_curves([run], str(tmp_path / "c.png"))
 
 
-def test_random_bytes_are_not_a_line_that_was_cut_short(tmp_path, drawn):
+def test_random_bytes_are_not_a_line_that_was_cut_short(tmp_path, draw_calls):
     run = run_of(tmp_path / "a", [5.0])
     for content in (bytes(range(255, 10, -1)), b"[1, 2]", b'{"ste\n', b'{"seconds": 4.0, "st'):
         (tmp_path / "a" / METRICS).write_bytes(content)
@@ -162,7 +162,7 @@ def test_random_bytes_are_not_a_line_that_was_cut_short(tmp_path, drawn):
             learning_curves.plot_curves([run], str(tmp_path / "c.png"))
 
 
-def test_steps_of_a_record_do_not_fall(tmp_path, drawn):
+def test_steps_of_a_record_do_not_fall(tmp_path, draw_calls):
     run_of(tmp_path / "a", [5.0, 4.0])
     lines = learning_curves.read_metrics(tmp_path / "a" / METRICS, {})
     experiment = json.loads((tmp_path / "a" / "experiment.json").read_text())
@@ -181,11 +181,11 @@ def test_a_loss_that_is_not_a_number_is_not_the_best():
     assert learning_curves.BestValidations.from_validations([lines]) == ([3.0], [2])
 
 
-def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path, drawn):
+def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path, draw_calls):
     runs = [run_of(tmp_path / name, [4.0], evaluated=False) for name in "abc"]
     for run, words in zip(runs, (["a", "b"], ["a", "b"], ["a", "c"]), strict=True):
-        seen = SeenTexts(Texts.from_text("train", [["x"]]), Texts.from_text("validation", [words]))
-        seen.save(f"{run}/texts.npz")
+        texts = SeenTexts(Texts.from_text("train", [["x"]]), Texts.from_text("validation", [words]))
+        texts.save(f"{run}/texts.npz")
     picture = str(tmp_path / "c.png")
     learning_curves.plot_curves(runs[:2], picture)
     with pytest.raises(UserError, match="a and c were validated on different texts"):
@@ -221,7 +221,7 @@ def test_a_damaged_file_is_drawn_or_refused_in_one_sentence(tmp_path, against):
     random, file = np.random.default_rng(0), tmp_path / METRICS
     fields = learning_curves.WITH_TRAINING[against]
     line = '{"step": %s, "epoch": %s, "seconds": %s, "epoch_training_loss": %s, "%s": %s}'
-    seen = set()
+    outcomes = set()
     for _ in range(200):
         values = [["5", "0", "1.5", "3.0", learning_curves.LOSS, "2.5"] for _ in range(3)]
         values[1][:2], values[2][:2] = ["10", "1"], ["15", "2"]
@@ -236,7 +236,7 @@ def test_a_damaged_file_is_drawn_or_refused_in_one_sentence(tmp_path, against):
                 )
                 assert [*learning_curves.best_table({curve.recipe: [lines] * 2})]
                 [*map(learning_curves.mean_curve, (curve.validation, curve.training))]
-                seen.add("drawn")
+                outcomes.add("drawn")
         except UserError:
-            seen.add("refused")
-    assert seen == {"drawn", "refused"}
+            outcomes.add("refused")
+    assert outcomes == {"drawn", "refused"}

@@ -47,27 +47,27 @@ def a_run(path, *settings, validation=3.0):
 
 
 @pytest.fixture
-def report(tmp_path, monkeypatch, said):
+def report(tmp_path, monkeypatch, output):
     """Reports on runs with these settings, named a, b ...: (what was said, plots, runs by path)."""
     monkeypatch.setattr(micro_report, "PAIRS", PAIRS)
 
-    def of(*settings_of_runs):
+    def run_report(*settings_of_runs):
         runs = {}
         for name, settings in zip("abc", settings_of_runs, strict=False):
             path = tmp_path / name
             runs[str(path)] = a_run(path, *settings)
         monkeypatch.setattr(Run, "load", lambda path: runs[path])
         files = micro_report.report_micro([*runs])
-        return "\n".join(said), files, runs
+        return "\n".join(output), files, runs
 
-    return of
+    return run_report
 
 
 def results(run):
     """{kind: passport} in a run's folder."""
-    found = [json.loads(path.read_text()) for path in (run.path / "results").glob("*.json")]
-    assert len(found) == 2
-    return {passport["kind"]: passport for passport in found}
+    passports = [json.loads(path.read_text()) for path in (run.path / "results").glob("*.json")]
+    assert len(passports) == 2
+    return {passport["kind"]: passport for passport in passports}
 
 
 def own_figure(counted_boundaries):
@@ -78,22 +78,22 @@ def own_figure(counted_boundaries):
 
 
 def test_the_figures_stand_beside_the_language_and_are_kept(report, tmp_path):
-    said, files, runs = report((), ("training.seed=1",))
-    own, tokens = own_figure(1)
-    assert f"entropy {LANGUAGE.entropy_rate():.4f} nats per token" in said
+    text, files, runs = report((), ("training.seed=1",))
+    ideal, tokens = own_figure(1)
+    assert f"entropy {LANGUAGE.entropy_rate():.4f} nats per token" in text
     assert (
         f"Its test text: {tokens:,} tokens: words; the boundary after each sentence counted; no "
-        "unknown words." in said
+        "unknown words." in text
     )
-    assert re.search(rf"^the language +{own:.4f} +{math.exp(own):.2f} *$", said, re.MULTILINE)
+    assert re.search(rf"^the language +{ideal:.4f} +{math.exp(ideal):.2f} *$", text, re.MULTILINE)
     for path, run in runs.items():
-        kept = results(run)
-        figure = kept["perplexity"]["figures"]["log_perplexity"]
-        assert figure > own
-        line = rf"^{path[-1]} +{figure:.4f} +{math.exp(figure):.2f} +{figure - own:.4f}$"
-        assert re.search(line, said, re.MULTILINE)
-        assert kept["perplexity"]["tokens"] == tokens
-        pairs = kept["minimal pairs"]
+        passports = results(run)
+        figure = passports["perplexity"]["figures"]["log_perplexity"]
+        assert figure > ideal
+        line = rf"^{path[-1]} +{figure:.4f} +{math.exp(figure):.2f} +{figure - ideal:.4f}$"
+        assert re.search(line, text, re.MULTILINE)
+        assert passports["perplexity"]["tokens"] == tokens
+        pairs = passports["minimal pairs"]
         assert pairs["figures"]["pairs"] == pairs["tokens"] == PAIRS
         assert pairs["figures"]["right"] == round(
             PAIRS * pairs["figures"]["cases"]["all"]["accuracy"]
@@ -105,7 +105,7 @@ def test_the_figures_stand_beside_the_language_and_are_kept(report, tmp_path):
 
 
 @pytest.mark.parametrize("without", ["a", *slow("ab")])
-def test_exports_have_no_learning_curves(report, tmp_path, said, without):
+def test_exports_have_no_learning_curves(report, tmp_path, output, without):
     _, files, runs = report((), ("training.seed=1",))
     for file in files:
         file.unlink()
@@ -113,12 +113,12 @@ def test_exports_have_no_learning_curves(report, tmp_path, said, without):
         (tmp_path / name / "metrics.jsonl").unlink()
         recipe = json.dumps(configuration.to_json(EXPERIMENT))
         (tmp_path / name / "experiment.json").write_text(recipe)
-    said.clear()
-    drawn = files if without == "a" else files[1:]
-    assert micro_report.report_micro([*runs]) == drawn
-    assert [file for file in files if file.exists()] == drawn
-    told = [f"metrics.jsonl is not in {tmp_path / name}, as exports do" for name in without]
-    assert all(one in "\n".join(said) for one in told)
+    output.clear()
+    expected_files = files if without == "a" else files[1:]
+    assert micro_report.report_micro([*runs]) == expected_files
+    assert [file for file in files if file.exists()] == expected_files
+    messages = [f"metrics.jsonl is not in {tmp_path / name}, as exports do" for name in without]
+    assert all(message in "\n".join(output) for message in messages)
 
 
 def test_plots_that_cannot_be_written_are_refused_before_anything_is_scored(report, tmp_path):
@@ -143,12 +143,12 @@ def test_a_case_without_pairs_has_no_accuracy(tmp_path):
     ],
 )
 def test_what_counts_is_the_runs_own_policy(report, settings, marks, sentence):
-    said, _, runs = report(settings)
-    own, tokens = own_figure(marks)
-    assert f"{tokens:,} tokens: words; {sentence}" in said
-    assert re.search(rf"^the language +{own:.4f} ", said, re.MULTILINE)
+    text, _, runs = report(settings)
+    ideal, tokens = own_figure(marks)
+    assert f"{tokens:,} tokens: words; {sentence}" in text
+    assert re.search(rf"^the language +{ideal:.4f} ", text, re.MULTILINE)
     rate = LANGUAGE.grammar.entropy() / (LANGUAGE.grammar.expected_length() + marks)
-    assert f"entropy {rate:.4f} nats" in said
+    assert f"entropy {rate:.4f} nats" in text
     (run,) = runs.values()
     assert results(run)["perplexity"]["tokens"] == tokens
 

@@ -12,37 +12,37 @@ from zoo.lab.evaluation.best_words import ScoredWords
 from zoo.lexicon import Lexicon
 
 
-def kept(log_prob):
+def scored_words(log_prob):
     words = np.array([0, 1, 2, 0, 1, 3], np.int32)
-    every = np.ones(6, bool)
-    text = EncodedText(words, every, every, np.array([0, 3]))
+    mask = np.ones(6, bool)
+    text = EncodedText(words, mask, mask, np.array([0, 3]))
     return ScoredWords(text, np.arange(6), np.array(log_prob, np.float32))
 
 
 @pytest.mark.parametrize("rows", [None, 8])
 def test_the_rows_in_which_a_carried_state_begins_empty_are_told(rows):
-    scores = [kept([-1, -2, -3, -4, -5, -6]), kept([-2, -1, -3, -9, -9, -9])]
-    told = page_differences._describe_shares("a", "b", scores, rows)
-    assert "Of 6 counted words a predicts 4 better (66.7%), and b 1 (16.7%)." in told
-    assert ("the state begins empty in each of 8 rows of the text" in told) == bool(rows)
+    scores = [scored_words([-1, -2, -3, -4, -5, -6]), scored_words([-2, -1, -3, -9, -9, -9])]
+    sentence = page_differences._describe_shares("a", "b", scores, rows)
+    assert "Of 6 counted words a predicts 4 better (66.7%), and b 1 (16.7%)." in sentence
+    assert ("the state begins empty in each of 8 rows of the text" in sentence) == bool(rows)
 
 
 def test_words_that_differ_most():
     lexicon = Lexicon(("le", "chat", "dort", "rit"), np.ones(4, np.int64))
-    one = kept([-1, -2, -3, -1, -2, -9])
-    other = kept([-1, -4, -2.5, -1, -3, -1])
-    found = page_differences.largest_differences(one, other, lexicon)
-    first, second = ([(row.sentence, row.before, row.word) for row in of] for of in found)
+    baseline = scored_words([-1, -2, -3, -1, -2, -9])
+    candidate = scored_words([-1, -4, -2.5, -1, -3, -1])
+    differences = page_differences.largest_differences(baseline, candidate, lexicon)
+    first, second = ([(row.sentence, row.before, row.word) for row in rows] for rows in differences)
     assert first == [(1, "le", "chat")]  # +2, and after the same word again +1
     assert second == [(2, "le chat", "rit"), (1, "le chat", "dort")]  # -8, -0.5
-    assert (found[1][0].first, found[1][0].second) == (-9, -1)
+    assert (differences[1][0].first, differences[1][0].second) == (-9, -1)
 
 
 def test_attention_is_drawn_by_area():
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
-    drawn = page_differences.draw_attention(
+    svg = page_differences.draw_attention(
         AttendedSentence(["a", "b"], ["x", "y"], [], weights), "about <it>"
     )
-    sizes = re.findall(r'class="weight"[^>]* width="([\d.]+)"', drawn)
+    sizes = re.findall(r'class="weight"[^>]* width="([\d.]+)"', svg)
     assert [float(size) for size in sizes] == pytest.approx([18, 0, 9, 15.6], abs=0.05)
-    assert "<title>y ← b: 0.75</title>" in drawn and "about &lt;it&gt;" in drawn
+    assert "<title>y ← b: 0.75</title>" in svg and "about &lt;it&gt;" in svg

@@ -23,14 +23,16 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
     metrics = tmp_path / "m.jsonl"
     metrics.write_text(content)
     fields = learning_curves.FIELDS["step"]
-    found = learning_curves.read_metrics(metrics, fields)
+    validations = learning_curves.read_metrics(metrics, fields)
     recipe = Group("a", 3, ())
-    validation, training = page_figures.chart_lines(Curve.from_validations(recipe, [found]))
+    validation, training = page_figures.chart_lines(Curve.from_validations(recipe, [validations]))
     assert validation == (3, [(150, 4.0), (300, math.inf)], False, [])
     assert training == (3, [(150, 5.0)], True, [])
     # Of two seeds the mean, and the least and the greatest.
-    other = [{"step": 150, "validation_log_perplexity": 3.0}]
-    validation, _ = page_figures.chart_lines(Curve.from_validations(recipe, [found, other]))
+    second_seed = [{"step": 150, "validation_log_perplexity": 3.0}]
+    validation, _ = page_figures.chart_lines(
+        Curve.from_validations(recipe, [validations, second_seed])
+    )
     assert validation == (3, [(150, 3.5)], False, [(150, 3.0, 4.0)])
     metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
     with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not a line of metrics"):
@@ -38,32 +40,42 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
 
 
 def test_what_is_not_comparable_is_told_with_its_reason():
-    other = {**PASSPORT, "tokens": 99}
-    groups = {"test (a)": {"a": PASSPORT}, "test (b)": {"b": other}}
-    said = page_figures.describe_comparability("test (a)", groups)
-    assert "a and b cannot be compared on test, because tokens differs: 100 against 99" in said
-    alike = page_figures.describe_comparability("test", {"test": {"a": PASSPORT, "b": PASSPORT}})
-    assert alike.startswith("These runs are comparable with each other.")
+    shorter = {**PASSPORT, "tokens": 99}
+    groups = {"test (a)": {"a": PASSPORT}, "test (b)": {"b": shorter}}
+    description = page_figures.describe_comparability("test (a)", groups)
+    assert (
+        "a and b cannot be compared on test, because tokens differs: 100 against 99" in description
+    )
+    comparable = page_figures.describe_comparability(
+        "test", {"test": {"a": PASSPORT, "b": PASSPORT}}
+    )
+    assert comparable.startswith("These runs are comparable with each other.")
 
 
 def groups_of(**passports):
-    found = Comparison({name: name for name in passports})
+    comparison = Comparison({name: name for name in passports})
     columns = {
-        name: {Column.from_passport(one): one for one in of} for name, of in passports.items()
+        name: {Column.from_passport(passport): passport for passport in run_passports}
+        for name, run_passports in passports.items()
     }
-    vars(found).update(available_results=(columns, {}), recipes={name: {} for name in passports})
-    return group_by_text(found)
+    vars(comparison).update(
+        available_results=(columns, {}), recipes={name: {} for name in passports}
+    )
+    return group_by_text(comparison)
 
 
 def test_figures_of_one_quantity_are_a_group():
-    other = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
+    other_text = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
     carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
-    found = groups_of(a=[PASSPORT], b=[PASSPORT])
-    assert {name: [*runs] for name, runs in found.items()} == {"test": ["a", "b"]}
-    found = groups_of(a=[PASSPORT], b=[other])
-    assert {name: [*runs] for name, runs in found.items()} == {"test (a)": ["a"], "test (b)": ["b"]}
-    found = groups_of(a=[PASSPORT, carried])
-    assert [*found] == ["test, carried (a)", "test, sentences (a)"]
+    groups = groups_of(a=[PASSPORT], b=[PASSPORT])
+    assert {name: [*runs] for name, runs in groups.items()} == {"test": ["a", "b"]}
+    groups = groups_of(a=[PASSPORT], b=[other_text])
+    assert {name: [*runs] for name, runs in groups.items()} == {
+        "test (a)": ["a"],
+        "test (b)": ["b"],
+    }
+    groups = groups_of(a=[PASSPORT, carried])
+    assert [*groups] == ["test, carried (a)", "test, sentences (a)"]
 
 
 def test_bands_in_words():
@@ -84,7 +96,7 @@ def test_kinds_of_pairs_end_with_all():
         "cases": {"number, 1": {"right": 4, "pairs": 5}, "all": {"right": 6, "pairs": 10}},
         "groups": {"field": {"syntax": {"right": 2, "pairs": 5}}},
     }
-    found = page_figures.figures_by_case(figures)
-    assert [*found] == ["number, 1", "field: syntax", "all"]
-    assert (found["all"]["right"], found["all"]["pairs"]) == (6, 10)
+    by_case = page_figures.figures_by_case(figures)
+    assert [*by_case] == ["number, 1", "field: syntax", "all"]
+    assert (by_case["all"]["right"], by_case["all"]["pairs"]) == (6, 10)
     assert [*page_figures.figures_by_case({"right": 1, "pairs": 2, "cases": {"a": 0.5}})] == ["all"]

@@ -37,13 +37,13 @@ class Parser(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.names[tag] += 1
-        self.attributes += [(tag, *one) for one in attrs]
+        self.attributes += [(tag, *attribute) for attribute in attrs]
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
         self.names[tag] += 1
-        self.attributes += [(tag, *one) for one in attrs]
+        self.attributes += [(tag, *attribute) for attribute in attrs]
 
     def handle_endtag(self, tag):
         assert self.open and self.open.pop() == tag, (tag, self.getpos())
@@ -66,14 +66,16 @@ def content(two_runs):
 
 
 def test_the_document_is_valid_and_loads_nothing(content):
-    found = parsed(content)
-    ids = [value for _, name, value in found.attributes if name == "id"]
-    assert len({*ids}) == len(ids) and [one for one in ids if one in SECTIONS] == SECTIONS
-    links = [value for _, name, value in found.attributes if name in ("href", "src", "action")]
+    page = parsed(content)
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    assert (
+        len({*ids}) == len(ids) and [section for section in ids if section in SECTIONS] == SECTIONS
+    )
+    links = [value for _, name, value in page.attributes if name in ("href", "src", "action")]
     assert links == [f"#{name}" for name in SECTIONS]
     assert not re.search(r"https?://|@import|url\(|\bfetch\(|XMLHttpRequest|WebSocket", content)
-    assert not {"link", "img", "iframe", "object", "embed"} & found.names.keys()
-    labels = [value for _, name, value in found.attributes if name == "aria-labelledby"]
+    assert not {"link", "img", "iframe", "object", "embed"} & page.names.keys()
+    labels = [value for _, name, value in page.attributes if name == "aria-labelledby"]
     assert {*labels} <= {*ids}
 
 
@@ -84,23 +86,25 @@ def names_of(content):
 
 @pytest.mark.slow
 def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
-    one = page_report.build_page(page_report.load_comparison(two_runs[:1]), sentences=2)
-    assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
+    page = page_report.build_page(page_report.load_comparison(two_runs[:1]), sentences=2)
+    assert names_of(page) == SECTIONS[:-1]  # nothing stands beside it
     translations = page_report.build_page(page_report.load_comparison([translator]), sentences=2)
-    of_translators = ["passports", "curves", "bands", "text", "translations", "attention"]
-    assert names_of(translations) == of_translators  # no pairs judge it
+    sections = ["passports", "curves", "bands", "text", "translations", "attention"]
+    assert names_of(translations) == sections  # no pairs judge it
 
 
 @pytest.mark.slow
 def test_no_section_is_empty(two_runs, translator, inattentive):
     """Pairs do not judge translators, and attention is of the translators that have it."""
-    alone = page_report.build_page(page_report.load_comparison([inattentive]), sentences=2)
-    assert names_of(alone) == ["passports", "curves", "bands", "text", "translations"]
-    both = page_report.build_page(
+    plain_page = page_report.build_page(page_report.load_comparison([inattentive]), sentences=2)
+    assert names_of(plain_page) == ["passports", "curves", "bands", "text", "translations"]
+    mixed_page = page_report.build_page(
         page_report.load_comparison([two_runs[0], translator]), sentences=2
     )
-    assert "left out" not in section_of(both, "judgements") + section_of(both, "attention")
-    assert '<svg class="attention"' in section_of(both, "attention")
+    assert "left out" not in section_of(mixed_page, "judgements") + section_of(
+        mixed_page, "attention"
+    )
+    assert '<svg class="attention"' in section_of(mixed_page, "attention")
 
 
 @pytest.mark.slow
@@ -138,11 +142,11 @@ def test_the_script_is_the_one_that_the_policy_allows(content):
     assert content.count("<script>") == 1
 
 
-def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path, said):
+def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path, output):
     assert page_report.build_page(page_report.load_comparison(two_runs)) == content
     page_report.write_page(two_runs, tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == content
-    assert said == [f"wrote {tmp_path / 'r.html'}"]
+    assert output == [f"wrote {tmp_path / 'r.html'}"]
 
 
 def test_details_have_what_the_model_computes(two_runs, content):
@@ -151,7 +155,7 @@ def test_details_have_what_the_model_computes(two_runs, content):
     run = Run.load(two_runs[1])
     corpus = run.read("validation")
     _, scores = run.score_corpus(corpus)
-    assert [one["word"] for one in details[:3]] == [*corpus.sentences[0], "</s>"][:3]
+    assert [detail["word"] for detail in details[:3]] == [*corpus.sentences[0], "</s>"][:3]
     for detail, log_prob in zip(details, scores.log_prob.tolist(), strict=False):
         assert detail["about"][0].startswith(f"surprisal {-log_prob:.2f} nats")
         (part,) = detail["parts"]
@@ -196,14 +200,14 @@ def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     judged = section_of(content, "judgements")
     assert re.search(r"of 7; seeds [\d.]+ to [\d.]+</td>", judged)
     assert "softmax, 2 seeds and log-linear, validation" in section_of(content, "differences")
-    shown = section_of(content, "text")
-    assert "Of several seeds of a recipe the first is shown." in shown and "softmax_1" not in shown
+    text = section_of(content, "text")
+    assert "Of several seeds of a recipe the first is shown." in text and "softmax_1" not in text
 
 
 def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
     run = Run.load(two_runs[0]).path
     passports = dict(_results(two_runs[0]))
-    name = next(place for place, one in passports.items() if one["kind"] == "perplexity")
+    name = next(place for place, passport in passports.items() if passport["kind"] == "perplexity")
     arrays = item_scores.read(run / "results" / f"{name}.json", passports[name])
     lines = learning_curves.read_metrics(run / "metrics.jsonl", {})
     recipe = json.loads((run / "experiment.json").read_text())
@@ -212,11 +216,11 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
         file, [records.Record("first", recipe, passports, lines)], {"first": {name: arrays}}
     )
     content = page_report.build_page(page_report.load_comparison([str(file)]), sentences=2)
-    of_run = page_report.build_page(page_report.load_comparison([two_runs[0]]), sentences=2)
+    run_page = page_report.build_page(page_report.load_comparison([two_runs[0]]), sentences=2)
     for section in ("curves", "bands"):
-        drawn = section_of(content, section)
-        assert '<svg class="chart"' in drawn and "left out" not in drawn
-        assert drawn.replace("first", "softmax") == section_of(of_run, section)
+        chart = section_of(content, section)
+        assert '<svg class="chart"' in chart and "left out" not in chart
+        assert chart.replace("first", "softmax") == section_of(run_page, section)
 
 
 @pytest.mark.slow
@@ -230,7 +234,7 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
     assert "translator, 2 seeds</th>" in content and ">beam 2</td>" in content
     assert f"{bleu + 1:.2f} [{bleu:.2f}, {bleu + 2:.2f}]</td>" in content
     assert f"{exact:.2f} [{exact:.2f}, {exact:.2f}]</td>" in content
-    alone = section_of(
+    single = section_of(
         page_report.build_page(page_report.load_comparison(translated[:1]), sentences=2),
         "translations",
     )
@@ -241,7 +245,7 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
         1000,
     )
     low, high = row["BLEU"]["interval"]
-    assert f"{bleu:.2f} [{low:.2f}, {high:.2f}]</td>" in alone
+    assert f"{bleu:.2f} [{low:.2f}, {high:.2f}]</td>" in single
 
 
 @pytest.mark.slow
@@ -277,8 +281,8 @@ def test_a_given_text_is_shown(two_runs, tmp_path):
 def test_sentences_of_a_given_text_begin_with_an_empty_state(two_runs, tmp_path):
     text = tmp_path / "given.txt"
     text.write_text("word1 word2\nword3 word4\n")
-    of_page = page_report.load_comparison(two_runs).available_runs[0]["softmax"]
-    rows = page_text.score_text("softmax", 0, of_page, None, str(text), 2).rows
+    page_run = page_report.load_comparison(two_runs).available_runs[0]["softmax"]
+    rows = page_text.score_text("softmax", 0, page_run, None, str(text), 2).rows
     run = zoo.load(two_runs[0])
     expected = [
         -float(run.log_probs(words[:at])[run.id(word)])
@@ -316,8 +320,8 @@ def channels(colour):
     return np.dot(linear, [0.2126, 0.7152, 0.0722])
 
 
-def contrast(one, other):
-    low, high = sorted([channels(one), channels(other)])
+def contrast(first, second):
+    low, high = sorted([channels(first), channels(second)])
     return (high + 0.05) / (low + 0.05)
 
 
@@ -348,9 +352,9 @@ def lab(colour, vision):
     """CIE L*a*b* of #rrggbb (D65) as somebody sees it."""
     values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
     linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(np.asarray(vision) @ linear, 0, 1)
+    visible = np.clip(np.asarray(vision) @ linear, 0, 1)
     to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    xyz = np.asarray(to_xyz) @ seen / [0.9505, 1, 1.089]
+    xyz = np.asarray(to_xyz) @ visible / [0.9505, 1, 1.089]
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
@@ -359,23 +363,23 @@ def lab(colour, vision):
 def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
     for part in _themes(page_report.read_resource("page.css")):
         colours = re.findall(r"--c\d: (#\w{6})", part)
-        seen = [lab(colour, VISIONS[vision]) for colour in colours]
-        assert len(seen) == 6
-        for one, other in itertools.combinations(seen, 2):
-            assert np.linalg.norm(one - other) >= 25
+        points = [lab(colour, VISIONS[vision]) for colour in colours]
+        assert len(points) == 6
+        for first, second in itertools.combinations(points, 2):
+            assert np.linalg.norm(first - second) >= 25
 
 
 def test_pictures_and_the_page_have_the_same_colours_and_marks():
     light, _ = _themes(page_report.read_resource("page.css"))
     assert tuple(re.findall(r"--c\d: (#\w{6})", light)) == plot_style.COLOURS
-    of_page = ["circle", "square", "triangle", "diamond", "cross", "plus"]
-    assert list(charts.MARKS) == of_page and [*plot_style.MARKERS] == ["o", "s", "^", "D", "X", "P"]
+    marks = ["circle", "square", "triangle", "diamond", "cross", "plus"]
+    assert list(charts.MARKS) == marks and [*plot_style.MARKERS] == ["o", "s", "^", "D", "X", "P"]
 
 
 def test_a_recipe_keeps_its_colour_in_whatever_order_runs_are_given(two_runs):
     for runs in (two_runs, two_runs[::-1]):
         recipes = page_report.load_comparison(runs).groups
-        assert {one.number: one.name for one in recipes} == {0: "softmax", 1: "log-linear"}
+        assert {recipe.number: recipe.name for recipe in recipes} == {0: "softmax", 1: "log-linear"}
         assert [recipe.name for recipe in recipes] == [run.rpartition("/")[2] for run in runs]
 
 

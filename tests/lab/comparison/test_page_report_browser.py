@@ -34,15 +34,15 @@ node => [...node.data.matchAll(/[^\s]*\d[^\s]*/g)].map(word => {
 def browser():
     """A headless browser."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = [path for path in map(shutil.which, BROWSERS) if path]
+    installed_paths = [path for path in map(shutil.which, BROWSERS) if path]
     with playwright.sync_playwright() as started:
-        own = started.chromium.executable_path
-        paths = [*found, *([own] if pathlib.Path(own).exists() else [])]
+        bundled_path = started.chromium.executable_path
+        paths = [*installed_paths, *([bundled_path] if pathlib.Path(bundled_path).exists() else [])]
         if not paths:
             pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)}")
-        one = started.chromium.launch(executable_path=paths[0], args=["--no-sandbox"])
-        yield one
-        one.close()
+        chromium = started.chromium.launch(executable_path=paths[0], args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def page(request, browser, file):
     opened.set_default_timeout(20_000)
     opened.on("console", lambda message: problems.append(message.text))
     opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("request", lambda one: requests.append(one.url))
+    opened.on("request", lambda sent_request: requests.append(sent_request.url))
     with contextlib.closing(context):
         opened.goto(file.as_uri())
         yield opened
@@ -95,8 +95,8 @@ def test_no_number_of_a_table_is_cut_or_broken(page):
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     cells = page.evaluate(CELLS)
     assert len(cells) > 20
-    for text, left, right, lines in cells:
-        assert left >= 0 and right <= 360, text
+    for text, start, end, lines in cells:
+        assert start >= 0 and end <= 360, text
         assert lines == 1 or not text.strip(), text
     tables = page.locator(".scroll:has(table)")
     assert tables.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")

@@ -7,21 +7,21 @@ from zoo.lab.evaluation.best_words import Contributions
 from zoo.lab.evaluation.surprisal import Row
 
 
-def row(word, nats, **changed):
+def row(word, nats, **changes):
     bits = nats / math.log(2)
-    return Row(1, "1", 1, 0, 3, word, word, 1, True, 12, nats, bits, True)._replace(**changed)
+    return Row(1, "1", 1, 0, 3, word, word, 1, True, 12, nats, bits, True)._replace(**changes)
 
 
 def test_a_word_is_a_button_with_its_colour():
-    shown = page_text.word_span(0, row("<unk>", 1.5), "s1")
-    assert 'class="w s1"' in shown and 'tabindex="0"' in shown and ">&lt;unk&gt;<" in shown
+    span = page_text.word_span(0, row("<unk>", 1.5), "s1")
+    assert 'class="w s1"' in span and 'tabindex="0"' in span and ">&lt;unk&gt;<" in span
     boundary = page_text.word_span(4, row("\n", 1.5, counted=False), "s1")
     assert 'class="w s1 uncounted"' in boundary and 'tabindex="-1"' in boundary and "⏎" in boundary
 
 
 def test_what_is_told_of_a_word():
-    told = page_text.describe_word(row("Chat", math.log(4), read_as="chat", training_count=1))
-    assert told == [
+    lines = page_text.describe_word(row("Chat", math.log(4), read_as="chat", training_count=1))
+    assert lines == [
         "surprisal 1.39 nats, 2.00 bits; probability 0.25",
         "read as chat",
         "once in training",

@@ -69,8 +69,8 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     assert item_scores.log_perplexity(statistics.sum(0)) == 2.5
     result = tmp_path / "test.carried.json"
     item_scores.write(result, arrays)
-    found = item_scores.read(result, {"scores": item_scores.digest(arrays)})
-    assert {name: array.tolist() for name, array in found.items()} == {
+    saved_arrays = item_scores.read(result, {"scores": item_scores.digest(arrays)})
+    assert {name: array.tolist() for name, array in saved_arrays.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
     assert item_scores.read(result, {}) is None
@@ -93,13 +93,13 @@ def test_a_difference_and_a_tie(tmp_path):
     statistics = item_scores.statistics({"log_prob": np.float32(BASE), "lengths": LENGTHS})
     low, high = significance.bootstrap_interval(statistics, item_scores.log_perplexity)
     assert f"[{low:.4f}, {high:.4f}]" in lines[1]
-    told = [line for line in lines if line.startswith("  best ") or line.startswith("  near ")]
-    assert told[0].startswith("  best and near: a tie, 0.0")
-    assert told[1].startswith("  best is below far by 0.5")
-    assert told[2].startswith("  near is below far by 0.")
-    assert "(p < 0.001 by 60 sentences)" in told[1]
+    verdicts = [line for line in lines if line.startswith("  best ") or line.startswith("  near ")]
+    assert verdicts[0].startswith("  best and near: a tie, 0.0")
+    assert verdicts[1].startswith("  best is below far by 0.5")
+    assert verdicts[2].startswith("  near is below far by 0.")
+    assert "(p < 0.001 by 60 sentences)" in verdicts[1]
     # The interval of the difference is as narrow as its noise, not as the figures' own.
-    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", told[1]).groups())
+    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", verdicts[1]).groups())
     assert 0.46 < low < high < 0.58 and high - low < 0.12
     assert "  one seed does not show the noise of training" in lines
 
@@ -113,14 +113,14 @@ def test_rows_have_what_the_lines_say_of_differences(tmp_path):
         keep_scores(tmp_path / f"best{seed}", worse(0, 0.2, seed), recipe="a", seed=seed)
         for seed in (3, 4)
     ]
-    other = keep_scores(tmp_path / "uncounted", BASE - 1, recipe="c")
-    next(pathlib.Path(other).glob("results/*.npz")).unlink()
-    best, far, third = zoo.compare([*folders, other])
+    uncounted = keep_scores(tmp_path / "uncounted", BASE - 1, recipe="c")
+    next(pathlib.Path(uncounted).glob("results/*.npz")).unlink()
+    best, far, third = zoo.compare([*folders, uncounted])
     assert (best.seeds, far.seeds, third.run) == (2, 2, "uncounted")
     assert far.above == pytest.approx(far.log_perplexity - best.log_perplexity, abs=1e-9)
-    (told,) = [line for line in tables(folders).splitlines() if " is below " in line]
-    assert f"by {far.above:.4f} [{far.above_low:.4f}, {far.above_high:.4f}] nats" in told
-    assert "p < 0.001 by 60" in told and far.p_of_seeds < 0.05
+    (verdict,) = [line for line in tables(folders).splitlines() if " is below " in line]
+    assert f"by {far.above:.4f} [{far.above_low:.4f}, {far.above_high:.4f}] nats" in verdict
+    assert "p < 0.001 by 60" in verdict and far.p_of_seeds < 0.05
     for row in (best, third):  # the lowest itself, and a run without scores
         assert all(math.isnan(value) for value in row[-5:])
 
@@ -146,41 +146,41 @@ def test_seeds_of_a_recipe_are_one_row(tmp_path):
     assert f"{math.exp(np.mean(losses[:3])):.2f}" in lines[1]
     assert lines[3] == "a, 3 seeds: a0, a1, a2"
     p = significance.seeds_test(losses[:3], losses[3:])
-    (told,) = [line for line in lines if " is below " in line]
-    shown = f"{p:.3f}" if p >= 0.001 else "p < 0.001"
-    assert told.endswith(f"by 60 sentences, {shown} by 3 and 3 seeds)")
+    (verdict,) = [line for line in lines if " is below " in line]
+    p_text = f"{p:.3f}" if p >= 0.001 else "p < 0.001"
+    assert verdict.endswith(f"by 60 sentences, {p_text} by 3 and 3 seeds)")
     assert not any("one seed" in line for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first_shifts", "second_shifts"),
     [((0.0, 0.25, 0.5), (0.2, 0.4, 0.6)), ((0.0, 0.5), (0.2, 0.6)), ((0.0, 0.25, 0.5), (0.2, 0.6))],
 )
-def test_seeds_that_differ_as_much_as_the_recipes(tmp_path, one, other):
+def test_seeds_that_differ_as_much_as_the_recipes(tmp_path, first_shifts, second_shifts):
     """Exchanged sentences alone would tell the recipes apart."""
     folders = [
         keep_scores(tmp_path / f"{recipe}{seed}", BASE - by, recipe=recipe, seed=seed)
-        for recipe, shifts in (("a", one), ("b", other))
+        for recipe, shifts in (("a", first_shifts), ("b", second_shifts))
         for seed, by in enumerate(shifts)
     ]
-    told = " ".join(tables(folders).split())
+    text = " ".join(tables(folders).split())
     assert re.search(
-        r": undecided, 0\.15.*p < 0\.001 by 60 sentences, 0\.\d+ by . and . seeds\)", told
+        r": undecided, 0\.15.*p < 0\.001 by 60 sentences, 0\.\d+ by . and . seeds\)", text
     )
 
 
 def test_scores_that_differ_by_their_rounding_are_a_tie(tmp_path):
     base = np.round(BASE * 1024) / 1024
-    moved = base.copy()
-    moved[::15] -= 1 / 1024  # all in one direction: exchanged sentences alone tell them apart
+    shifted = base.copy()
+    shifted[::15] -= 1 / 1024  # all in one direction: exchanged sentences alone tell them apart
     folders = [
         keep_scores(tmp_path / name, scores, recipe=name)
-        for name, scores in {"a": base, "b": moved, "c": moved - 2 / 1024}.items()
+        for name, scores in {"a": base, "b": shifted, "c": shifted - 2 / 1024}.items()
     ]
-    told = [line for line in tables(folders).splitlines() if line.startswith("  a ")]
-    assert told[0].startswith("  a and b: a tie, 0.0001 [")
-    assert "(the same up to the rounding of saved scores, p = 1.000 by 60" in told[0]
-    assert told[1].startswith("  a is below c by 0.0020 ")
+    verdicts = [line for line in tables(folders).splitlines() if line.startswith("  a ")]
+    assert verdicts[0].startswith("  a and b: a tie, 0.0001 [")
+    assert "(the same up to the rounding of saved scores, p = 1.000 by 60" in verdicts[0]
+    assert verdicts[1].startswith("  a is below c by 0.0020 ")
     assert [row.p for row in zoo.compare(folders)][1] == 1.0
 
 
@@ -188,8 +188,8 @@ def test_the_number_of_judged_seeds_stands_beside_their_mean(tmp_path):
     training = [{"training": {"seed": seed, "recipe_but_seed": "r"}} for seed in (0, 1)]
     folders = [keep(tmp_path / f"a_{seed}", training[seed]) for seed in (0, 1)]
     keep(tmp_path / "a_1", {**training[1], "split": "dev", "figures.log_perplexity": 4.0})
-    told = tables(folders)
-    assert "4.0000 (1 of 2 seeds)" in told and "5.0000 (" not in told
+    text = tables(folders)
+    assert "4.0000 (1 of 2 seeds)" in text and "5.0000 (" not in text
 
 
 def test_one_seed_twice_is_two_rows(tmp_path):
@@ -200,9 +200,9 @@ def test_one_seed_twice_is_two_rows(tmp_path):
 
 
 def test_runs_without_scores_have_no_interval(tmp_path):
-    kept = keep_scores(tmp_path / "kept", BASE)
+    scored = keep_scores(tmp_path / "kept", BASE)
     plain = keep(tmp_path / "plain", {"tokens": len(BASE), "figures.log_perplexity": 9.0})
-    lines = tables([kept, plain]).splitlines()
+    lines = tables([scored, plain]).splitlines()
     assert lines[2].split()[3:] == ["9.0000", "-", "148.41"]
     assert not any(" is below " in line or "a tie" in line for line in lines)
     assert "  no scores of single words are kept of plain" in lines
@@ -228,10 +228,10 @@ def test_impossible_words_have_no_test(tmp_path):
 def keep_answers(folder, right, split="pairs:agreement", name="pairs", **changes):
     """A run whose answers are kept: 1, 0 and -1 for a question that was left out."""
     arrays = {"right": np.int8(right)}
-    asked = arrays["right"] >= 0
+    is_answered = arrays["right"] >= 0
     count = int((arrays["right"] == 1).sum())
-    figures = {"accuracy": count / asked.sum(), "right": count}
-    record = {"kind": "minimal pairs", "split": split, "tokens": int(asked.sum())}
+    figures = {"accuracy": count / is_answered.sum(), "right": count}
+    record = {"kind": "minimal pairs", "split": split, "tokens": int(is_answered.sum())}
     record |= {"figures": figures, "scores": item_scores.digest(arrays)}
     keep(folder, {**record, **changes}, name=name)
     item_scores.write(folder / "results" / f"{name}.json", arrays)
@@ -239,9 +239,9 @@ def keep_answers(folder, right, split="pairs:agreement", name="pairs", **changes
 
 
 def test_accuracies_are_compared_question_by_question(tmp_path):
-    one = np.array([1] * 30 + [0] * 20 + [-1])
-    other = np.array([1] * 18 + [0] * 12 + [1] * 2 + [0] * 17 + [-1, 1])
-    folders = [keep_answers(tmp_path / "a", other), keep_answers(tmp_path / "b", one)]
+    b_answers = np.array([1] * 30 + [0] * 20 + [-1])
+    a_answers = np.array([1] * 18 + [0] * 12 + [1] * 2 + [0] * 17 + [-1, 1])
+    folders = [keep_answers(tmp_path / "a", a_answers), keep_answers(tmp_path / "b", b_answers)]
     lines = tables(folders).splitlines()
     assert lines[0].split() == ["pairs:agreement", "accuracy", "95", "%", "right", "of"]
     assert lines[1].split() == ["b", "60.00%", "[46.2,", "72.4]", "30", "50"]
@@ -249,10 +249,12 @@ def test_accuracies_are_compared_question_by_question(tmp_path):
     # Both were asked 49: 12 are right by the one alone, 2 by the other alone.
     p = 2 * (1 + 14 + 91) / 2**14
     assert lines[4] == (f"  b is above a (12 and 2 of 49 right alone, p = {p:.3g})")
-    even = keep_answers(tmp_path / "c", np.roll(one, 1) * 0 + np.r_[one[:29], 0, 1, one[31:]])
+    even = keep_answers(
+        tmp_path / "c", np.roll(b_answers, 1) * 0 + np.r_[b_answers[:29], 0, 1, b_answers[31:]]
+    )
     assert tables([folders[1], even]).splitlines()[-1].startswith("  b and c: a tie (1 and 1 of 50")
     # Other questions of the same name are not put side by side.
-    apart = keep_answers(tmp_path / "d", one, **{"data.sha256": "other"})
+    apart = keep_answers(tmp_path / "d", b_answers, **{"data.sha256": "other"})
     assert "both of two runs" not in tables([folders[0], apart])
 
 
@@ -264,8 +266,8 @@ def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
             [1] * right + [0] * (10 - right),
             training={"seed": seed, "recipe_but_seed": recipe},
         )
-        for recipe, of_seeds in (("one", (6, 8)), ("other", (2, 4)))
-        for seed, right in enumerate(of_seeds)
+        for recipe, right_counts in (("one", (6, 8)), ("other", (2, 4)))
+        for seed, right in enumerate(right_counts)
     ]
     t = 0.4 / math.sqrt(0.01 + 0.01)
     p = 1 - t / math.sqrt(2 + t * t)
@@ -276,14 +278,14 @@ def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
         f"p = {p:.3f} by 2 and 2 seeds)",
     ]
     assert "of all seeds:" not in tables([folders[0], folders[2]])
-    again = keep_answers(
+    second_seed = keep_answers(
         tmp_path / "one_1", [1] * 6 + [0] * 4, training={"seed": 1, "recipe_but_seed": "one"}
     )
     small = "one, 2 seeds is above other, 2 seeds (60.00% and 20.00%, p < 0.001 by 2 and 2 seeds)"
     lower = keep_answers(
         tmp_path / "other_1", [1] * 2 + [0] * 8, training={"seed": 1, "recipe_but_seed": "other"}
     )
-    assert tables([folders[0], again, folders[2], lower]).endswith(small)
+    assert tables([folders[0], second_seed, folders[2], lower]).endswith(small)
 
 
 def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
@@ -291,10 +293,10 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
     grammar = {"constraint": {"grammar": "g", "digest": "d"}}
     free = keep_answers(tmp_path / "free", [1] * 3 + [0] * 7, constraint=None)
     keep_answers(tmp_path / "free", [1] * 4 + [0] * 6, name="constrained", **grammar)
-    own = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
+    grammar_run = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
 
     def counts(split):
-        lines = tables([free, own], text_filter=TextFilter(splits=(split,))).splitlines()
+        lines = tables([free, grammar_run], text_filter=TextFilter(splits=(split,))).splitlines()
         return {line.split()[0]: line.split()[-2:] for line in lines[1:3]}
 
     assert counts("pairs:agreement") == {"own": ["5", "10"], "free": ["3", "10"]}
@@ -307,10 +309,10 @@ def test_answers_of_further_options_stand_apart(tmp_path):
     run = keep_answers(tmp_path / "run", [1] * 3 + [0] * 7, **lexicon)
     keep_answers(tmp_path / "run", [1] * 6 + [0] * 4, name="spread", spread_unknown=True, **lexicon)
     lines = tables([run]).splitlines()
-    found = {line.split("  ")[0]: below.split()[-2:] for line, below in itertools.pairwise(lines)}
-    assert found["pairs:agreement"] == ["3", "10"]
+    counts = {line.split("  ")[0]: below.split()[-2:] for line, below in itertools.pairwise(lines)}
+    assert counts["pairs:agreement"] == ["3", "10"]
     spread = "pairs:agreement, lexicon fedcba98, <unk> spread over new words"
-    assert found[spread] == ["6", "10"]
+    assert counts[spread] == ["6", "10"]
 
 
 def test_two_results_of_the_same_questions_and_options_are_refused(tmp_path):

@@ -20,9 +20,13 @@ BANDS = [
 
 def test_words_seen_in_training_are_all_bands_but_two():
     figures = {"log_perplexity": 5.1, "bands": BANDS, "mixture": {"log_perplexity": 4.0}}
-    found = parts.parts_from_passport({"tokens": 10, "figures": figures})
-    assert found["seen"] == (5, 2.0)  # (6 + 4 * 1) / 5
-    assert (found["all"], found["unseen"], found["mixture"]) == ((10, 5.1), (3, 9.0), (10, 4.0))
+    figures_by_part = parts.parts_from_passport({"tokens": 10, "figures": figures})
+    assert figures_by_part["seen"] == (5, 2.0)  # (6 + 4 * 1) / 5
+    assert (figures_by_part["all"], figures_by_part["unseen"], figures_by_part["mixture"]) == (
+        (10, 5.1),
+        (3, 9.0),
+        (10, 4.0),
+    )
     assert parts.parts_from_passport({"tokens": 10, "figures": {"log_perplexity": 5.1}}) == {
         "all": (10, 5.1)
     }
@@ -52,18 +56,23 @@ def figures_of(log_prob, band=BAND, weight=0.25, words=50):
     }
 
 
-def difference(chosen, one, other):
+def difference(chosen, baseline, candidate):
     """The difference of two runs on some tokens and its interval, by a loop over sentences."""
     sentences = np.split(np.arange(len(BASE)), np.cumsum(LENGTHS)[:-1])
     rows = [
-        [-np.float64(one)[part].sum(), len(part), -np.float64(other)[part].sum(), len(part)]
+        [
+            -np.float64(baseline)[part].sum(),
+            len(part),
+            -np.float64(candidate)[part].sum(),
+            len(part),
+        ]
         for tokens in sentences
         if len(part := tokens[chosen[tokens]])
     ]
     low, high = significance.bootstrap_interval(
         np.array(rows), lambda sums: sums[..., 2] / sums[..., 3] - sums[..., 0] / sums[..., 1]
     )
-    mean = -np.float64(other)[chosen].mean() + np.float64(one)[chosen].mean()
+    mean = -np.float64(candidate)[chosen].mean() + np.float64(baseline)[chosen].mean()
     return f"{mean:.4f} [{low:.4f}, {high:.4f}] nats"
 
 
@@ -82,9 +91,9 @@ def test_compare_prints_the_parts_and_their_paired_tests(tmp_path):
     header, tokens, best, far = (line.split() for line in lines[start : start + 4])
     names = ["all", "unknown", "unseen", "1-9", "10-99", "100-999", "seen", "mixture", "l"]
     assert header[-9:] == names
-    seen = int((BAND > 0).sum())
+    seen_count = int((BAND > 0).sum())
     assert tokens[:3] == ["tokens", str(len(BASE)), str((BAND == -1).sum())]
-    assert tokens[-2:] == [str(seen), str(len(BASE))]
+    assert tokens[-2:] == [str(seen_count), str(len(BASE))]
     assert (best[0], far[0]) == ("best", "far")
     assert best[-3] == f"{-BASE[BAND > 0].mean():.4f}" and best[-1] == "0.2500"
     rows = [line.split() for line in lines[start + 4 : start + 7]]
@@ -104,10 +113,16 @@ def test_compare_prints_the_parts_and_their_paired_tests(tmp_path):
 
 
 def test_runs_of_different_training_texts_count_other_words_as_seen(tmp_path):
-    other = np.where(BAND == 1, 0, BAND)
+    second_bands = np.where(BAND == 1, 0, BAND)
     folders = [
         keep_scores(tmp_path / "a", BASE, recipe="a", figures=figures_of(BASE)),
-        keep_scores(tmp_path / "b", BASE, recipe="b", band=other, figures=figures_of(BASE, other)),
+        keep_scores(
+            tmp_path / "b",
+            BASE,
+            recipe="b",
+            band=second_bands,
+            figures=figures_of(BASE, second_bands),
+        ),
     ]
     text = tables(folders, in_parts=True)
     assert text.count("its tokens") == 2

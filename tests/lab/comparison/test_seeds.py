@@ -31,8 +31,8 @@ def test_a_recipe_is_named_by_what_its_runs_share(runs, name):
 def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
     def run(name, seed, digest, head="my_heads:Gated"):
         training = {"seed": seed, "recipe_but_seed": "r"}
-        made = {"sources": {"my_heads": digest * 64}}
-        folder = keep(tmp_path / name, {"training": {**training, "made_with": made}})
+        made_with = {"sources": {"my_heads": digest * 64}}
+        folder = keep(tmp_path / name, {"training": {**training, "made_with": made_with}})
         recipe = {"model": {"head": {"component": head}}, "training": {"seed": seed}}
         (tmp_path / name / "experiment.json").write_text(json.dumps(recipe))
         return folder
@@ -42,9 +42,9 @@ def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
         ("a_0", "a_1"),
         ("a_2",),
     ]
-    told = tables(folders)
-    assert "  source: my_heads [11111111] (a, 2 seeds)" in told
-    assert "  source: my_heads [22222222] (a_2)" in told
+    text = tables(folders)
+    assert "  source: my_heads [11111111] (a, 2 seeds)" in text
+    assert "  source: my_heads [22222222] (a_2)" in text
 
 
 def test_two_recipes_never_share_a_name():
@@ -54,8 +54,8 @@ def test_two_recipes_never_share_a_name():
 
 def test_labels_replace_names():
     groups = [("a_0", "a_1"), ("b",)]
-    named = seeds.label_runs(groups, ["one", "two"])
-    assert named == {"a_0": "one_0", "a_1": "one_1", "b": "two"}
+    label_by_run = seeds.label_runs(groups, ["one", "two"])
+    assert label_by_run == {"a_0": "one_0", "a_1": "one_1", "b": "two"}
     for labels in (["one"], ["one", "one"], ["one", "one_1"]):
         with pytest.raises(UserError, match=r"--label is given . times for . recipes"):
             seeds.label_runs(groups, labels)
@@ -65,8 +65,8 @@ def test_a_head_has_its_number_in_every_picture():
     """A second recipe of the head, and a head that is not known, have the numbers left free."""
     heads = {"log": "zoo.heads:LogLinear", "tied": "zoo.heads:Softmax", "own": "mine:Head"}
     assert seeds.number_recipes([*heads], [*heads.values()]) == [1, 0, 2]
-    alone = {"log": "zoo.heads:LogLinear", "a log": "zoo.heads:LogLinear", "b": ""}
-    assert seeds.number_recipes([*alone], [*alone.values()]) == [2, 1, 0]
+    log_heads = {"log": "zoo.heads:LogLinear", "a log": "zoo.heads:LogLinear", "b": ""}
+    assert seeds.number_recipes([*log_heads], [*log_heads.values()]) == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

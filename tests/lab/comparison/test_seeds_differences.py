@@ -8,7 +8,7 @@ from zoo.lab.comparison import seeds
 from zoo.lab.comparison.text_report import tables
 
 
-def of(component, **fields):
+def make_component(component, **fields):
     return {"component": f"zoo.priors:{component}", **fields}
 
 
@@ -16,21 +16,23 @@ def recipe(features, seed=0, background=None, epochs=8):
     """A recipe with the fields that matter here."""
     return {
         "component": "zoo:Experiment",
-        "vocabulary": of("Vocabulary", features=features, background=background),
+        "vocabulary": make_component("Vocabulary", features=features, background=background),
         "training": {"component": "zoo:Training", "epochs": epochs, "seed": seed},
         "parallel": {"component": "zoo:Parallel", "model": 1 + seed},
     }
 
 
-TAGS = of("Morphology", splits=["train"], guesser=of("SuffixGuesser", rare=10), kinds=[])
-UNIGRAM = of("Unigram", splits=[], smoothing=0.5)
+TAGS = make_component(
+    "Morphology", splits=["train"], guesser=make_component("SuffixGuesser", rare=10), kinds=[]
+)
+UNIGRAM = make_component("Unigram", splits=[], smoothing=0.5)
 
 
 def test_only_fields_that_differ_are_shown():
     recipes = {
-        "a": recipe([of("TopWords", count=25), TAGS], background=UNIGRAM),
-        "b": recipe([of("TopWords", count=100)], seed=3),
-        "c": recipe([of("TopWords", count=100)], seed=4),
+        "a": recipe([make_component("TopWords", count=25), TAGS], background=UNIGRAM),
+        "b": recipe([make_component("TopWords", count=100)], seed=3),
+        "c": recipe([make_component("TopWords", count=100)], seed=4),
     }
     assert seeds.compare_recipes(recipes, {}) == [
         "fields in which the runs differ:",
@@ -57,7 +59,7 @@ def test_components_of_one_class_are_compared_field_by_field():
 
 
 def test_fields_that_older_recipes_lack_are_off():
-    older, newer = (recipe([TAGS, of("TopWords", count=9)]) for _ in range(2))
+    older, newer = (recipe([TAGS, make_component("TopWords", count=9)]) for _ in range(2))
     newer["training"] |= {"windows": None, "restart": 0.0, "frozen": []}
     assert [path for path, _ in seeds.differing_fields([older, newer])] == []
     newer["training"]["restart"] = 0.05
@@ -71,7 +73,10 @@ def test_fields_that_older_recipes_lack_are_off():
 def test_many_recipes_are_counted_by_their_heads():
     heads = {name: "Softmax" if name < "d" else "NCE" for name in "abcdef"}
     recipes = {
-        name: {**recipe([], epochs=9 if name == "f" else 8), "model": {"head": of(head)}}
+        name: {
+            **recipe([], epochs=9 if name == "f" else 8),
+            "model": {"head": make_component(head)},
+        }
         for name, head in heads.items()
     }
     assert seeds.compare_recipes(recipes, {}) == [
@@ -92,10 +97,12 @@ def test_what_all_of_many_runs_have_is_told_without_their_names(tmp_path):
 
 def test_null_and_0_differ():
     """As in `last_dropout`, where null stands for another field's value."""
-    one, other = recipe([]), recipe([])
-    one["training"] |= {"average_after": None}
-    other["training"] |= {"average_after": 0}
-    assert [path for path, _ in seeds.differing_fields([one, other])] == ["training.average_after"]
+    with_null, with_zero = recipe([]), recipe([])
+    with_null["training"] |= {"average_after": None}
+    with_zero["training"] |= {"average_after": 0}
+    assert [path for path, _ in seeds.differing_fields([with_null, with_zero])] == [
+        "training.average_after"
+    ]
 
 
 def test_texts_that_gave_features_are_named_with_their_digests():
@@ -111,11 +118,11 @@ def test_texts_that_gave_features_are_named_with_their_digests():
 
 def test_compare_names_the_head_alone_and_prints_the_differences(tmp_path):
     folders = []
-    for name, features in {"words": [of("TopWords", count=9)], "tags": [TAGS]}.items():
+    for name, features in {"words": [make_component("TopWords", count=9)], "tags": [TAGS]}.items():
         head = "LogLinear(tied=False, form='auto')"
         folders.append(keep(tmp_path / name, {"head": head}))
-        written = json.dumps(recipe(features))
-        pathlib.Path(folders[-1], "experiment.json").write_text(written, encoding="utf-8")
+        text = json.dumps(recipe(features))
+        pathlib.Path(folders[-1], "experiment.json").write_text(text, encoding="utf-8")
     lines = tables(folders).splitlines()
     assert [line.split()[1] for line in lines[1:3]] == ["LogLinear", "LogLinear"]
     assert "  vocabulary.features: TopWords(count=9) (words)" in lines
@@ -123,14 +130,14 @@ def test_compare_names_the_head_alone_and_prints_the_differences(tmp_path):
 
 
 def test_fields_of_other_programs_may_have_dots_in_their_names():
-    one, other = recipe([]), recipe([])
-    one["training"] |= {"a.b": 1, "": 3}
-    other["training"] |= {"a.b": 2}
-    assert seeds.differing_fields([one, other]) == [
+    first, second = recipe([]), recipe([])
+    first["training"] |= {"a.b": 1, "": 3}
+    second["training"] |= {"a.b": 2}
+    assert seeds.differing_fields([first, second]) == [
         ("training.a.b", [1, 2]),
         ("training.", [3, None]),
     ]
-    assert seeds.compare_recipes({"one": one, "other": other}, {}) == [
+    assert seeds.compare_recipes({"one": first, "other": second}, {}) == [
         "fields in which the runs differ:",
         "  training.a.b: 1 (one)",
         "  training.a.b: 2 (other)",

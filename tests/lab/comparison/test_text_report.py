@@ -31,7 +31,7 @@ TRAIN = """
 2 maison maison NOUN Gender=Fem|Number=Sing 3 nsubj
 3 est être VERB Number=Sing|Person=3 0 root
 """
-OTHER = """
+SECOND_TREEBANK = """
 1 une un DET Gender=Fem|Number=Sing 2 det
 2 fille fille NOUN Gender=Fem|Number=Sing 3 nsubj
 3 est être VERB Number=Sing|Person=3 0 root
@@ -48,7 +48,7 @@ def runs(tmp_path, monkeypatch):
     """Folders of two recipes of two seeds each, with parameters drawn at random."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.conllu").write_text(columns(TRAIN), encoding="utf-8")
-    (tmp_path / "other.conllu").write_text(columns(OTHER), encoding="utf-8")
+    (tmp_path / "other.conllu").write_text(columns(SECOND_TREEBANK), encoding="utf-8")
     folders = []
     for name, epochs in (("a", 1), ("b", 2)):
         for seed in (0, 1):
@@ -87,9 +87,9 @@ def losses_of(folder, seen_only):
 
 
 @pytest.mark.slow
-def test_runs_are_compared_with_the_lexicons_that_they_have(runs, said):
+def test_runs_are_compared_with_the_lexicons_that_they_have(runs, output):
     text_report.judge_and_compare(runs, "other.conllu")
-    text = "\n".join(said)
+    text = "\n".join(output)
     (table,) = [number for number, line in enumerate(text.splitlines()) if "in parts" in line]
     header, tokens, *rows = (line.split() for line in text.splitlines()[table : table + 4])
     assert header[-5:] == ["all", "spread", "unknown", "1-9", "seen"]
@@ -97,51 +97,51 @@ def test_runs_are_compared_with_the_lexicons_that_they_have(runs, said):
     for row in rows:
         # As in "softmax, 2 seeds".
         group = [folder for folder in runs if f"runs/{row[0].rstrip(',')}_" == folder[:-1]]
-        every, unknown = zip(*(losses_of(folder, False) for folder in group), strict=True)
-        seen = [losses_of(folder, True)[0] for folder in group]
+        all_losses, unknown = zip(*(losses_of(folder, False) for folder in group), strict=True)
+        seen_losses = [losses_of(folder, True)[0] for folder in group]
         assert unknown == (2, 2)
-        found = [float(cell) for cell in row[-5:]]
-        spread = np.mean(every) + 2 / 9 * math.log(3)  # two types and <unk> share
-        expected = [np.mean(every), spread, np.mean(seen)]
-        np.testing.assert_allclose([found[0], found[1], found[4]], expected, atol=6e-5)
+        cells = [float(cell) for cell in row[-5:]]
+        spread = np.mean(all_losses) + 2 / 9 * math.log(3)  # two types and <unk> share
+        expected = [np.mean(all_losses), spread, np.mean(seen_losses)]
+        np.testing.assert_allclose([cells[0], cells[1], cells[4]], expected, atol=6e-5)
     difference = abs(
         np.mean([losses_of(folder, True)[0] for folder in runs[:2]])
         - np.mean([losses_of(folder, True)[0] for folder in runs[2:]])
     )
-    of_seen = text.partition("words seen in training:\n")[2].splitlines()[0]
-    assert f"{difference:.4f} [" in of_seen and "by 2 sentences" in of_seen
+    seen_line = text.partition("words seen in training:\n")[2].splitlines()[0]
+    assert f"{difference:.4f} [" in seen_line and "by 2 sentences" in seen_line
     # fille, whose twin is not in the lexicon, is the subject of est, and filles of sont.
     assert "pairs:agreement-other.conllu, questions that both of two runs were asked:" in text
     (result,) = pathlib.Path(runs[0]).glob("results/pairs_*.json")
     assert json.loads(result.read_text())["figures"]["pairs"] == 2
 
 
-def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path, said):
+def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path, output):
     (tmp_path / "plain.txt").write_text("les filles sont petites\n", encoding="utf-8")
     text_report.judge_and_compare(runs[::2], "plain.txt")
-    assert "pairs:" not in "\n".join(said)
-    assert "data:plain.txt" in said[-1]
+    assert "pairs:" not in "\n".join(output)
+    assert "data:plain.txt" in output[-1]
 
 
-def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, said):
+def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, output):
     items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
     (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
     for state in (None, "carried"):
         text_report.judge_and_compare(runs[:1], "items.tsv", state=state)
-        assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in said
-    found = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
-    assert sorted(path.name.split(".")[2] for path in found) == ["carried", "sentences"]
+        assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in output
+    files = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
+    assert sorted(path.name.split(".")[2] for path in files) == ["carried", "sentences"]
 
 
-def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, said):
+def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, output):
     rows = [
         "\t".join([str(n), word, *"________"]) for n, word in enumerate(["les maisons", "sont"], 1)
     ]
     (tmp_path / "joint.conllu").write_text("\n".join([*rows, "", ""]), encoding="utf-8")
     text_report.judge_and_compare(runs[:1], "joint.conllu")
     joint = "'les maisons': words with blanks, which the training text has as several words"
-    assert said.count(f"  {joint}: give plain text") == 1
-    assert "" not in said
+    assert output.count(f"  {joint}: give plain text") == 1
+    assert "" not in output
 
 
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
@@ -160,8 +160,8 @@ def test_the_command(runs, tmp_path, monkeypatch, capsys):
     assert "words never seen in training:" in output
     # All types are in the list, so the figure of all words is the one that was called "spread".
     heads = [line.split() for line in output.splitlines() if "in parts" in line]
-    found = output.split("in parts: nats/token")[1:]
-    plain, wider = (table.splitlines()[2].split() for table in found)
+    sections = output.split("in parts: nats/token")[1:]
+    plain, wider = (table.splitlines()[2].split() for table in sections)
     assert heads[0][-4:] == ["spread", "unknown", "1-9", "seen"] and heads[1][-2:] == [
         "mixture",
         "l",

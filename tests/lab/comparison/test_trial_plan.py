@@ -12,11 +12,11 @@ from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, bud
 
 def test_minutes_become_steps_of_the_measured_time():
     minute = Budget(minutes=1.0, steps=None)
-    assert budget_steps(minute, 0.25, most=1000) == 240
-    assert budget_steps(minute, 0.25, most=100) == 100  # all epochs of the recipe
-    assert budget_steps(minute, 90.0, most=1000) == 1
-    assert budget_steps(Budget(None, 50), None, most=1000) == 50
-    assert budget_steps(Budget(None, 50), None, most=7) == 7
+    assert budget_steps(minute, 0.25, max_steps=1000) == 240
+    assert budget_steps(minute, 0.25, max_steps=100) == 100  # all epochs of the recipe
+    assert budget_steps(minute, 90.0, max_steps=1000) == 1
+    assert budget_steps(Budget(None, 50), None, max_steps=1000) == 50
+    assert budget_steps(Budget(None, 50), None, max_steps=7) == 7
     assert (minute.describe(), Budget(None, 5000).describe()) == ("1 minute", "5,000 steps")
 
 
@@ -37,16 +37,16 @@ def test_a_plan_is_read_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "budget", "said"),
+    ("recipe", "budget", "difference"),
     [
         (small.experiment(), Budget(None, 5), "minutes: 0.5 against None"),
         (small.experiment(), Budget(0.5, None, (1.0,)), "rates: "),
         (small.experiment(batch=2), Budget(0.5, None, (1.0, 3.0)), "recipe.training.batch: 4"),
     ],
 )
-def test_another_plan_is_refused(tmp_path, recipe, budget, said):
+def test_another_plan_is_refused(tmp_path, recipe, budget, difference):
     Plan(tmp_path, small.experiment(), Budget(0.5, None, (1.0, 3.0))).write()
-    with pytest.raises(UserError, match=rf"has another plan \({said}"):
+    with pytest.raises(UserError, match=rf"has another plan \({difference}"):
         Plan(tmp_path, recipe, budget)
 
 

@@ -19,7 +19,7 @@ from zoo.priors import Affixes, TopWords
 PTB = WordCounts(10_000, are_letters=False, judged_tokens=82_430)
 
 
-def of_ptb(name, words=PTB):
+def ptb_recipe(name, words=PTB):
     return trial_recipes.head_recipe(name, configs.load("ptb_softmax"), words)
 
 
@@ -33,16 +33,16 @@ def test_heads_have_the_settings_of_their_configs():
         "mixture": "ptb_mixture",
         "cnn": "ptb_cnn_softmax",
     }.items():
-        known = configs.load(config)
-        assert of_ptb(name).model == known.model, name
-        assert of_ptb(name).vocabulary == known.vocabulary, name
-        row_sparse = known.training.row_sparse
-        assert of_ptb(name).training.row_sparse == row_sparse, name
-        assert of_ptb(name).training.optimizer == known.training.optimizer, name
-    assert of_ptb("nce").model == configs.load("ptb_nce").model
+        expected = configs.load(config)
+        assert ptb_recipe(name).model == expected.model, name
+        assert ptb_recipe(name).vocabulary == expected.vocabulary, name
+        row_sparse = expected.training.row_sparse
+        assert ptb_recipe(name).training.row_sparse == row_sparse, name
+        assert ptb_recipe(name).training.optimizer == expected.training.optimizer, name
+    assert ptb_recipe("nce").model == configs.load("ptb_nce").model
     # Their rates differ, so that rates are tried; ptb_char_lstm has shorter windows as well.
-    assert of_ptb("char_lstm").model.head == configs.load("ptb_char_lstm").model.head
-    assert of_ptb("char_lstm").training.clip == 1.0
+    assert ptb_recipe("char_lstm").model.head == configs.load("ptb_char_lstm").model.head
+    assert ptb_recipe("char_lstm").training.clip == 1.0
 
 
 def test_a_treebank_keeps_its_features_for_the_log_linear_head():
@@ -53,16 +53,16 @@ def test_a_treebank_keeps_its_features_for_the_log_linear_head():
         trial_recipes.head_recipe("log_linear", treebank, words).vocabulary == treebank.vocabulary
     )
     softmax = trial_recipes.head_recipe("softmax", treebank, words)
-    known = configs.load("ud_treebank_softmax")
-    assert (softmax.model, softmax.vocabulary) == (known.model, known.vocabulary)
+    softmax_config = configs.load("ud_treebank_softmax")
+    assert (softmax.model, softmax.vocabulary) == (softmax_config.model, softmax_config.vocabulary)
     # The same treebank, of which the recipe knows no features.
-    tagged = trial_recipes.head_recipe("log_linear", known, words)
+    tagged = trial_recipes.head_recipe("log_linear", softmax_config, words)
     assert tagged.vocabulary == treebank.vocabulary
     assert isinstance(tagged.model.embedding, Features)
 
 
 def test_words_of_a_text_have_the_features_of_their_spelling():
-    log_linear = of_ptb("log_linear")
+    log_linear = ptb_recipe("log_linear")
     top, affixes = log_linear.vocabulary.features
     assert top == TopWords(count=2500, splits=("train",))
     assert affixes == Affixes(suffixes=(1, 2, 3), minimum_words=10)
@@ -89,26 +89,51 @@ class MyHead(heads.Softmax):
 
 
 def test_the_settings_follow_the_number_of_words():
-    assert of_ptb("adaptive", PTB._replace(size=33_278)).model.head.cutoffs == (2000, 5000, 15000)
-    assert of_ptb("adaptive", PTB._replace(size=200_000)).model.head.cutoffs[2:] == (15000, 50000)
-    assert of_ptb("adaptive", PTB._replace(size=100)).model.head.cutoffs == (20, 50)
-    assert of_ptb("importance", PTB._replace(size=100)).model.head.samples == 25
+    assert ptb_recipe("adaptive", PTB._replace(size=33_278)).model.head.cutoffs == (
+        2000,
+        5000,
+        15000,
+    )
+    assert ptb_recipe("adaptive", PTB._replace(size=200_000)).model.head.cutoffs[2:] == (
+        15000,
+        50000,
+    )
+    assert ptb_recipe("adaptive", PTB._replace(size=100)).model.head.cutoffs == (20, 50)
+    assert ptb_recipe("importance", PTB._replace(size=100)).model.head.samples == 25
     # 100 s + 3 * 256 s = 100 * 256
-    assert of_ptb("mixture", PTB._replace(size=100)).model.head.size == 29
+    assert ptb_recipe("mixture", PTB._replace(size=100)).model.head.size == 29
 
 
 def test_default_heads():
-    def of(count, judged=1000, characters=False, config="ptb_softmax"):
+    def default_heads(count, judged_tokens=1000, are_letters=False, config="ptb_softmax"):
         return trial_recipes.default_heads(
-            configs.load(config), WordCounts(count, characters, judged)
+            configs.load(config), WordCounts(count, are_letters, judged_tokens)
         )
 
-    assert of(60, characters=True) == ["softmax", "tied", "mixture"]
-    assert of(500) == ["softmax", "tied", "log_linear", "mixture", "char_lstm"]
-    assert of(500, judged=100_000) == ["softmax", "tied", "log_linear", "mixture"]
-    assert of(500, config="micro_translation") == ["softmax", "tied", "log_linear", "mixture"]
-    assert of(6000, judged=10_000) == ["softmax", "tied", "log_linear", "adaptive", "mixture"]
-    assert of(30_000) == ["softmax", "tied", "log_linear", "adaptive", "importance", "nce"]
+    assert default_heads(60, are_letters=True) == ["softmax", "tied", "mixture"]
+    assert default_heads(500) == ["softmax", "tied", "log_linear", "mixture", "char_lstm"]
+    assert default_heads(500, judged_tokens=100_000) == ["softmax", "tied", "log_linear", "mixture"]
+    assert default_heads(500, config="micro_translation") == [
+        "softmax",
+        "tied",
+        "log_linear",
+        "mixture",
+    ]
+    assert default_heads(6000, judged_tokens=10_000) == [
+        "softmax",
+        "tied",
+        "log_linear",
+        "adaptive",
+        "mixture",
+    ]
+    assert default_heads(30_000) == [
+        "softmax",
+        "tied",
+        "log_linear",
+        "adaptive",
+        "importance",
+        "nce",
+    ]
 
 
 def test_pairs_keep_the_embedding_of_their_sources():
@@ -142,17 +167,17 @@ def test_rows_are_updated_only_where_the_optimiser_can():
         recipe = trial_recipes.head_recipe("nce", small.experiment(**fields), words)
         assert recipe.training.row_sparse is None
     # A recipe that asks for it is tried with heads that read whole tables, too.
-    asked = small.experiment(row_sparse=True)
-    assert trial_recipes.head_recipe("tied", asked, words).training.row_sparse is None
-    assert trial_recipes.head_recipe("nce", asked, words).training.row_sparse
+    sparse_recipe = small.experiment(row_sparse=True)
+    assert trial_recipes.head_recipe("tied", sparse_recipe, words).training.row_sparse is None
+    assert trial_recipes.head_recipe("nce", sparse_recipe, words).training.row_sparse
 
 
 def test_heads_that_do_not_fit_are_refused():
     with pytest.raises(UserError, match=r"--heads gpt: unknown head: give some"):
-        of_ptb("gpt")
+        ptb_recipe("gpt")
     letters = WordCounts(60, are_letters=True, judged_tokens=1000)
     with pytest.raises(UserError, match=r"--heads cnn: the words of this text are single letters"):
-        of_ptb("cnn", letters)
+        ptb_recipe("cnn", letters)
     with pytest.raises(UserError, match=r"--heads names softmax twice"):
         trial_recipes.check_unique_names(["softmax", "nce", "softmax"])
     with pytest.raises(UserError, match="char_lstm"):

@@ -24,18 +24,18 @@ def test_a_config_is_found_by_its_name_or_file(tmp_path):
 def test_a_treebank_is_a_file_or_a_folder(tmp_path):
     file = tmp_path / "bank.conllu"
     file.write_text(TOKENS * 45)
-    recipe, told = trial_recipes.load_recipe([str(file)])
+    recipe, notes = trial_recipes.load_recipe([str(file)])
     assert recipe.data.train == f"{file}[:37]" and recipe.data.validation == f"{file}[37:41]"
     assert recipe.data.tests == (f"{file}[41:]",)
-    assert told == (
+    assert notes == (
         f"{file}: 45 sentences.",
         "Training on the first 37 sentences, validation on the next 4, test on the last 4.",
     )
     assert isinstance(recipe.model.head, LogLinear)
     assert trial_recipes.count_words(recipe).judged_tokens == 4 * 3
     (tmp_path / "train.conllu").write_text(TOKENS)
-    of_folder, _ = trial_recipes.load_recipe([str(tmp_path)])
-    assert of_folder.data.tests == (f"{tmp_path}/test.conllu",)
+    folder_recipe, _ = trial_recipes.load_recipe([str(tmp_path)])
+    assert folder_recipe.data.tests == (f"{tmp_path}/test.conllu",)
     file.write_text(TOKENS * 5)
     with pytest.raises(UserError, match="has 5 sentences: give at least 20"):
         trial_recipes.load_recipe([str(file)])
@@ -55,8 +55,8 @@ def test_a_treebank_is_a_file_or_a_folder(tmp_path):
 def test_texts_and_pairs(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("The cat sat there , and the dog sat here .\n" * 400)
-    text, told = trial_recipes.load_recipe([str(tmp_path / "a.txt")])
-    assert type(text.data).__name__ == "RawText" and told
+    text, notes = trial_recipes.load_recipe([str(tmp_path / "a.txt")])
+    assert type(text.data).__name__ == "RawText" and notes
     letters, _ = trial_recipes.load_recipe([str(tmp_path / "a.txt")], letters=True)
     assert type(letters.data).__name__ == "Characters"
     assert (

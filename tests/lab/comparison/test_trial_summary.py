@@ -26,7 +26,7 @@ def row(name, perplexity, difference=None, parameters=1000, seeds=1):
     return HeadRow(runs, parameters, 2.0, 600, 5_000_000, 0.003, (), difference)
 
 
-def of(*rows):
+def make_summary(*rows):
     return Summary(rows, "test", 1234, (), {})
 
 
@@ -59,7 +59,7 @@ def of(*rows):
     ],
 )
 def test_the_sentence(rows, expected):
-    assert trial_summary.summary_sentence(of(*rows)) == expected
+    assert trial_summary.summary_sentence(make_summary(*rows)) == expected
 
 
 def curve(*losses):
@@ -71,16 +71,16 @@ def test_the_sentence_tells_which_curves_still_fall():
     # Of 100 steps the last fifth begins at step 80: 5.50 - 5.25 nats.
     steep = row("a", 46.9)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.25), epochs=1.5)
     flat = row("b", 60, APART)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.495))
-    told = trial_summary.summary_sentence(of(steep, flat))
-    assert told.startswith("Take a: perplexity 46.90 on test after 1.5 epochs, the lowest")
-    assert told.endswith(
+    sentence = trial_summary.summary_sentence(make_summary(steep, flat))
+    assert sentence.startswith("Take a: perplexity 46.90 on test after 1.5 epochs, the lowest")
+    assert sentence.endswith(
         "b (60.00) is worse. Validation still fell in the last fifth of training, of a by 0.25 "
         "nats (step 600 after 1.5 epochs): after longer training the order may be another."
     )
 
 
 @pytest.mark.parametrize(
-    ("epochs", "told"),
+    ("epochs", "duration"),
     [
         (60 / 429, "0.14 epochs"),
         (1.0, "1 epoch"),
@@ -88,9 +88,12 @@ def test_the_sentence_tells_which_curves_still_fall():
         (1234.5, "1,234 epochs"),
     ],
 )
-def test_the_sentence_tells_the_epochs_of_training(epochs, told):
-    expected = f"Take a: perplexity 46.90 on test after {told}."
-    assert trial_summary.summary_sentence(of(row("a", 46.9)._replace(epochs=epochs))) == expected
+def test_the_sentence_tells_the_epochs_of_training(epochs, duration):
+    expected = f"Take a: perplexity 46.90 on test after {duration}."
+    assert (
+        trial_summary.summary_sentence(make_summary(row("a", 46.9)._replace(epochs=epochs)))
+        == expected
+    )
 
 
 def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
@@ -98,40 +101,42 @@ def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
     for loss, is_won in ((6.57, False), (6.55, True)):
         rows = row("a", 46.9)._replace(curve=curve(5.0)), row("b", 60, APART)
         rows = rows[0], rows[1]._replace(curve=curve(loss))
-        told = trial_summary.summary_sentence(of(*rows)._replace(start=start))
-        assert told.startswith("Take a: ") == is_won
-    told = trial_summary.summary_sentence(
-        of(rows[0], rows[1]._replace(curve=curve(6.9)))._replace(start=start)
+        sentence = trial_summary.summary_sentence(make_summary(*rows)._replace(start=start))
+        assert sentence.startswith("Take a: ") == is_won
+    sentence = trial_summary.summary_sentence(
+        make_summary(rows[0], rows[1]._replace(curve=curve(6.9)))._replace(start=start)
     )
-    assert told.startswith(
+    assert sentence.startswith(
         "No winner yet, for b has hardly left the loss of a uniform guess (6.91 nats): a: "
         "perplexity 46.90 on test, the lowest; b (60.00) is worse."
     )
 
 
 def test_unequal_training_is_told_in_the_sentence():
-    def told(*budgets):
+    def summary_text(*budgets):
         rows = [row("importance", 50), row("softmax", 60, APART), row("adaptive", 70, APART)]
         pairs = zip(rows, budgets, strict=True)
-        return of(*(one._replace(minutes=m, steps=s) for one, (m, s) in pairs)).text()
+        return make_summary(*(row._replace(minutes=m, steps=s) for row, (m, s) in pairs)).text()
 
-    sentence = told((0.64, 219), (0.35, 20), (0.15, 29)).splitlines()[-1]
+    sentence = summary_text((0.64, 219), (0.35, 20), (0.15, 29)).splitlines()[-1]
     assert sentence.startswith(
         "After unequal training, which may decide (importance 0.64, softmax 0.35, adaptive 0.15 "
         "minutes), take importance: perplexity 50.00 on test, the lowest; softmax (60.00)"
     )
     # Equal minutes give a slower head fewer steps, and --steps equal steps in other minutes.
     for fair in (((0.3, 219), (0.31, 20), (0.29, 29)), ((0.64, 20), (0.35, 20), (0.15, 20))):
-        assert "\nTake importance: " in told(*fair)
+        assert "\nTake importance: " in summary_text(*fair)
 
 
 def test_a_picture_names_seeds_where_there_are_several(tmp_path):
     file = tmp_path / "a.svg"
     for seeds, points in ((1, 4), (3, 4), (3, 1), (3, 0)):
         losses = [[4.0 - n] * seeds for n in range(points)]
-        of_head = tuple(CurvePoint(n, 0.1 * n, tuple(some)) for n, some in enumerate(losses, 1))
-        head = row("softmax", 50, seeds=seeds)._replace(curve=of_head)
-        trial_summary.draw_summary(of(head), file)
+        validations = tuple(
+            CurvePoint(n, 0.1 * n, tuple(seed_losses)) for n, seed_losses in enumerate(losses, 1)
+        )
+        head = row("softmax", 50, seeds=seeds)._replace(curve=validations)
+        trial_summary.draw_summary(make_summary(head), file)
         # Areas are drawn between points alone.
         assert ("areas: seeds" in file.read_text()) == (seeds > 1 and points > 1)
         assert ("points: seeds" in file.read_text()) == (seeds > 1)
@@ -140,7 +145,9 @@ def test_a_picture_names_seeds_where_there_are_several(tmp_path):
 @pytest.mark.parametrize(("minutes", "unit"), [(0.01, "seconds"), (10.0, "minutes")])
 def test_the_axis_of_time_begins_at_0_in_a_unit_that_is_not_tiny(tmp_path, minutes, unit):
     curve = (CurvePoint(1, minutes, (4.0,)), CurvePoint(2, 1.01 * minutes, (3.0,)))
-    trial_summary.draw_summary(of(row("softmax", 50)._replace(curve=curve)), tmp_path / "a.svg")
+    trial_summary.draw_summary(
+        make_summary(row("softmax", 50)._replace(curve=curve)), tmp_path / "a.svg"
+    )
     picture = (tmp_path / "a.svg").read_text()
     assert f">{unit} of training steps</text>" in picture
     assert picture.count(">0.0</text>") + picture.count(">0</text>") == 2  # and of parameters
@@ -148,8 +155,18 @@ def test_the_axis_of_time_begins_at_0_in_a_unit_that_is_not_tiny(tmp_path, minut
 
 def test_the_table():
     rows = row("log_linear", 46.9, seeds=3), row("tied", 47.5, TIE), row("nce", 60, APART)
-    assert of(*rows[:1], row("b", 47, UNDECIDED)).text().split("\n")[3].endswith(", undecided")
-    lines = of(*rows)._replace(notes=("a note",), failed={"cnn": "it diverged."}).text().split("\n")
+    assert (
+        make_summary(*rows[:1], row("b", 47, UNDECIDED))
+        .text()
+        .split("\n")[3]
+        .endswith(", undecided")
+    )
+    lines = (
+        make_summary(*rows)
+        ._replace(notes=("a note",), failed={"cnn": "it diverged."})
+        .text()
+        .split("\n")
+    )
     assert lines[0] == "test: 1,234 tokens, perplexity"
     assert lines[1].split()[:4] == ["head", "perplexity", "95", "%"]
     assert "46.90  [45.90, 47.90]  [46.90, 46.90]       1,000     2.00    200.0   5" in lines[2]
@@ -184,9 +201,9 @@ def keep_run(folder, log_prob, seed=0, **changes):
 
 @pytest.fixture
 def plan(tmp_path):
-    made = Plan(tmp_path / "trials", small.experiment(), Budget(None, 30))
-    made.heads = {name: HeadPlan(30, 4_000_000, {}, 1.0, 214) for name in ("best", "near", "far")}
-    return made
+    plan = Plan(tmp_path / "trials", small.experiment(), Budget(None, 30))
+    plan.heads = {name: HeadPlan(30, 4_000_000, {}, 1.0, 214) for name in ("best", "near", "far")}
+    return plan
 
 
 def test_runs_are_compared(tmp_path, plan):
@@ -197,26 +214,29 @@ def test_runs_are_compared(tmp_path, plan):
             keep_run(tmp_path / f"near/{seed}", worse(0.002, 0.2, seed), seed) for seed in (5, 6)
         ],
     }
-    found = trial_summary.summarise(folders, "test", plan, {})
-    order = [row.runs.name for row in found.rows]
+    summary = trial_summary.summarise(folders, "test", plan, {})
+    order = [row.runs.name for row in summary.rows]
     assert order[2] == "far" and {*order[:2]} == {"best", "near"}
-    tie, far = found.rows[1:]
-    assert (tie.verdict, far.verdict) == ("a tie", "worse") and found.rows[0].difference is None
+    tie, far = summary.rows[1:]
+    assert (tie.verdict, far.verdict) == ("a tie", "worse") and summary.rows[0].difference is None
     first = -np.float32(worse(0.5, 0.2, 1)).mean(dtype=np.float64)
     assert far.runs.losses[0] == pytest.approx(first, abs=1e-3)
     assert far.runs.interval[0] < far.runs.loss < far.runs.interval[1]
     assert (far.steps, far.minutes, far.step_seconds) == (30, pytest.approx(0.3), 0.6)
     assert [point.step for point in far.curve] == [10, 20, 30]
     assert far.curve[0].losses == (4.9, 4.9) and far.curve[0].minutes == pytest.approx(0.1)
-    assert not found.notes
+    assert not summary.notes
     assert (
         far.epochs == 30 / 214
-        and trial_summary.summary_json(found)["heads"][2]["epochs"] == 30 / 214
+        and trial_summary.summary_json(summary)["heads"][2]["epochs"] == 30 / 214
     )
-    told = trial_summary.summary_sentence(found)
-    assert told.startswith(f"Take {order[0]}: ") and "on test after 0.14 epochs, the low" in told
-    assert f"far ({far.perplexity:,.2f}) is worse. Validation still fell" in told
-    assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in told
+    sentence = trial_summary.summary_sentence(summary)
+    assert (
+        sentence.startswith(f"Take {order[0]}: ")
+        and "on test after 0.14 epochs, the low" in sentence
+    )
+    assert f"far ({far.perplexity:,.2f}) is worse. Validation still fell" in sentence
+    assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in sentence
 
 
 def test_few_sentences_are_noted(tmp_path, plan):
@@ -228,31 +248,33 @@ def test_few_sentences_are_noted(tmp_path, plan):
 
 
 @pytest.mark.parametrize(
-    ("factor", "told"),
+    ("factor", "expected"),
     [
         (3.0, "best took the highest learning rate that was tried: --rates 0.3,1,3,9 in"),
         (0.3, "best took the lowest learning rate that was tried: --rates 0.1,0.3,1,3 in"),
         (1.0, ""),
     ],
 )
-def test_rates_at_an_end_are_noted(tmp_path, factor, told):
+def test_rates_at_an_end_are_noted(tmp_path, factor, expected):
     plan = Plan(tmp_path / "plan", small.experiment(), Budget(None, 30, (0.3, 1.0, 3.0)))
     plan.heads = {"best": HeadPlan(30, None, {}, factor)}
     run = keep_run(tmp_path / "best", BASE)
     notes = trial_summary.summarise({"best": [run]}, "test", plan, {}).notes
-    found = [note for note in notes if "learning rate" in note]
-    assert len(found) == bool(told) and "".join(found).startswith(told)
+    rate_notes = [note for note in notes if "learning rate" in note]
+    assert len(rate_notes) == bool(expected) and "".join(rate_notes).startswith(expected)
 
 
 def test_unequal_minutes_are_noted(tmp_path):
     """The runs' steps took 0.3 minutes."""
     for minutes, noted in ((0.25, False), (0.1, True)):
-        made = Plan(tmp_path / f"of {minutes}", small.experiment(), Budget(minutes, None))
-        made.heads = {"best": HeadPlan(30, None, {}, 1.0)}
+        plan = Plan(tmp_path / f"of {minutes}", small.experiment(), Budget(minutes, None))
+        plan.heads = {"best": HeadPlan(30, None, {}, 1.0)}
         folders = {"best": [keep_run(tmp_path / f"{minutes}/best/0", BASE)]}
-        notes = trial_summary.summarise(folders, "test", made, {}).notes
-        found = [note for note in notes if note.startswith("not equal minutes: best 0.30, of 0.1")]
-        assert len(found) == noted
+        notes = trial_summary.summarise(folders, "test", plan, {}).notes
+        minute_notes = [
+            note for note in notes if note.startswith("not equal minutes: best 0.30, of 0.1")
+        ]
+        assert len(minute_notes) == noted
 
 
 def test_one_seed_is_noted_and_files_are_written(tmp_path, plan):
@@ -261,28 +283,28 @@ def test_one_seed_is_noted_and_files_are_written(tmp_path, plan):
         "far": [keep_run(tmp_path / "far/0", worse(0.5, 0.3, 1))],
         "near": [],
     }
-    found = trial_summary.summarise(folders, "test", plan, {"near": "it diverged."})
-    assert found.notes == ("one seed does not show the noise of training",)
+    summary = trial_summary.summarise(folders, "test", plan, {"near": "it diverged."})
+    assert summary.notes == ("one seed does not show the noise of training",)
     folder = tmp_path / "trials"
     folder.mkdir()
-    trial_summary.write_summary(folder, found)
-    assert (folder / "comparison.txt").read_text() == f"{found.text()}\n"
-    of_json = json.loads((folder / "comparison.json").read_text())
-    assert of_json["sentence"] == trial_summary.summary_sentence(found)
-    assert [of_head["head"] for of_head in of_json["heads"]] == ["best", "far"]
-    assert of_json["heads"][1]["difference"]["p_of_seeds"] == "nan"
-    assert of_json["failed"] == {"near": "it diverged."}
+    trial_summary.write_summary(folder, summary)
+    assert (folder / "comparison.txt").read_text() == f"{summary.text()}\n"
+    comparison = json.loads((folder / "comparison.json").read_text())
+    assert comparison["sentence"] == trial_summary.summary_sentence(summary)
+    assert [head["head"] for head in comparison["heads"]] == ["best", "far"]
+    assert comparison["heads"][1]["difference"]["p_of_seeds"] == "nan"
+    assert comparison["failed"] == {"near": "it diverged."}
     assert (folder / "comparison.png").read_bytes().startswith(b"\x89PNG")
     assert (folder / "comparison.svg").read_text().startswith("<?xml")
 
 
 def test_text_that_was_trained_on_is_noted(tmp_path, plan):
     counts = {"sentences": 9, "of_sentences": 9, "tokens": 50, "of_tokens": 50}
-    found = {"all": counts, "long": counts}
-    seen = {"letters": 30, "trained_on": found, "selected_on": found}
+    shares = {"all": counts, "long": counts}
+    overlap = {"letters": 30, "trained_on": shares, "selected_on": shares}
     folder = keep_run(tmp_path / "best/0", BASE)
     (result,) = (folder / "results").glob("*.json")
-    result.write_text(json.dumps({**json.loads(result.read_text()), "overlap": seen}))
+    result.write_text(json.dumps({**json.loads(result.read_text()), "overlap": overlap}))
     (_, note) = trial_summary.summarise({"best": [folder]}, "test", plan, {}).notes
     assert note.startswith("0 is not judged on unseen text: it was trained on this text (100.00%")
 
@@ -304,6 +326,6 @@ def test_no_run_is_an_error(plan):
 def test_a_head_without_comparable_validations_is_drawn(tmp_path):
     infinite = row("log_linear", math.inf)
     trial_summary.draw_summary(
-        of(row("char_lstm", 50, seeds=3), infinite), tmp_path / "picture.png"
+        make_summary(row("char_lstm", 50, seeds=3), infinite), tmp_path / "picture.png"
     )
     assert (tmp_path / "picture.png").stat().st_size > 10_000
