@@ -45,11 +45,10 @@ def dark(picture: str) -> str:
     Args:
       picture: in the light, as `zoo compare --plot` writes it.
     """
+    style = page_report.read_resource("page.css")
     light, night = (
         re.findall(r"--c\d: (#\w{6})", theme)
-        for theme in re.findall(
-            r":root \{(.*?)\}", page_report.read_resource("page.css"), re.DOTALL
-        )[:2]
+        for theme in re.findall(r":root \{(.*?)\}", style, re.DOTALL)[:2]
     )
     colours = {**dict(zip(light, night, strict=True)), **_DARK}
     dark_picture = re.sub(r"#[0-9a-f]{6}", lambda match: colours.get(match[0], match[0]), picture)

@@ -86,9 +86,8 @@ def draw(values: dict[str, np.ndarray], file: str | pathlib.Path, contexts: int)
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        for number, (name, curve) in zip(
-            seeds.number_recipes([*values]), values.items(), strict=True
-        ):
+        numbers = seeds.number_recipes([*values])
+        for number, (name, curve) in zip(numbers, values.items(), strict=True):
             axes.plot(range(1, len(curve) + 1), curve, color=plot_style.colour(number), label=name)
         # Smaller values are rounding of float32.
         axes.set(yscale="log", ylim=(1e-8, 1.5))

@@ -88,7 +88,7 @@ def losses_of(folder, seen_only):
 
 @pytest.mark.slow
 def test_runs_are_compared_with_the_lexicons_that_they_have(runs, output):
-    text_report.judge_and_compare(runs, "other.conllu")
+    text_report.judge(runs, "other.conllu")
     text = "\n".join(output)
     (table,) = [number for number, line in enumerate(text.splitlines()) if "in parts" in line]
     header, tokens, *rows = (line.split() for line in text.splitlines()[table : table + 4])
@@ -118,7 +118,7 @@ def test_runs_are_compared_with_the_lexicons_that_they_have(runs, output):
 
 def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path, output):
     (tmp_path / "plain.txt").write_text("les filles sont petites\n", encoding="utf-8")
-    text_report.judge_and_compare(runs[::2], "plain.txt")
+    text_report.judge(runs[::2], "plain.txt")
     assert "pairs:" not in "\n".join(output)
     assert "data:plain.txt" in output[-1]
 
@@ -127,7 +127,7 @@ def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, output):
     items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
     (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
     for state in (None, "carried"):
-        text_report.judge_and_compare(runs[:1], "items.tsv", state=state)
+        text_report.judge(runs[:1], "items.tsv", state=state)
         assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in output
     files = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
     assert sorted(path.name.split(".")[2] for path in files) == ["carried", "sentences"]
@@ -138,7 +138,7 @@ def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, output):
         "\t".join([str(n), word, *"________"]) for n, word in enumerate(["les maisons", "sont"], 1)
     ]
     (tmp_path / "joint.conllu").write_text("\n".join([*rows, "", ""]), encoding="utf-8")
-    text_report.judge_and_compare(runs[:1], "joint.conllu")
+    text_report.judge(runs[:1], "joint.conllu")
     joint = "'les maisons': words with blanks, which the training text has as several words"
     assert output.count(f"  {joint}: give plain text") == 1
     assert "" not in output

@@ -75,9 +75,8 @@ def run_compare(arguments: argparse.Namespace):
     elif arguments.by == "length":
         from zoo.lab.comparison import translations
 
-        translations.report_by_length(
-            arguments.runs, _one_split(arguments) or "test", arguments.plot
-        )
+        split = _one_split(arguments) or "test"
+        translations.print_by_length(arguments.runs, split, arguments.plot)
     elif arguments.plot:
         _plot(arguments)
     else:
@@ -118,9 +117,7 @@ def _judge(arguments):
             micro_report.report_micro(runs)
         else:
             load = functools.partial(options.run_with_words, arguments=arguments)
-            text_report.judge_and_compare(
-                runs, arguments.data, load, arguments.state, arguments.unseen_weight
-            )
+            text_report.judge(runs, arguments.data, load, arguments.state, arguments.unseen_weight)
 
 
 def _plot(arguments):

@@ -234,7 +234,7 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
 _CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
 # Ends of the names of texts that a run was trained or selected on, and of texts but its tests.
-_TRAINED_ON, _NOT_TEST = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
+_LATE_ENDS = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 
 
 def plot_bands(
@@ -309,8 +309,7 @@ def plot_agreement(
             "by python -m zoo evaluate DIR --agreement."
         )
     # Tests of the recipe come before texts of --data, and these before texts it was made with.
-    ends = (_TRAINED_ON, _NOT_TEST)
-    text = min(choices, key=lambda text: [bool(re.search(end, text.split)) for end in ends])
+    text = min(choices, key=lambda text: [bool(re.search(end, text.split)) for end in _LATE_ENDS])
     bars = accuracy_bars(
         {name: cases[text][path] for name, path in paths.items()}, comparison.groups
     )

@@ -81,7 +81,7 @@ def _compare_pair(comparison, recipes, passports, folded):
     )
 
 
-def _read_words(comparison, name, passport) -> KeptWords:
+def _read_words(comparison, name, passport) -> ScoredWords:
     """Reads the saved log-probabilities of a run's words; raises UserError if it has none."""
     runs, reasons = comparison.available_runs
     if name in reasons:

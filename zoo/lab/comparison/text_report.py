@@ -213,7 +213,7 @@ def _distribution_changes(passport):
 # vocabulary words are <unk>.
 
 
-def judge_and_compare(
+def judge(
     workdirs: list[str],
     path: str,
     load: Callable[[str], Run] = Run.load,

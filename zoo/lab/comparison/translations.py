@@ -90,7 +90,7 @@ def score_table(files: Mapping[str, Any], split: str) -> str:
     return translation_quality.table(rows, scored_results[0][0])
 
 
-def report_by_length(paths: Sequence[str], split: str, picture: str | None = None):
+def print_by_length(paths: Sequence[str], split: str, picture: str | None = None):
     """Prints BLEU by the length of the source sentence, and draws it if a picture is named."""
     if picture:
         from zoo.lab.comparison import plot_style  # matplotlib, which tables do not need
