@@ -85,8 +85,8 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
 
 
 def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
-    given = []
-    monkeypatch.setattr(text_report, "judge", lambda *arguments: given.extend(arguments))
+    call_arguments = []
+    monkeypatch.setattr(text_report, "judge", lambda *arguments: call_arguments.extend(arguments))
     monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
     line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
     commands.main(line.split())

@@ -240,7 +240,7 @@ _LATE_ENDS = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 def plot_bands(
     workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
-    """Prints and draws log-perplexity by the words' training counts."""
+    """Prints and draws log-perplexity by frequency band, on a text that all runs were judged on."""
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     columns = comparable_columns(comparison.results)
@@ -276,7 +276,7 @@ def plot_bands(
 def plot_agreement(
     workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
-    """Prints and draws the accuracies on the pairs of one text that runs keep."""
+    """Prints and draws the accuracies on agreement pairs that all runs were judged on."""
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     paths = comparison.paths

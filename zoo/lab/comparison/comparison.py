@@ -43,14 +43,14 @@ class Group(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-    """The runs of a comparison by name, and what is read of them when first asked for."""
+    """The runs of a comparison by name, which are read when first asked for."""
 
     paths: Mapping[str, str]  # {short name: folder, export, or name in a record}
     load: Callable[[str], Run] = Run.load
 
     @classmethod
     def from_paths(cls, paths: Iterable[str], labels: Sequence[str] = (), **options) -> Self:
-        """Names runs, by labels of their recipes if any; a record stands for all of its runs."""
+        """Makes a comparison of runs and of all runs in records; labels name their recipes."""
         run_paths = records.expand(paths)
         comparison = cls(dict(zip(short_names(run_paths), run_paths, strict=True)), **options)
         if not labels:
@@ -60,7 +60,7 @@ class Comparison:
 
     @functools.cached_property
     def results(self) -> dict[str, dict[Column, dict]]:
-        """{run: {column: passport}}; raises UserError where a run has none."""
+        """The results of all runs, {run: {column: passport}}; raises UserError without any."""
         results_by_path = read_results(self.paths.values())
         return {name: results_by_path[path] for name, path in self.paths.items()}
 
@@ -82,7 +82,7 @@ class Comparison:
 
     @functools.cached_property
     def recipes(self) -> dict[str, dict]:
-        """{run: its experiment as JSON, {} where it is not known}."""
+        """The recipe of each run as JSON, {} where it is not known."""
         return {name: recipe_of(path) for name, path in self.paths.items()}
 
     @functools.cached_property
@@ -119,7 +119,7 @@ def _read_each(paths, read):
 
 
 def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
-    """Turns {run: {column: passport}} into {column: {run: passport}}, of one quantity each."""
+    """Groups passports by column, {column: {run: passport}}, and checks that they compare."""
     columns = columns_of({**runs})
     for passports in columns.values():
         first_name, first = next(iter(passports.items()))
@@ -157,7 +157,7 @@ ANY_TEXT = TextFilter()
 
 
 class Ranking(NamedTuple):
-    """Perplexities of runs, those of the lowest on the first column first."""
+    """Groups of runs in the order of their perplexity on the first column."""
 
     runs: Mapping[str, dict[Column, dict]]
     columns: Mapping[Column, dict[str, dict]]
@@ -291,7 +291,7 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
 
 
 def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
-    """Returns the figures of a group of runs, without its difference from another."""
+    """Makes the row of a group of runs, without its difference from another group."""
     first = passports[0]
     perplexity = perplexity_of(losses.loss)  # of the mean loss of several
     return Row(
@@ -311,8 +311,7 @@ def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
 
 
 def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns (run, reason) of the runs that are left out; a recipe without any run left is one
-    entry."""
+    """Lists (run, reason) of left-out runs; a recipe of which no run is left is one entry."""
     entries = []
     for recipe in recipes:
         missing = [*recipe.select(reasons).items()]

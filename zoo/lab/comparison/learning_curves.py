@@ -120,7 +120,7 @@ def _steps_per_epoch(validations):
 
 
 def _check(validation, fields, location, min_step=0):
-    """Returns a validation; raises UserError unless it has its fields and a step from `least`."""
+    """Checks the fields of a validation and its step; returns it, or raises UserError."""
     try:
         strict_json.check(validation, fields)
         for name in fields.keys() & {LOSS, TRAINING}:
@@ -279,7 +279,7 @@ def _check_selection(paths):
 
 
 def _check_texts(comparison):
-    """Checks that the runs' figures of validation are comparable; returns the runs without any."""
+    """Checks that validations are comparable; returns the runs of which this is not known."""
     passports_by_run = {}
     _check_selection(comparison.paths)
     for name, columns in comparison.available_results[0].items():

@@ -33,7 +33,7 @@ class WordDifference(NamedTuple):
 
 
 def differences_section(comparison: Comparison) -> str:
-    """Compares the first recipe with each other one on each text that both were judged on."""
+    """Returns the section in which the first recipe stands beside each other one."""
     parts: list[str] = []
     reasons: list[tuple[str, str]] = []
     compared: set[str] = set()
@@ -105,7 +105,7 @@ def largest_differences(
 
 
 def _first_distinct(first, second, lexicon, order):
-    """Returns the first `MOST` words of an order; a word after the same words is taken once."""
+    """Returns the first `MOST_WORDS` words in an order; the same context counts once."""
     rows: dict = {}
     for index in order.tolist():
         position = int(first.positions[index])
@@ -121,7 +121,7 @@ def _first_distinct(first, second, lexicon, order):
 
 
 def _tables(names, differences):
-    """Returns two tables: words that the first run predicts better, and that the second does."""
+    """Returns tables of the words that the first run predicts better, and the second does."""
     tables = []
     for (better, worse), rows in zip((names, names[::-1]), differences, strict=True):
         cells = [
@@ -173,7 +173,7 @@ class AttendedSentence(NamedTuple):
 
 
 def attention_section(comparison: Comparison, translators: Sequence[str], split: str | None) -> str:
-    """Draws the attention of translators that have any, and tells which cannot be read."""
+    """Returns the section of the attention of translators, as far as they have any."""
     parts, reasons = [], []
     runs, missing = comparison.available_runs
     for name in translators:

@@ -22,7 +22,7 @@ from zoo.lab.evaluation.results import check_comparable
 
 
 def figures_section(comparison: Comparison) -> str:
-    """Describes the perplexities of recipes on each text, and which are comparable."""
+    """Returns the section of perplexities on each text, and of figures comparable to them."""
     parts = [_model_table(comparison)] if comparison.available_results[0] else []
     passports_by_text = group_by_text(comparison)
     for text_name, passports in passports_by_text.items():
@@ -121,7 +121,7 @@ def describe_comparability(name: str, passports_by_text: dict[str, dict[str, dic
 
 
 def curves_section(comparison: Comparison) -> str:
-    """Draws the learning curves of recipes in one chart."""
+    """Returns the section of learning curves, all recipes in one chart."""
     lines, best = [], {}
     fields = learning_curves.FIELDS["step"]
     validations, missing = learning_curves.read_available(comparison.paths, fields)
@@ -178,7 +178,7 @@ _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
 
 
 def bands_section(comparison: Comparison) -> str:
-    """Draws log-perplexity by frequency band, a chart and a table for each text."""
+    """Returns the section of log-perplexity by frequency band, a chart for each text."""
     parts: list[str] = []
     without_scores: dict[str, str] = {}
     reason = "without the kept scores of words: python -m zoo evaluate keeps them."
@@ -220,7 +220,7 @@ def _draw_bands(name, bars):
 
 
 def _chart_and_table(bars, names, cell):
-    """Returns the rows of a chart, the counts that recipes share or "–", and a table's cells."""
+    """Returns a chart's rows, the counts that recipes share or "–", and a table's cells."""
     rows, counts, cells = [], [], []
     for group, name in names.items():
         row = {recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group}
@@ -253,7 +253,7 @@ def band_label(band: str) -> str:
 
 
 def judgements_section(comparison: Comparison) -> str:
-    """Draws the accuracies of recipes by kind of pair, with counts and intervals."""
+    """Returns the section of accuracies by kind of pair, a chart for each set of pairs."""
     parts: list[str] = []
     judged: set[str] = set()
     name_of = {path: name for name, path in comparison.paths.items()}
@@ -273,7 +273,7 @@ def judgements_section(comparison: Comparison) -> str:
 
 
 def figures_by_case(figures: dict) -> dict[str, dict]:
-    """Returns the figures of each kind of pair in a passport's figures, "all" last."""
+    """Returns {kind of pair: figures} from the figures of a passport, "all" last."""
     cases = figures.get("cases") or {}
     # Older figures of a case are its accuracy alone, without counts.
     by_case = {name: counts for name, counts in cases.items() if isinstance(counts, dict)}

@@ -78,7 +78,7 @@ def write_page(
 def load_comparison(
     paths: Iterable[str], labels: Sequence[str] = (), load: Callable[[str], Run] = Run.load
 ) -> Comparison:
-    """Reads the runs of a page: folders, exports and records, judged or not."""
+    """Loads the runs of a page: folders, exports and records, judged or not."""
     comparison = Comparison.from_paths(paths, labels, load=load)
     for path in comparison.paths.values():
         if records.is_record(path):
@@ -91,7 +91,7 @@ def load_comparison(
 def build_page(
     comparison: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
 ) -> str:
-    """Returns the page as HTML: the sections that the runs have something for."""
+    """Builds the page as HTML, with the sections for which the runs have something to show."""
     recipes = comparison.groups
     firsts = [recipe.runs[0] for recipe in recipes]
     has_seeds = len(firsts) < len(comparison.paths)
@@ -127,7 +127,7 @@ def _title(recipes):
 
 
 def _score_texts(comparison, firsts, split, text, sentences):
-    """Returns (the text with the predictions of each run that has any, {run: why not})."""
+    """Scores the text under the first run of each recipe: (texts, {run: reason of failure})."""
     runs, missing = comparison.available_runs
     texts, reasons = [], {name: missing[name] for name in firsts if name in missing}
     for name in firsts:
@@ -147,7 +147,7 @@ def _score_texts(comparison, firsts, split, text, sentences):
 
 
 def _assemble_page(title, lead, sections):
-    """Returns the document, whose policy allows this style and this script, and nothing else."""
+    """Puts the sections into an HTML document, whose policy allows its own script alone."""
     style, script = read_resource("page.css"), read_resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"

@@ -39,7 +39,7 @@ class ScoredText(NamedTuple):
 
 
 def text_section(scored_texts: list[ScoredText], reasons: dict[str, str]) -> str:
-    """Shows the text under each run, and the differences of the first from each other run."""
+    """Returns the section of a text under each run, and of differences from the first run."""
     panels = [(scored_text.run, text_panel(scored_text)) for scored_text in scored_texts]
     for candidate in scored_texts[1:]:
         if [*map(_token_key, scored_texts[0].rows)] == [*map(_token_key, candidate.rows)]:
@@ -158,7 +158,7 @@ FEATURES = 8
 
 
 def word_details(scored_text: ScoredText) -> list[dict[str, Any]]:
-    """Returns {"word", "about": lines, "parts": the words that the model read} of each token."""
+    """Returns the details of each token, which the page shows when it is pointed at."""
     details, position = [], 0
     for row in scored_text.rows:
         parts = [_model_word(scored_text, index) for index in range(position, position + row.words)]
@@ -168,7 +168,7 @@ def word_details(scored_text: ScoredText) -> list[dict[str, Any]]:
 
 
 def show_blanks(word: str) -> str:
-    """Returns a word with visible signs for blanks and line breaks, where it is nothing else."""
+    """Makes blanks and line breaks visible in a word that has nothing else."""
     return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
@@ -205,7 +205,7 @@ def _model_word(scored_text, position):
 
 
 def contribution_rows(parts: Contributions) -> list[list[str]]:
-    """Returns (name, nats) of the parts of a log-probability, the largest features first."""
+    """Formats the parts of a log-probability, (name, nats), the largest features first."""
     lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
     remaining = parts.features[FEATURES:]
     if remaining:
@@ -266,7 +266,7 @@ def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedT
 
 
 def _features(run, encoded, states):
-    """Returns (contributions at each position, why there are none)."""
+    """Returns the features' contributions at each position, or None and why there are none."""
     model: Any = run.experiment.model
     head = model.head
     if not isinstance(head, LogLinear):
@@ -294,7 +294,7 @@ def difference_class(gain: float) -> str:
 
 
 def difference_classes(baseline: str, candidate: str) -> list[tuple[str, str]]:
-    """Returns (class, its meaning) of all levels."""
+    """Returns the classes of differences with their meanings, for a legend."""
     names = [f"from {level:g} nats" for level in DIFFERENCE_LEVELS]
     first = [(f"a{size}", f"{baseline} better {name}") for size, name in enumerate(names, 1)]
     second = [(f"b{size}", f"{candidate} better {name}") for size, name in enumerate(names, 1)]

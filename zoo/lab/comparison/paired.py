@@ -21,7 +21,7 @@ from zoo.lab.evaluation import item_scores, significance
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GroupLosses:
-    """Runs that differ in their seed at most, on one text."""
+    """Log-perplexities on one text of runs that differ in their seed alone."""
 
     name: str
     losses: tuple[float, ...]  # the log-perplexity of each, nats per token
@@ -35,7 +35,7 @@ class GroupLosses:
     def from_statistics(
         cls, name: str, losses: tuple[float, ...], statistics: list[np.ndarray], *interval: Any
     ) -> "GroupLosses":
-        """Leaves statistics out unless each run has them, for the same sentences."""
+        """Makes the losses of a group; without statistics unless each run has them all."""
         complete = len(statistics) == len(losses) and len({part.shape for part in statistics}) == 1
         return cls(name, losses, tuple(statistics) if complete else (), *interval)
 
@@ -76,7 +76,7 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def loss_lines(groups: Sequence[GroupLosses]) -> list[str]:
-    """Returns a line for each of the `contrasts` of runs with kept scores, by rising loss."""
+    """Describes the tests between groups of runs, the `contrasts`, a line each, by rising loss."""
     without_scores = [group.name for group in groups if not group.statistics]
     groups = sorted(groups, key=lambda group: group.loss)
     testable = [group for group in groups if group.statistics]
@@ -114,8 +114,7 @@ class Difference(NamedTuple):
 
 
 def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference | None:
-    """Tests the difference of two groups' losses by sentences and by seeds; None if they have no
-    scores of the same tokens."""
+    """Tests the difference of two groups' losses; None without scores of the same tokens."""
     if not (baseline.statistics and candidate.statistics and same_tokens(baseline, candidate)):
         return None
     statistics = baseline.mean_statistics, candidate.mean_statistics
@@ -161,7 +160,7 @@ def _loss_line(lower, higher):
 
 
 def _loss_verdict(lower, higher, gap, evidence, is_tie, is_undecided=False):
-    """Tells that one group is below another, unless they are a tie or undecided."""
+    """Describes that a group's loss is below another's, that they tie, or neither for sure."""
     if is_tie or is_undecided:
         verdict = "undecided" if is_undecided else "a tie"
         return f"  {lower.name} and {higher.name}: {verdict}, {gap} apart ({evidence})"
@@ -169,7 +168,7 @@ def _loss_verdict(lower, higher, gap, evidence, is_tie, is_undecided=False):
 
 
 def format_p(p: float) -> str:
-    """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least."""
+    """Formats a p-value to three decimals; 1,000 random exchanges give 1 / 1,001 at least."""
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
@@ -189,7 +188,7 @@ def _loss_difference(sums):
 def answer_lines(
     title: str, judgements: Mapping[str, tuple[dict, item_scores.Arrays | None]]
 ) -> list[str]:
-    """Returns the lines of McNemar's exact test for runs that answered the same questions."""
+    """Describes McNemar's exact tests between runs that answered the same questions."""
     texts: dict = {}
     for name, (record, arrays) in judgements.items():
         if arrays is not None:
@@ -205,7 +204,7 @@ def answer_lines(
 
 
 def accuracy_lines(accuracies_by_group: Mapping[str, Sequence[float]]) -> list[str]:
-    """Returns the lines of Welch's test of accuracies by seeds, of groups of two runs or more."""
+    """Describes Welch's tests of accuracies by seeds, between groups of two runs or more."""
     with_seeds = {name: seeds for name, seeds in accuracies_by_group.items() if len(seeds) > 1}
     means = {name: float(np.mean(seeds)) for name, seeds in with_seeds.items()}
     order = sorted(with_seeds, key=lambda name: -means[name])
@@ -223,7 +222,7 @@ def _accuracy_line(names, means, accuracies):
 
 
 def _accuracy_verdict(better, worse, evidence, p):
-    """Tells that the answers of one are right more often, unless they are a tie."""
+    """Describes that a group's accuracy is above another's, or that they tie."""
     if not p < significance.LEVEL:  # nor is NaN
         return f"  {better} and {worse}: a tie ({evidence})"
     return f"  {better} is above {worse} ({evidence})"

@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 def parts_from_passport(passport: dict) -> dict[str, Part]:
-    """Returns a passport's parts by name: all, bands, seen, and spread and mixture if any."""
+    """Returns the parts of a passport's text by name: all, bands, seen words, and others."""
     figures = passport["figures"]
     bands = {
         row["band"]: Part(row["tokens"], float(row["log_perplexity"]))
@@ -66,7 +66,7 @@ def parts_from_passport(passport: dict) -> dict[str, Part]:
 
 
 def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndarray:
-    """Computes the statistics of the sentences of a part, see `item_scores.statistics`."""
+    """Computes the sentences' statistics of a part, like `item_scores.statistics` of all."""
     band = np.asarray(arrays["band"])
     if part == ALL:
         return item_scores.statistics(arrays)
@@ -107,7 +107,7 @@ def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str
 
 
 def _difference_rows(groups, parts, order) -> list[list[str]]:
-    """Returns rows of the second group's figures less the first's, and of their 95 % interval."""
+    """Returns the table's rows of the second group's figures less the first's, with 95 %."""
     rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
     for part in order:
         cells: tuple[str, ...] = ("", "", "")

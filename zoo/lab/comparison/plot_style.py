@@ -59,7 +59,7 @@ _LETTERS = 10
 
 
 def check_file(file: str | pathlib.Path):
-    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown."""
+    """Checks that a picture can be written to a file and that its suffix is known."""
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(
@@ -69,12 +69,12 @@ def check_file(file: str | pathlib.Path):
 
 
 def colour(number: int) -> str:
-    """Returns the colour of a run or recipe."""
+    """Returns the colour of the recipe with a number."""
     return COLOURS[number % len(COLOURS)]
 
 
 def style(number: int) -> dict[str, Any]:
-    """Returns matplotlib's arguments for the lines of a run or recipe."""
+    """Returns matplotlib's arguments for the lines of the recipe with a number."""
     return {"color": colour(number), "marker": MARKERS[mark_number(number)]}
 
 
@@ -140,7 +140,7 @@ def _add_legend(figure, all_axes, note, width):
 
 
 def save(figure: Figure, file: str | pathlib.Path):
-    """Writes a picture whole, in the format of its suffix."""
+    """Writes a picture in the format of its suffix, whole or not at all."""
     check_file(file)
     for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
         assert isinstance(text, Text)
@@ -153,7 +153,7 @@ def save(figure: Figure, file: str | pathlib.Path):
 
 
 def group_names(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
-    """Returns all groups of all recipes, in order of first appearance."""
+    """Returns the names of all bars of all recipes, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
 

@@ -14,7 +14,7 @@ _SEED_ENDS = (r"[-_./ ](seed|s)?[-_=]?\d+$", r"[-_./ ]?(seed|s)?[-_=]?\d+$")
 
 
 def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
-    """Groups runs of one recipe: {run: (recipe but for the seed, empty if not known; seed)}."""
+    """Groups runs that differ in the seed alone, from {run: (recipe without it, seed)}."""
     groups: list[tuple[Hashable, dict[Any, str]]] = []
     for name, (recipe, seed) in keys.items():
         fitting = (names for key, names in groups if recipe and key == recipe and seed not in names)
@@ -27,13 +27,13 @@ def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str,
 
 
 def passport_key(passport: dict) -> tuple[str, Any]:
-    """Returns (the digest of a run's recipe but for its seed, "" if not known; the seed)."""
+    """Returns (the digest of the recipe but for its seed, its seed) of a run's passport."""
     training = passport.get("training") or {}
     return training.get("recipe_but_seed") or "", training.get("seed")
 
 
 def recipe_key(recipe: dict) -> tuple[str, Any]:
-    """Returns (an experiment without seed and devices as text, "" without any; its seed)."""
+    """Returns (the recipe without seed and devices as text, its seed)."""
     training = recipe.get("training") or {}
     other_fields = {**recipe, "parallel": None, "training": {**training, "seed": None}}
     return json.dumps(other_fields, sort_keys=True) if recipe else "", training.get("seed")
@@ -61,7 +61,7 @@ _HEADS = (
 
 
 def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
-    """Numbers recipes for their colours and marks, whatever their order or rank."""
+    """Numbers recipes for their colours and marks; a head keeps its number where it can."""
     kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
     used_numbers = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
     unused_numbers = (number for number in itertools.count() if number not in used_numbers)
@@ -94,7 +94,7 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
 
 
 def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Returns the name of each group, which its runs share without their seeds."""
+    """Returns the name that the runs of each group share without their seeds."""
     stems = [_stem(group) for group in groups]
     return [
         stem if stems.count(stem) == 1 else group[0]
@@ -127,7 +127,7 @@ MOST_NAMED = 4
 
 
 def compare_recipes(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
-    """Returns a line for each value of each field in which recipes differ; [] if none does."""
+    """Describes the fields in which recipes differ, a line for each value; [] without any."""
     if len(recipes) < 2:
         return []
     lines = ["fields in which the runs differ:"]
@@ -182,7 +182,7 @@ def format_value(value: Any) -> str:
 
 
 def runs_by_line(lines_by_run: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Returns {line: the runs that have it}, in the order of their first appearance."""
+    """Inverts {run: its lines} into {line: the runs that have it}, in order of appearance."""
     runs: dict[str, list[str]] = {}
     for run, lines in lines_by_run.items():
         for line in lines:
@@ -191,7 +191,7 @@ def runs_by_line(lines_by_run: Mapping[str, Iterable[str]]) -> dict[str, list[st
 
 
 def _value_lines(title: str, values: Mapping[str, str], heads: Mapping[str, str]) -> Iterable[str]:
-    """Yields a line for each distinct value, with the runs that have it; of many, their heads."""
+    """Yields a line for each value of a field, with the runs that have it."""
     runs = runs_by_line({name: [value] for name, value in values.items()})
     for value, names in runs.items():
         counts = collections.Counter(heads[name].rpartition(":")[2] for name in names)

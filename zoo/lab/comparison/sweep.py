@@ -88,7 +88,7 @@ def _read_experiment(workdir):
 
 
 def _take_field(experiment, field):
-    """Returns (the value at a field, None if there is none; the experiment without it)."""
+    """Takes a field out of an experiment: (its value, None without it; the experiment)."""
     inner, names = experiment, field.split(".")
     for depth, name in enumerate(names):
         try:
@@ -112,7 +112,7 @@ def other_settings(workdir: str | pathlib.Path, field: str) -> str:
 
 
 def group_curves(comparison: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
-    """Returns {value of the field: runs} of each curve, in the order of their first runs."""
+    """Groups runs into curves, {value of the field: runs}, in the order of their first runs."""
     curves: dict[str, dict] = {}
     for name, path in comparison.paths.items():
         runs_by_value = curves.setdefault(other_settings(path, field), {})
@@ -138,7 +138,7 @@ def _name_curves(curves, runs_by_curve, labels):
 
 
 def plot_sweep(field: str, workdirs: list[str], file: str, labels: Sequence[str] = ()):
-    """Prints log-perplexities, nats per token, in the order of the field, and draws them."""
+    """Prints and draws log-perplexities of runs against a field of their experiments."""
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs)
     curves = group_curves(comparison, field)

@@ -33,7 +33,7 @@ NOT_RANKED = "!"
 
 
 def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter = ANY_TEXT) -> str:
-    """Makes tables of the results of runs; docs/passports.md lists columns and order."""
+    """Formats the results of runs as tables; docs/passports.md lists columns and order."""
     comparison = Comparison.from_paths(folders)
     lines = []
     paths = comparison.paths.values()
@@ -159,7 +159,7 @@ def _describe_ranking(ranking):
 
 
 def _columns_by_step(results):
-    """Returns {training step: the columns that come from it} of a run."""
+    """Groups a run's columns by the training step of their checkpoint."""
     names = names_of(results)
     steps: dict = {}
     for column, record in results.items():
@@ -220,7 +220,7 @@ def judge(
     state: str | None = None,
     mixed: bool = False,
 ):
-    """Prints the figures of runs on a text, in parts, and the tests of their differences."""
+    """Judges runs on a text, and prints their figures, in parts, with tests of the differences."""
     check_folders(workdirs)
     for workdir in workdirs:
         passport.check(workdir)

@@ -35,8 +35,7 @@ def is_result_file(path: str) -> bool:
 
 
 def find_results(paths: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-    """Returns {split: {name: file}} of the results of translations that runs keep, or that are
-    named."""
+    """Finds the results of translations of runs, or those named: {split: {name: file}}."""
     files_by_split: dict[str, dict[str, Any]] = {}
     for name, run in zip(_run_names(paths), paths, strict=True):
         if is_record(run):
@@ -70,7 +69,7 @@ def _run_names(paths) -> list[str]:
 
 
 def _read_results(files, split):
-    """Returns (results of translations, the experiment of the first, the text they translate)."""
+    """Reads results of translations: (results, experiment of the first, its text)."""
     scored_results = [translation_quality.read(file) for file in files.values()]
     first_file = next(iter(files.values()))
     path = first_file if location.is_bucket(first_file) else first_file.absolute()
@@ -147,7 +146,7 @@ class ScoredTranslation(NamedTuple):
 
 
 def translations_section(comparison: Comparison) -> str:
-    """Returns a table for each text that was translated, a row for each recipe and search."""
+    """Returns the section of translations' scores, a table for each text."""
     texts: dict[str, dict[tuple[str, str], list[ScoredTranslation]]] = {}
     for recipe in comparison.groups:
         for name, path in recipe.select(comparison.paths).items():

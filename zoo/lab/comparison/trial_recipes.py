@@ -146,13 +146,13 @@ def _adaptive_head(experiment, words):
 
 
 def _mixture_head(kind, experiment, words):
-    """Makes a mixture with a softmax's number of parameters, V s + 3 D s = V D (ptb_mixture)."""
+    """Makes a mixture with a softmax's number of parameters, V s + 3 D s = V D."""
     size = _state_size(experiment)
     return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
 
 
 def _update_read_rows(experiment, words):
-    """Updates only the rows that a sampled loss reads, where the optimiser can."""
+    """Returns the changes by which only rows that a sampled loss reads are updated."""
     training = experiment.training
     averages = training.average or training.average_after is not None
     dense = averages or training.accumulate > 1 or row_rule(training.optimizer, 1) is None
@@ -181,7 +181,7 @@ def _log_linear_head(experiment, words):
 
 
 def _add_features(experiment, words):
-    """Returns the features of the recipe, or the features of a config of such a text."""
+    """Returns the changes that give words features: the recipe's, a config's or spelling's."""
     embedding: Any = experiment.model.embedding
     vocabulary = experiment.vocabulary
     if isinstance(experiment.data, Conllu) and not vocabulary.features:
@@ -221,7 +221,7 @@ def _char_lstm_head(experiment, words):
 
 
 def _use_adam(rate, experiment, words):
-    """Trains heads of letters by Adam, as ptb_cnn_softmax and ptb_char_lstm do."""
+    """Returns the changes that train heads of letters by Adam, as their configs do."""
     if isinstance(experiment.training.optimizer, Adam):
         return {}
     optimizer = Adam(learning_rate=rate, schedule=Cosine(warmup=100))
@@ -294,7 +294,7 @@ _FEWEST = 20  # sentences of such a treebank
 def load_recipe(
     sources: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """Returns (the recipe that all heads share, sentences on the text for people)."""
+    """Loads the recipe that all heads share, from a config, text or treebank; with notes."""
     if len(sources) > 2:
         raise UserError(f"{len(sources)} texts are given: give one, or two for pairs.")
     path = sources[0]
@@ -329,7 +329,7 @@ def _treebank_recipe(folder):
 
 
 def _split_treebank(path):
-    """Cuts a treebank in one file into parts: the last tenth is the test, before it validation."""
+    """Splits a treebank in one file: the last tenth is the test, before it validation."""
     count = len(Conllu(train=path, validation=path).read("train").sentences)
     if count < _FEWEST:
         raise UserError(f"{path} has {count} sentences: give at least {_FEWEST}.")

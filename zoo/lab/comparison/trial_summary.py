@@ -306,7 +306,7 @@ def _hardly_trained(summary):
 
 
 def _falling_note(rows):
-    """Tells which curves still fell at their end, and after how much training."""
+    """Describes curves that still fell at their end; "" if none did."""
     descriptions = [
         f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_describe_epochs(row)})"
         for row in rows

@@ -30,7 +30,7 @@ TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
 
 
 class Trials(NamedTuple):
-    """What is tried: a recipe, the heads, their budget and number of seeds, and a folder."""
+    """The recipe, heads, budget, number of seeds and folder of trials."""
 
     experiment: Experiment
     names: Sequence[str]
@@ -40,7 +40,7 @@ class Trials(NamedTuple):
 
 
 def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
-    """Makes trials, or resumes them, and writes the comparison after each run."""
+    """Trains and judges all heads, or resumes that, and writes the comparison after each run."""
     Workdir(trials.folder).permit(trials.experiment)
     plan = Plan(trials.folder, trials.experiment, trials.budget)
     words = trial_recipes.count_words(trials.experiment)
@@ -87,7 +87,7 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
 
 @contextlib.contextmanager
 def _noting_divergence(name: str, failed: dict[str, str], log) -> Iterator[None]:
-    """Notes and logs a head whose training diverges, so that the others are trained."""
+    """Notes and logs a head whose training diverges within, and goes on with the next."""
     try:
         yield
     except Diverged as error:
@@ -174,7 +174,7 @@ def final_recipe(
 
 
 def judge_run(folder: pathlib.Path, split: str) -> pathlib.Path:
-    """Computes the exact perplexity of a run on a split; keeps it with its passport."""
+    """Judges a run on a split by its exact perplexity, and saves the passport."""
     run = Run.load(folder)
     if run.experiment.head.spells:
         run = run.renormalised()
