@@ -22,7 +22,7 @@ def scored_words(log_prob):
 @pytest.mark.parametrize("rows", [None, 8])
 def test_the_rows_in_which_a_carried_state_begins_empty_are_told(rows):
     scores = [scored_words([-1, -2, -3, -4, -5, -6]), scored_words([-2, -1, -3, -9, -9, -9])]
-    sentence = page_differences._describe_shares("a", "b", scores, rows)
+    sentence = page_differences._describe_shares(["a", "b"], scores, rows)
     assert "Of 6 counted words a predicts 4 better (66.7%), and b 1 (16.7%)." in sentence
     assert ("the state begins empty in each of 8 rows of the text" in sentence) == bool(rows)
 
