@@ -48,7 +48,7 @@ def by_token(hidden, weights, bias, targets):
 
 def plain(hidden, weights, bias, targets):
     """Computes the mean loss with all logits in memory."""
-    return softmax.plain_terms(softmax.TermOptions(), hidden, weights, bias, targets).loss.mean()
+    return softmax.plain_terms(softmax.TermOptions(), (hidden, weights, bias), targets).loss.mean()
 
 
 def optax_loss(hidden, weights, bias, targets):

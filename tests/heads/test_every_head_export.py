@@ -144,7 +144,7 @@ def sampling(head):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_any_batch_and_any_length(name, float64, monkeypatch, random, tmp_path):
-    monkeypatch.setattr(row_blocks, "OF_ANY_ROWS", 4)  # so that there are several blocks
+    monkeypatch.setattr(row_blocks, "DEFAULT_ROWS", 4)  # so that there are several blocks
     monkeypatch.setattr(backoff, "WINDOWS", 3)
     case = CASES[name](tmp_path)
     head, words = case.head, len(case.lexicon)

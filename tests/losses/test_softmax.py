@@ -29,8 +29,9 @@ def problem(random, words=13, tokens=7, size=5, scale=1.0):
 def losses(hidden, weights, bias, targets, block):
     """(loss, log Z) of the plain or the blocked loss."""
     if block is None:
-        return softmax.plain_terms(softmax.TermOptions(), hidden, weights, bias, targets)[:2]
-    return softmax.blocked_terms(softmax.TermOptions(), block, hidden, weights, bias, targets)[:2]
+        return softmax.plain_terms(softmax.TermOptions(), (hidden, weights, bias), targets)[:2]
+    options, table = softmax.TermOptions(), (hidden, weights, bias)
+    return softmax.blocked_terms(options, block, table, targets, softmax.UNSHAPED)[:2]
 
 
 @functools.cache  # One compilation for all tests of the same shapes.
@@ -84,7 +85,7 @@ def test_blocks_of_tokens_are_even(monkeypatch):
     assert softmax.token_block(101, 1000) == 51
     assert softmax.token_block(210, 1000) == 70
     assert softmax.token_block(640, 10**6) == 1
-    assert softmax.token_block(640, 10**6, least=280) == 160
+    assert softmax.token_block(640, 10**6, minimum=280) == 160
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.losses.token_blocks import stop_weight_gradients, weighted_rows, weighted_sum
+from zoo.losses.token_blocks import stop_weight_gradients, weighted_sum, zero_padding_rows
 
 WEIGHTS = jnp.asarray([2.0, 0.0, 0.5, 0.0])
 
@@ -39,5 +39,5 @@ def test_weights_without_gradient():
 def test_rows():
     slopes = jnp.asarray([[1.0, -1.0], [jnp.nan, 0.0], [2.0, jnp.inf], [3.0, 3.0]])
     np.testing.assert_array_equal(
-        weighted_rows(slopes, WEIGHTS), [[1, -1], [0, 0], [2, np.inf], [0, 0]]
+        zero_padding_rows(slopes, WEIGHTS), [[1, -1], [0, 0], [2, np.inf], [0, 0]]
     )

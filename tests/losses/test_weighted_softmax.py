@@ -37,24 +37,23 @@ def words_in_blocks(request, monkeypatch):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("shape", [{}, {"label_smoothing": 0.2}, {"soft_cap": 1.5, "penalty": 0.3}])
 def test_weighted_loss_by_blocks_of_words(random, words_in_blocks, shape):
-    arguments = problem(random, words_in_blocks)
+    hidden, weights, bias, targets = arguments = problem(random, words_in_blocks)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
     shaping = softmax.Shaping.from_options(shape.get("soft_cap"), 0.7)
-    wanted = softmax.TermOptions(shape.get("label_smoothing", 0.0))
+    options = softmax.TermOptions(shape.get("label_smoothing", 0.0))
 
     def objective(*arguments):
         return weighted_softmax_loss(*arguments, token_weights, 3, temperature=0.7, **shape)
 
-    def by_definition(*arguments):
-        loss, log_z, *_ = softmax.plain_terms(wanted, *arguments, shaping)
+    def by_definition(*table):
+        loss, log_z, *_ = softmax.plain_terms(options, table, targets, shaping)
         return token_weights @ (loss + shape.get("penalty", 0.0) * log_z**2)
 
     value, gradients = jax.jit(jax.value_and_grad(objective, (0, 1, 2)))(*arguments)
-    expected, slopes = jax.value_and_grad(by_definition, (0, 1, 2))(*arguments)
+    expected, expected_gradients = jax.value_and_grad(by_definition, (0, 1, 2))(*arguments[:3])
     np.testing.assert_allclose(value, expected, rtol=1e-12)
-    assert_all_close(gradients, slopes, rtol=1e-9, atol=1e-12)
+    assert_all_close(gradients, expected_gradients, rtol=1e-9, atol=1e-12)
     if not shape:
-        hidden, weights, bias, targets = arguments
         by_hand, _ = references.softmax_loss(hidden / 0.7, weights, bias / 0.7, targets)
         np.testing.assert_allclose(value, by_hand @ token_weights, rtol=1e-12)
 
@@ -110,7 +109,8 @@ def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monk
     integers = jax.ShapeDtypeStruct((tokens,), jnp.int32)
 
     def plain(*arguments):
-        return softmax.plain_terms(softmax.TermOptions(), *arguments).loss.mean()
+        *table, targets = arguments
+        return softmax.plain_terms(softmax.TermOptions(), table, targets).loss.mean()
 
     def fused(*arguments):
         return weighted_softmax_loss(*arguments, jnp.full(tokens, 1 / tokens))

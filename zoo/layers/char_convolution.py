@@ -245,7 +245,7 @@ class Convolution:
         """Computes the vectors of spellings, [n, size], in the type of the parameters."""
         least = max(self.widths)
         gradable = CustomGradient(self._forward, self._backward)
-        vectors = map_by_length(gradable, params, letters, lengths, least=least, **options)
+        vectors = map_by_length(gradable, params, letters, lengths, min_width=least, **options)
         return precision.rounded_as(vectors, params["letters"])
 
     def distinct_vectors(self, params, tables, words):

@@ -12,17 +12,18 @@ are sorted by cluster and taken in blocks, and a block only computes the tails t
 The weighted sum, which training uses, computes its gradients in the same pass.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
-from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.precision import accumulator, cast_like
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
+from zoo.base.arrays.types import Array
 from zoo.losses import softmax, token_blocks, top_k, value_checks
-from zoo.losses.token_blocks import weighted_sum, zero_padding_states
-from zoo.losses.value_checks import check_shapes
+from zoo.losses.softmax import UNSHAPED, TermOptions
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 # Tokens of a block, sorted by cluster: large enough for efficient products, small enough that few
@@ -30,10 +31,12 @@ from zoo.losses.weighted_softmax import weighted_softmax_loss
 # tokens are efficient: with 32 of 1,120 tokens a step takes 0.7 of the time of 128.
 TOKENS_AT_A_TIME = 128
 MOST_TOKENS_ON_CPU = 32
+# The projection [D, D_i] and word vectors [V_i, D_i] of each tail.
+Tails: TypeAlias = Sequence[tuple[Array, Array]]
 
 
 @over_tokens("hidden")
-def adaptive_loss(hidden, weights, bias, tails, ranks):
+def adaptive_loss(hidden: Array, weights: Array, bias: Array, tails: Tails, ranks: Array) -> Array:
     """Computes -log p(x | h) of the adaptive softmax, exactly, in blocks of tokens.
 
     Args:
@@ -60,13 +63,16 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     _check(hidden, weights, bias, tails, ranks)
     value_checks.check_ids(_words(bias, tails), ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
-    of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
-    losses = of_head + _tail_losses(tails, hidden, cluster, tail_row)
+    head_losses, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
+    tail_losses = _tail_losses(*_flatten(tails, hidden, cluster, tail_row))
+    losses = head_losses + tail_losses.reshape(ranks.shape)
     return value_checks.nan_where_invalid(losses, _words(bias, tails), ranks)
 
 
 @over_tokens("hidden")
-def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
+def weighted_adaptive_loss(
+    hidden: Array, weights: Array, bias: Array, tails: Tails, ranks: Array, token_weights: Array
+) -> Array:
     """Computes sum_n u_n loss_n of `adaptive_loss`, and its gradients in the same pass if faster.
 
     Args:
@@ -92,13 +98,15 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
     value_checks.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
-    of_head = weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
-    total = of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
-    return value_checks.nan_where_invalid(total, _words(bias, tails), ranks, token_weights)
+    loss = weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
+    tails, h, cluster, tail_row, u = _flatten(tails, hidden, cluster, tail_row, token_weights)
+    h, u = token_blocks.zero_padding_states(h, u)
+    loss += _weighted_tail_loss(tails, h, cluster, tail_row, u)
+    return value_checks.nan_where_invalid(loss, _words(bias, tails), ranks, token_weights)
 
 
 @over_tokens("hidden")
-def adaptive_log_probs(hidden, weights, bias, tails):
+def adaptive_log_probs(hidden: Array, weights: Array, bias: Array, tails: Tails) -> Array:
     """Computes log p of every word, in the order of ranks.
 
     Args:
@@ -124,13 +132,12 @@ def adaptive_log_probs(hidden, weights, bias, tails):
     parts = [head[..., :frequent]]
     for tail, (projection, words) in enumerate(tails):
         scores = softmax.logits(products.matmul(hidden, projection), words, _no_bias(words))
-        within = jax.nn.log_softmax(scores, axis=-1)
-        parts.append(head[..., frequent + tail, None] + within)
+        parts.append(head[..., frequent + tail, None] + jax.nn.log_softmax(scores, axis=-1))
     return jnp.concatenate(parts, axis=-1)
 
 
 @over_tokens("hidden")
-def adaptive_sample(hidden, weights, bias, tails, key):
+def adaptive_sample(hidden: Array, weights: Array, bias: Array, tails: Tails, key: Array) -> Array:
     """Draws words from the adaptive softmax: a word or a tail of the head, then a word of the tail.
 
     Args:
@@ -153,18 +160,20 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     """
     value_checks.check_key("key", key)
     _check(hidden, weights, bias, tails)
-    of_head, *of_tails = jax.random.split(key, 1 + len(tails))
-    drawn = top_k.softmax_sample(hidden, weights, bias, of_head)
-    rank, cutoffs = drawn, _cutoffs(bias, tails)
-    for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
+    head_key, *tail_keys = jax.random.split(key, 1 + len(tails))
+    head_ranks = top_k.softmax_sample(hidden, weights, bias, head_key)
+    rank, cutoffs = head_ranks, _cutoffs(bias, tails)
+    for tail, (k, (projection, words)) in enumerate(zip(tail_keys, tails, strict=True)):
         states = products.matmul(hidden, projection)
         within = top_k.softmax_sample(states, words, _no_bias(words), k)
-        rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
+        rank = jnp.where(head_ranks == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
 
 @over_tokens("hidden")
-def adaptive_top_k(hidden, weights, bias, tails, k):
+def adaptive_top_k(
+    hidden: Array, weights: Array, bias: Array, tails: Tails, k: int
+) -> tuple[Array, Array]:
     """Finds the k most probable words of the adaptive softmax, by blocks of each cluster's words.
 
     Args:
@@ -191,34 +200,35 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     top_k.check_k(k, _words(bias, tails))
     flat = hidden.reshape(-1, hidden.shape[-1])
 
-    def walk(states, weights, bias, most):
-        block = softmax.vocabulary_block(states.shape[0], *weights.shape)
-        return top_k.blocked_pass(states, weights, bias, block, k=min(most, len(weights)))
+    def vocabulary_pass(states, weights, bias, count):
+        return top_k.blocked_pass(
+            (states, weights, bias), softmax.UNSHAPED, k=min(count, len(weights))
+        )
 
     # The best of the head may include the classes of the tails, which are not words.
-    head = walk(flat, weights, bias, k + len(tails))
+    head = vocabulary_pass(flat, weights, bias, k + len(tails))
     is_word = head.words < cutoffs[0]
-    found = [(jnp.where(is_word, head.values - head.log_z[:, None], -jnp.inf), head.words)]
+    candidates = [(jnp.where(is_word, head.values - head.log_z[:, None], -jnp.inf), head.words)]
     classes = cutoffs[0] + jnp.arange(len(tails))
-    of_classes = softmax.logits(flat, weights[classes], bias[classes]) - head.log_z[:, None]
+    class_log_probs = softmax.logits(flat, weights[classes], bias[classes]) - head.log_z[:, None]
     for tail, (projection, words) in enumerate(tails):
-        within = walk(products.matmul(flat, projection), words, _no_bias(words), k)
-        log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
-        found.append((log_probs, cutoffs[tail] + within.words))
-    log_probs, ranks = top_k.best(k, *found)
+        within = vocabulary_pass(products.matmul(flat, projection), words, _no_bias(words), k)
+        log_probs = class_log_probs[:, tail, None] + within.values - within.log_z[:, None]
+        candidates.append((log_probs, cutoffs[tail] + within.words))
+    log_probs, ranks = top_k.select_best(k, *candidates)
     shape = (*hidden.shape[:-1], k)
     return log_probs.reshape(shape), ranks.reshape(shape)
 
 
-def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
+def _check(hidden, weights, bias, tails, ranks=None, **token_arrays):
     if ranks is not None:
-        of_tokens["ranks"] = (ranks, "...")
-    check_shapes(
+        token_arrays["ranks"] = (ranks, "...")
+    value_checks.check_shapes(
         hidden=(hidden, "... D"),
         weights=(weights, "C D"),
         bias=(bias, "C"),
-        **of_tokens,
-        integers=of_tokens.keys() & {"ranks"},
+        **token_arrays,
+        integers=token_arrays.keys() & {"ranks"},
     )
     if not 0 < len(tails) < len(bias):
         raise ValueError(
@@ -226,7 +236,7 @@ def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
             "and a row for each tail and for each word of the head"
         )
     for number, (projection, words) in enumerate(tails):
-        check_shapes(
+        value_checks.check_shapes(
             hidden=(hidden, "... D"),
             **{f"tails[{number}][0]": (projection, "D K"), f"tails[{number}][1]": (words, "V K")},
         )
@@ -262,20 +272,20 @@ class _Blocks(NamedTuple):
     """Tokens sorted by cluster, in blocks."""
 
     order: row_blocks.SortedRows
-    hidden: jax.Array  # [blocks, tokens, D]
-    cluster: jax.Array  # [blocks, tokens]; 0 where tokens are repeated to fill a block
-    tail_row: jax.Array  # [blocks, tokens]
+    hidden: Array  # [blocks, tokens, D]
+    cluster: Array  # [blocks, tokens]; 0 where tokens are repeated to fill a block
+    tail_row: Array  # [blocks, tokens]
 
     @classmethod
-    def of(cls, tails, hidden, cluster, tail_row):
+    def from_tokens(cls, tails, hidden, cluster, tail_row):
         """Sorts tokens [N] by cluster and cuts them into blocks."""
         block = TOKENS_AT_A_TIME
         if jax.default_backend() == "cpu":
             block = min(block, MOST_TOKENS_ON_CPU)
-        runs, block = sharded_functions.shares(cluster.shape[0], block, (tails, hidden))
+        runs, block = sharded_functions.split_rows(cluster.shape[0], block, (tails, hidden))
         order = row_blocks.SortedRows.from_keys(cluster, runs, block)
         hidden, cluster, tail_row = order.cut((hidden, cluster, tail_row))
-        return cls(order, hidden, jnp.where(order.distinct(), cluster, 0), tail_row)
+        return cls(order, hidden, jnp.where(order.is_first_copy(), cluster, 0), tail_row)
 
     def loop(self, tail, step, carry):
         """Runs carry = step(number, carry) over the blocks that have words of a tail."""
@@ -284,21 +294,24 @@ class _Blocks(NamedTuple):
 
     def take(self, number, tail):
         """Returns (hidden, whether tokens are of the tail, rows of the tail) of a block."""
-        mine = self.cluster[number] == tail
-        return self.hidden[number], mine, jnp.where(mine, self.tail_row[number], 0)
+        in_tail = self.cluster[number] == tail
+        return self.hidden[number], in_tail, jnp.where(in_tail, self.tail_row[number], 0)
 
-    def of_runs(self, weighted, shared, hidden, token_weights, rows):
-        """Computes a weighted sum over a block, and its gradients for each run apart, shared ones
-        [runs, ...]: a run lies on one device, so that nothing is summed over devices here."""
-        gradients = jax.value_and_grad(weighted, (0, 1, 2))
-        of_tokens = hidden, token_weights, rows
+    def value_and_gradients(self, weighted_loss, tail, *token_arrays):
+        """Computes a block's weighted loss, and its gradients for each run apart.
+
+        Those of the tail are [runs, ...]: a run lies on one device, so that nothing is summed over
+        devices here.
+        """
+        differentiate = jax.value_and_grad(weighted_loss, (0, 1, 2))
         runs = self.order.order.shape[0]
         if runs == 1:
-            value, (of_shared, *others) = gradients(shared, *of_tokens)
-            return value, (jax.tree.map(lambda g: g[None], of_shared), *others)
-        by_run = [x.reshape(runs, -1, *x.shape[1:]) for x in of_tokens]
-        values, (of_shared, *others) = jax.vmap(gradients, (None, 0, 0, 0))(shared, *by_run)
-        return values.sum(), (of_shared, *(g.reshape(-1, *g.shape[2:]) for g in others))
+            loss, (tail_gradients, *gradients) = differentiate(tail, *token_arrays)
+            return loss, jax.tree.map(lambda g: g[None], tail_gradients), *gradients
+        by_run = [x.reshape(runs, -1, *x.shape[1:]) for x in token_arrays]
+        differentiate = jax.vmap(differentiate, (None, 0, 0, 0))
+        run_losses, (tail_gradients, *gradients) = differentiate(tail, *by_run)
+        return run_losses.sum(), tail_gradients, *(g.reshape(-1, *g.shape[2:]) for g in gradients)
 
 
 def _range(filled):
@@ -308,61 +321,47 @@ def _range(filled):
     return jnp.where(filled, numbers, end).min(), end
 
 
-def _tail_losses(tails, hidden, cluster, tail_row):
-    """Computes -log p(x | tail of x, h), [...]; 0 for words of the head."""
-    tails, hidden, cluster, tail_row = vary_together(
-        ([*map(tuple, tails)], hidden, cluster, tail_row)
-    )
-    flat = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
-    return _flat_tail_losses(tails, *flat).reshape(cluster.shape)
+def _flatten(tails, hidden, *token_arrays):
+    """Reshapes arrays of tokens [...] to [N, ?], for a loop over their blocks."""
+    arrays = hidden.reshape(-1, hidden.shape[-1]), *(array.ravel() for array in token_arrays)
+    return vary_together(([*map(tuple, tails)], *arrays))
 
 
 @jax.custom_vjp
-def _flat_tail_losses(tails, hidden, cluster, tail_row):
-    """Computes `_tail_losses` of tokens [N], by blocks, forward and backward."""
-    blocks = _Blocks.of(tails, hidden, cluster, tail_row)
+def _tail_losses(tails, hidden, cluster, tail_row):
+    """Computes -log p(x | tail of x, h) of tokens [N], by blocks; 0 for words of the head."""
+    blocks = _Blocks.from_tokens(tails, hidden, cluster, tail_row)
     dtype = jnp.result_type(accumulator(hidden), *jax.tree.leaves(tails))
     losses = sharded_functions.zeros(blocks.cluster.shape, dtype, hidden)
     for tail, (projection, words) in enumerate(tails, 1):
 
         def step(number, losses, tail=tail, projection=projection, words=words):
-            h, mine, rows = blocks.take(number, tail)
-            states = products.matmul(h, projection)
-            within, _ = softmax.exact_terms(states, words, _no_bias(words), rows)[:2]
-            return losses.at[number].add(jnp.where(mine, within, 0))
+            h, in_tail, rows = blocks.take(number, tail)
+            table = products.matmul(h, projection), words, _no_bias(words)
+            terms = softmax.softmax_terms(table, rows, None, UNSHAPED, TermOptions())
+            return losses.at[number].add(jnp.where(in_tail, terms.loss, 0))
 
         losses = blocks.loop(tail, step, losses)
-    return blocks.order.joined(losses)
+    return blocks.order.join(losses)
 
 
 def _losses_forward(*arguments):
-    return _flat_tail_losses(*arguments), arguments
+    return _tail_losses(*arguments), arguments
 
 
 def _losses_backward(arguments, cotangents):
-    tails, hidden, cluster, tail_row = arguments
-    _, of_tails, of_hidden, _ = _tail_gradients(tails, hidden, cluster, tail_row, cotangents)
-    return of_tails, of_hidden, None, None
+    _, tails, hidden, _ = _tail_gradients(*(*arguments, cotangents))
+    return tails, hidden, None, None
 
 
-_flat_tail_losses.defvjp(_losses_forward, _losses_backward)
-
-
-def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
-    """Computes the sum of token_weights * _tail_losses, a scalar; token_weights are [...]."""
-    of_tokens = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
-    tails, h, cluster, tail_row, u = vary_together(
-        ([*map(tuple, tails)], *of_tokens, token_weights.ravel())
-    )
-    h, u = zero_padding_states(h, u)
-    return _weighted_tail_sum(tails, h, cluster, tail_row, u)
+_tail_losses.defvjp(_losses_forward, _losses_backward)
 
 
 @jax.custom_vjp
-def _weighted_tail_sum(tails, hidden, cluster, tail_row, token_weights):
-    """Computes `_weighted_tail_losses` of tokens [N], with gradients in the forward pass."""
+def _weighted_tail_loss(tails, hidden, cluster, tail_row, token_weights):
+    """Computes sum_n u_n loss_n of the tails of tokens [N], with gradients in the forward pass."""
     cluster = jnp.where(token_weights == 0, 0, cluster)
-    return weighted_sum(_flat_tail_losses(tails, hidden, cluster, tail_row), token_weights)
+    return token_blocks.weighted_sum(_tail_losses(tails, hidden, cluster, tail_row), token_weights)
 
 
 def _sum_forward(*arguments):
@@ -371,42 +370,45 @@ def _sum_forward(*arguments):
 
 
 def _sum_backward(gradients, cotangent):
-    of_tails, of_hidden, slopes = token_blocks.scaled(gradients, cotangent)
-    return of_tails, of_hidden, None, None, slopes
+    tails, hidden, token_weights = token_blocks.scale_gradients(gradients, cotangent)
+    return tails, hidden, None, None, token_weights
 
 
-_weighted_tail_sum.defvjp(_sum_forward, _sum_backward)
+_weighted_tail_loss.defvjp(_sum_forward, _sum_backward)
 
 
 def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
     """Computes sum_n u_n loss_n of the tails of tokens [N], and in the same pass its gradients for
     the tails, for hidden [N, D] and for the weights [N]."""
-    blocks = _Blocks.of(tails, hidden, cluster, tail_row)
+    blocks = _Blocks.from_tokens(tails, hidden, cluster, tail_row)
     weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]
 
     def zeros(x, *runs):
         return sharded_functions.zeros((*runs, *x.shape), accumulator(x), hidden)
 
-    of_tails, sums = [], (zeros(token_weights.sum()), zeros(blocks.hidden), zeros(weights))
+    tail_gradients, sums = [], (zeros(token_weights.sum()), zeros(blocks.hidden), zeros(weights))
     for tail, arrays in enumerate(tails, 1):
 
         def step(number, carry, tail=tail, arrays=arrays):
-            of_tail, (total, of_hidden, slopes) = carry
-            h, mine, rows = blocks.take(number, tail)
-            u = jnp.where(mine, weights[number], 0)
-            value, (of_block, of_h, of_u) = blocks.of_runs(_weighted_block, arrays, h, u, rows)
-            return token_blocks.added(of_tail, of_block), (
-                total + value.astype(total.dtype),
-                of_hidden.at[number].add(of_h.astype(of_hidden.dtype)),
-                slopes.at[number].add(jnp.where(mine, of_u, 0).astype(slopes.dtype)),
+            tail_sum, (total, hidden_sum, weight_sum) = carry
+            h, in_tail, rows = blocks.take(number, tail)
+            u = jnp.where(in_tail, weights[number], 0)
+            results = blocks.value_and_gradients(_weighted_block, arrays, h, u, rows)
+            loss, tail_part, hidden_part, weight_part = results
+            return token_blocks.add_gradients(tail_sum, tail_part), (
+                total + loss.astype(total.dtype),
+                hidden_sum.at[number].add(hidden_part.astype(hidden_sum.dtype)),
+                weight_sum.at[number].add(
+                    jnp.where(in_tail, weight_part, 0).astype(weight_sum.dtype)
+                ),
             )
 
         initial = jax.tree.map(lambda x: zeros(x, runs), arrays), sums
-        of_tail, sums = blocks.loop(tail, step, initial)
-        of_tails.append(jax.tree.map(lambda g, x: g.sum(axis=0).astype(x.dtype), of_tail, arrays))
-    total, *of_tokens = sums
-    of_hidden, slopes = map(blocks.order.joined, of_tokens)
-    return total, of_tails, of_hidden.astype(hidden.dtype), slopes.astype(token_weights.dtype)
+        tail_sum, sums = blocks.loop(tail, step, initial)
+        tail_gradients.append(cast_like(jax.tree.map(lambda g: g.sum(axis=0), tail_sum), arrays))
+    total, *token_sums = sums
+    token_gradients = cast_like([*map(blocks.order.join, token_sums)], [hidden, token_weights])
+    return total, tail_gradients, *token_gradients
 
 
 def _weighted_block(tail, hidden, token_weights, rows):

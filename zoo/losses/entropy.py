@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from zoo.base.arrays import row_blocks
 from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
+from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax
 from zoo.losses.softmax import Exponentials, Shaping, TermOptions, Terms
 from zoo.losses.value_checks import check_shapes, nan_where_invalid
@@ -35,13 +36,21 @@ class Statistics(NamedTuple):
       correct: bool [...], whether x is more probable than every other word.
     """
 
-    log_prob: jax.Array
-    entropy: jax.Array
-    correct: jax.Array
+    log_prob: Array
+    entropy: Array
+    correct: Array
 
 
 @over_tokens("hidden")
-def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, temperature=1.0):
+def softmax_statistics(
+    hidden: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    *,
+    soft_cap: Real | None = None,
+    temperature: Real = 1.0,
+) -> Statistics:
     """Computes log p(x), the entropy of p and whether x is its best word, in one pass.
 
     Args:
@@ -57,29 +66,37 @@ def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, tempera
 
     Example:
       >>> table = jnp.zeros((2, 4)), jnp.log(jnp.array([0.75, 0.25]))
-      >>> of_tokens = losses.softmax_statistics(jnp.ones((2, 4)), *table, jnp.array([0, 1]))
-      >>> print(of_tokens.entropy.round(3), of_tokens.correct)
+      >>> statistics = losses.softmax_statistics(jnp.ones((2, 4)), *table, jnp.array([0, 1]))
+      >>> print(statistics.entropy.round(3), statistics.correct)
       [0.562 0.562] [ True False]
 
     Source: Milakov and Gimelshein (2018), for running sums over the words.
     """
-    softmax.check_softmax(hidden, weights, bias, targets=targets)
-    shaping, wanted = Shaping.from_options(soft_cap, temperature), TermOptions(statistics=True)
-    terms = softmax.exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
-    found = statistics_from_terms(terms)
-    return found._replace(log_prob=nan_where_invalid(found.log_prob, weights.shape[0], targets))
+    softmax.check_softmax((hidden, weights, bias), targets=targets)
+    shaping, options = Shaping.from_options(soft_cap, temperature), TermOptions(statistics=True)
+    terms = softmax.softmax_terms((hidden, weights, bias), targets, None, shaping, options)
+    loss = nan_where_invalid(terms.loss, weights.shape[0], targets)
+    return statistics_from_terms(terms._replace(loss=loss))
 
 
 def statistics_from_terms(terms: Terms) -> Statistics:
-    """Returns the statistics among the terms."""
+    """Returns log p(x), the entropy and the accuracy from the terms of `TermOptions.statistics`."""
     assert terms.entropy is not None and terms.correct is not None  # as was asked for
     return Statistics(-terms.loss, terms.entropy, terms.correct)
 
 
 @over_tokens("hidden")
 def softmax_kl_divergence(
-    hidden, weights, bias, q_hidden, q_weights, q_bias, *, soft_cap=None, temperature=1.0
-):
+    hidden: Array,
+    weights: Array,
+    bias: Array,
+    q_hidden: Array,
+    q_weights: Array,
+    q_bias: Array,
+    *,
+    soft_cap: Real | None = None,
+    temperature: Real = 1.0,
+) -> Array:
     """Computes KL(p || q) of two softmaxes over the same words, such as a teacher and a student.
 
     Args:
@@ -129,33 +146,32 @@ def _kl_divergence(block, p, q, shaping):
 
 
 def _kl_forward(block, p, q, shaping):
-    cut = row_blocks.RowBlocks.from_size(len(p[1]), block)
+    blocks = row_blocks.RowBlocks.from_size(len(p[1]), block)
 
     def step(carry, number):
-        of_p, of_q = carry
-        scores, _ = softmax.logits_of_rows(cut, number, shaping, *p)
-        others, _ = softmax.logits_of_rows(cut, number, shaping, *q)
-        return (of_p.plus(scores, scores - others)[0], of_q.plus(others)[0]), None
+        p_sum, q_sum = carry
+        p_scores, _ = softmax.logits_of_block(blocks, number, shaping, p)
+        q_scores, _ = softmax.logits_of_block(blocks, number, shaping, q)
+        return (p_sum.add(p_scores, p_scores - q_scores)[0], q_sum.add(q_scores)[0]), None
 
-    initial = Exponentials.none(p[0]), Exponentials.none(q[0])
-    (of_p, of_q), _ = jax.lax.scan(step, initial, cut.numbers())
-    divergence = of_p.mean() + of_q.log_over(of_p)
-    return divergence, (p, q, shaping, (of_p.log(), of_q.log()), divergence)
+    initial = Exponentials.empty(p[0]), Exponentials.empty(q[0])
+    (p_sum, q_sum), _ = jax.lax.scan(step, initial, blocks.numbers())
+    divergence = p_sum.mean() + q_sum.log_ratio(p_sum)
+    return divergence, (p, q, shaping, (p_sum.log(), q_sum.log()), divergence)
 
 
 def _kl_backward(block, residuals, cotangent):
     p, q, shaping, log_zs, divergence = residuals
-    cut = row_blocks.RowBlocks.from_size(len(p[1]), block)
+    blocks = row_blocks.RowBlocks.from_size(len(p[1]), block)
 
-    def slopes_of(number, scores, others):
-        log_p, log_q = scores - log_zs[0][:, None], others - log_zs[1][:, None]
-        share = jnp.exp(log_p)
-        of_p = share * (log_p - log_q - divergence[:, None])
-        of_q = jnp.exp(log_q) - share
-        return [slopes * cotangent[:, None] for slopes in (jnp.where(share > 0, of_p, 0), of_q)]
+    def logit_gradients(number, p_scores, q_scores):
+        log_p, log_q = p_scores - log_zs[0][:, None], q_scores - log_zs[1][:, None]
+        p_probs = jnp.exp(log_p)
+        p_grad = jnp.where(p_probs > 0, p_probs * (log_p - log_q - divergence[:, None]), 0)
+        q_grad = jnp.exp(log_q) - p_probs
+        return [p_grad * cotangent[:, None], q_grad * cotangent[:, None]]
 
-    of_p, of_q = softmax.gradients_by_words(cut, (p, q), shaping, slopes_of)
-    return of_p, of_q, None
+    return *softmax.gradients_by_blocks(blocks, (p, q), shaping, logit_gradients), None
 
 
 _kl_divergence.defvjp(_kl_forward, _kl_backward)

@@ -18,21 +18,20 @@ import jax.numpy as jnp
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
+from zoo.base.arrays.types import Array
 from zoo.losses import softmax, token_blocks, top_k, value_checks
-from zoo.losses.token_blocks import weighted_rows
-from zoo.losses.value_checks import check_shapes
 
 # Numbers of W gathered at a time: 64 MiB in float32. With 800,000 words and D = 512, these are 36
 # tokens, enough to keep a core busy between the steps of a loop.
 GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 
-def token_block(tokens, size, width):
-    """Returns the number of tokens in a block."""
+def token_block(tokens: int, size: int, width: int) -> int:
+    """Returns the number of tokens in a block, whose classes' rows [size, width] are gathered."""
     return row_blocks.even_block(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
-def within_log_probs(weights, bias, hidden, classes, vocabulary):
+def _within_log_probs(weights, bias, hidden, classes, vocabulary):
     """Computes log softmax(W_c h + b_c) over the slots of class c, [..., M], nats; -inf without a
     word."""
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
@@ -40,42 +39,49 @@ def within_log_probs(weights, bias, hidden, classes, vocabulary):
 
 
 def _log_probs(weights, bias, hidden, classes, vocabulary):
-    """Computes `within_log_probs` from each token's rows, weights [..., M, D], bias [..., M]."""
+    """Computes `_within_log_probs` from each token's rows, weights [..., M, D], bias [..., M]."""
     scores = products.einsum("...md,...d->...m", weights, hidden)
     size = scores.shape[-1]
     slots = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
-    there = classes[..., None] * size + slots < vocabulary
-    return jax.nn.log_softmax(jnp.where(there, scores + bias, -jnp.inf), axis=-1)
+    has_word = classes[..., None] * size + slots < vocabulary
+    return jax.nn.log_softmax(jnp.where(has_word, scores + bias, -jnp.inf), axis=-1)
 
 
-def _block(vocabulary, shared, fixed, h, data, u):
+def _block_loss(vocabulary, shared, constants, h, data, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
 
     Gradients are added to the rows of the tokens' classes alone. The automatic derivative of a loop
     would add a gradient of all of W, mostly zeros, for each block.
     """
-    (weights, bias), (c, positions) = shared, data
+    (weights, bias), (c, slots) = shared, data
     w = row_lookup.take(weights, c)
-    within = _log_probs(w, row_lookup.take(bias, c), h, c, vocabulary)
+    log_probs = _log_probs(w, row_lookup.take(bias, c), h, c, vocabulary)
 
     def gradients(sums):
-        slopes = softmax.difference(jnp.exp(within) * u[:, None], positions, u)
-        slopes = weighted_rows(slopes, u)
-        hidden_gradient = products.einsum("nm,nmd->nd", slopes, w)
-        of_rows = slopes[..., None] * h[:, None].astype(slopes.dtype), slopes
+        scores = softmax.expected_minus_observed(jnp.exp(log_probs) * u[:, None], slots, u)
+        scores = token_blocks.zero_padding_rows(scores, u)
+        rows = scores[..., None] * h[:, None].astype(scores.dtype), scores
         sums = jax.tree.map(
-            lambda total, part: total.at[c].add(part.astype(total.dtype)), sums, of_rows
+            lambda total, part: total.at[c].add(part.astype(total.dtype)), sums, rows
         )
-        return sums, hidden_gradient
+        return sums, products.einsum("nm,nmd->nd", scores, w)
 
-    return -jnp.take_along_axis(within, positions[:, None], axis=-1)[:, 0], gradients
+    return -jnp.take_along_axis(log_probs, slots[:, None], axis=-1)[:, 0], gradients
 
 
 # ---------------------------------------------------------------- the two levels together
 
 
 @over_tokens("hidden")
-def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, vocabulary):
+def hierarchical_loss(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    ranks: Array,
+    vocabulary: int,
+) -> Array:
     """Computes -log softmax(R h + r)_c(x) softmax(W_c(x) h + b_c(x))_x, exactly.
 
     Args:
@@ -102,25 +108,33 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias, vocabulary, ranks=(ranks, "..."))
+    _check(hidden, (class_weights, class_bias, weights, bias), vocabulary, ranks=(ranks, "..."))
     value_checks.check_ids(vocabulary, ranks=ranks)
     classes, slots = jnp.divmod(jnp.asarray(ranks, jnp.int32), bias.shape[1])
-    of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
-    of_class = value_checks.nan_where_invalid(of_class, vocabulary, ranks)
-    tokens = math.prod(ranks.shape)
-    block = token_block(tokens, *weights.shape[1:])
+    class_losses, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
+    class_losses = value_checks.nan_where_invalid(class_losses, vocabulary, ranks)
+    count = math.prod(ranks.shape)
+    block = token_block(count, *weights.shape[1:])
     # Watched lookups are recorded when they are traced: they cannot be in a loop.
-    if block == tokens or isinstance(weights, row_lookup.Watched):
-        within = within_log_probs(weights, bias, hidden, classes, vocabulary)
-        return of_class - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
+    if block == count or isinstance(weights, row_lookup.Watched):
+        within = _within_log_probs(weights, bias, hidden, classes, vocabulary)
+        return class_losses - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), slots.reshape(-1)
-    of_block = functools.partial(_block, vocabulary)
-    of_words = token_blocks.losses(of_block, block, (weights, bias), None, flat[0], flat[1:])
-    return of_class + of_words.reshape(ranks.shape)
+    block_loss = functools.partial(_block_loss, vocabulary)
+    shared, tokens = ((weights, bias), None), (flat[0], flat[1:])
+    word_losses = token_blocks.blocked_losses(block_loss, block, shared, tokens)
+    return class_losses + word_losses.reshape(ranks.shape)
 
 
 @over_tokens("hidden")
-def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary):
+def hierarchical_log_probs(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    vocabulary: int,
+) -> Array:
     """Computes log p of every word, in the order of ranks.
 
     Args:
@@ -139,19 +153,26 @@ def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, voc
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
+    _check(hidden, (class_weights, class_bias, weights, bias), vocabulary)
     count, size, width = weights.shape
-    flat = weights.reshape(count * size, width)
-    scores = softmax.logits(hidden, flat, bias.reshape(-1))
-    there = jnp.arange(count * size) < vocabulary
-    scores = jnp.where(jnp.broadcast_to(there, scores.shape), scores, -jnp.inf)
+    scores = softmax.logits(hidden, weights.reshape(count * size, width), bias.reshape(-1))
+    has_word = jnp.arange(count * size) < vocabulary
+    scores = jnp.where(jnp.broadcast_to(has_word, scores.shape), scores, -jnp.inf)
     within = jax.nn.log_softmax(scores.reshape(*hidden.shape[:-1], count, size), axis=-1)
     joint = _log_class_probs(hidden, class_weights, class_bias)[..., None] + within
     return joint.reshape(*hidden.shape[:-1], -1)
 
 
 @over_tokens("hidden")
-def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabulary, key):
+def hierarchical_sample(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    vocabulary: int,
+    key: Array,
+) -> Array:
     """Draws words from the hierarchical softmax: a class, then one of its words.
 
     Args:
@@ -173,23 +194,31 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
     Source: Goodman (2001); Morin and Bengio (2005).
     """
     value_checks.check_key("key", key)
-    _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
-    of_class, of_word = jax.random.split(key)
+    _check(hidden, (class_weights, class_bias, weights, bias), vocabulary)
+    class_key, word_key = jax.random.split(key)
     log_class_probs = _log_class_probs(hidden, class_weights, class_bias)
-    classes = jax.random.categorical(of_class, log_class_probs).astype(jnp.int32)
+    classes = jax.random.categorical(class_key, log_class_probs).astype(jnp.int32)
 
-    def of_block(columns):
-        h, c = columns
-        return within_log_probs(weights, bias, h, c, vocabulary)
+    def block_log_probs(rows):
+        return _within_log_probs(weights, bias, rows[0], rows[1], vocabulary)
 
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
-    within = row_blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
-    slots = jax.random.categorical(of_word, within).reshape(classes.shape)
+    block = token_block(flat[1].shape[0], *weights.shape[1:])
+    within = row_blocks.map_rows(block_log_probs, flat, block)
+    slots = jax.random.categorical(word_key, within).reshape(classes.shape)
     return classes * bias.shape[1] + slots.astype(jnp.int32)
 
 
 @over_tokens("hidden")
-def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabulary, k):
+def hierarchical_top_k(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    vocabulary: int,
+    k: int,
+) -> tuple[Array, Array]:
     """Finds the k most probable words of the hierarchical softmax, by blocks of classes.
 
     Args:
@@ -210,7 +239,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
+    _check(hidden, (class_weights, class_bias, weights, bias), vocabulary)
     top_k.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
@@ -218,33 +247,31 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     flat = as_wide(flat, class_weights, class_bias, weights, bias)
     tokens, dtype = flat.shape[0], accumulator(flat)
     block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
-    cut = row_blocks.RowBlocks.from_size(count, max(1, block // size))
-    _, log_z = softmax.softmax_loss(
-        flat, class_weights, class_bias, sharded_functions.zeros(tokens, jnp.int32, flat)
-    )
+    blocks = row_blocks.RowBlocks.from_size(count, max(1, block // size))
+    classes = sharded_functions.zeros(tokens, jnp.int32, flat)  # any: for log Z alone
+    _, log_z = softmax.softmax_loss(flat, class_weights, class_bias, classes)
 
-    def step(found, number):
-        classes = cut.row_numbers(number).astype(jnp.int32)
-        of_class = softmax.logits(
-            flat, cut.take(number, class_weights), cut.take(number, class_bias)
-        )
+    def step(best_words, number):
+        classes = blocks.row_numbers(number).astype(jnp.int32)
+        class_table = blocks.take(number, class_weights), blocks.take(number, class_bias)
+        class_log_probs = softmax.logits(flat, *class_table) - log_z[:, None]
+        class_log_probs = blocks.masked(number, class_log_probs, -jnp.inf)
         ranks = classes[:, None] * size + jnp.arange(size, dtype=jnp.int32)[None]
-        scores = products.einsum("nd,cmd->ncm", flat, cut.take(number, weights))
-        scores += cut.take(number, bias)[None].astype(dtype)
-        there = jnp.broadcast_to((ranks < vocabulary)[None], scores.shape)
-        scores = jnp.where(there, scores, -jnp.inf)
-        of_class = cut.masked(number, of_class - log_z[:, None], -jnp.inf)
-        joint = of_class[..., None] + jax.nn.log_softmax(scores, axis=-1)
+        scores = products.einsum("nd,cmd->ncm", flat, blocks.take(number, weights))
+        scores += blocks.take(number, bias)[None].astype(dtype)
+        has_word = jnp.broadcast_to((ranks < vocabulary)[None], scores.shape)
+        scores = jnp.where(has_word, scores, -jnp.inf)
+        joint = class_log_probs[..., None] + jax.nn.log_softmax(scores, axis=-1)
         values, columns = jax.lax.top_k(joint.reshape(tokens, ranks.size), min(k, ranks.size))
-        seen = jnp.broadcast_to(cut.masked(number, classes, count)[:, None], ranks.shape)
-        words = jnp.where(seen < count, ranks, count * size).ravel()[columns]
-        return top_k.best(k, found, (values, words)), None
+        slot_classes = jnp.broadcast_to(blocks.masked(number, classes, count)[:, None], ranks.shape)
+        words = jnp.where(slot_classes < count, ranks, count * size).ravel()[columns]
+        return top_k.select_best(k, best_words, (values, words)), None
 
     initial = (
         sharded_functions.filled((tokens, k), -jnp.inf, dtype, flat),
         sharded_functions.filled((tokens, k), count * size, jnp.int32, flat),
     )
-    (log_probs, ranks), _ = jax.lax.scan(step, initial, cut.numbers())
+    (log_probs, ranks), _ = jax.lax.scan(step, initial, blocks.numbers())
     shape = (*hidden.shape[:-1], k)
     return log_probs.reshape(shape), ranks.reshape(shape)
 
@@ -253,15 +280,16 @@ def _log_class_probs(hidden, weights, bias):
     return jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
 
 
-def _check(hidden, class_weights, class_bias, weights, bias, vocabulary, **of_tokens):
-    check_shapes(
+def _check(hidden, table, vocabulary, **token_arrays):
+    class_weights, class_bias, weights, bias = table
+    value_checks.check_shapes(
         hidden=(hidden, "... D"),
         class_weights=(class_weights, "C D"),
         class_bias=(class_bias, "C"),
         weights=(weights, "C M D"),
         bias=(bias, "C M"),
-        **of_tokens,
-        integers=of_tokens.keys(),
+        **token_arrays,
+        integers=token_arrays.keys(),
     )
     count, size = bias.shape
     if not (count - 1) * size < vocabulary <= count * size:

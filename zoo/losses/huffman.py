@@ -17,30 +17,30 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import products, row_lookup, sharded_functions
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.types import Array
 from zoo.losses import softmax, value_checks
-from zoo.losses.value_checks import check_shapes
 
 
-def _check(words, hidden, weights, bias, nodes, turns):
-    """Checks the arguments of a function of `words`, "..." of tokens or "V" of the vocabulary."""
-    check_shapes(
+def _check(axis, operands, nodes, turns):
+    """Checks arguments with paths along an axis: "..." of tokens, or "V" of the vocabulary."""
+    hidden, weights, bias = operands
+    value_checks.check_shapes(
         hidden=(hidden, "... D"),
         weights=(weights, "N D"),
         bias=(bias, "N"),
-        nodes=(nodes, f"{words} L"),
-        turns=(turns, f"{words} L"),
+        nodes=(nodes, f"{axis} L"),
+        turns=(turns, f"{axis} L"),
         integers=("nodes",),
     )
     value_checks.check_ids(weights.shape[0], turns, nodes=nodes)
-    if (known := value_checks.concrete_values(turns)) is not None:
-        value_checks.refuse(
-            "turns", known, ~np.isin(known, (-1, 0, 1)), "1, -1, or 0 beyond the end"
-        )
+    values = value_checks.concrete_values(turns)
+    if values is not None:
+        is_wrong = ~np.isin(values, (-1, 0, 1))
+        value_checks.refuse("turns", values, is_wrong, "1, -1, or 0 beyond the end")
 
 
-@over_tokens("hidden")
-def path_loss(hidden, weights, bias, nodes, turns):
+@sharded_functions.over_tokens("hidden")
+def path_loss(hidden: Array, weights: Array, bias: Array, nodes: Array, turns: Array) -> Array:
     """Computes -log prod_l sigmoid(s_l (w_{n_l} . h + c_{n_l})) of words in a binary tree.
 
     Args:
@@ -65,14 +65,14 @@ def path_loss(hidden, weights, bias, nodes, turns):
 
     Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
     """
-    _check("...", hidden, weights, bias, nodes, turns)
+    _check("...", (hidden, weights, bias), nodes, turns)
     scores = products.einsum("...ld,...d->...l", row_lookup.take(weights, nodes), hidden)
     scores += row_lookup.take(bias, nodes)
     return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
 
 
-@over_tokens("hidden")
-def path_log_probs(hidden, weights, bias, nodes, turns):
+@sharded_functions.over_tokens("hidden")
+def path_log_probs(hidden: Array, weights: Array, bias: Array, nodes: Array, turns: Array) -> Array:
     """Computes log p of every word of a binary tree.
 
     Args:
@@ -94,14 +94,14 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
 
     Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
     """
-    _check("V", hidden, weights, bias, nodes, turns)
+    _check("V", (hidden, weights, bias), nodes, turns)
     scores = softmax.logits(hidden, weights, bias)
 
     def step(total, level):
         nodes, turns = level
         turns = jnp.broadcast_to(turns, (*scores.shape[:-1], turns.size))
-        of_level = jax.nn.log_sigmoid(turns * scores[..., nodes])
-        return total + jnp.where(turns == 0, 0, of_level), None
+        level_log_probs = jax.nn.log_sigmoid(turns * scores[..., nodes])
+        return total + jnp.where(turns == 0, 0, level_log_probs), None
 
     total = sharded_functions.zeros((*scores.shape[:-1], nodes.shape[0]), scores.dtype, scores)
     return jax.lax.scan(step, total, (nodes.T, turns.T))[0]
@@ -133,7 +133,7 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Source: Huffman (1952); Mikolov et al. (2013), appendix.
     """
-    check_shapes(counts=(counts, "V"))
+    value_checks.check_shapes(counts=(counts, "V"))
     value_checks.check_least(0, "occurrences, at least 0", counts=counts)
     vocabulary = len(counts)
     if not vocabulary:

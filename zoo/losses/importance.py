@@ -45,10 +45,17 @@ the bias that it gives importance sampling, so such draws stay here.
 import jax
 import jax.numpy as jnp
 
+from zoo.base.arrays.types import Array
 from zoo.losses.value_checks import check_shapes
 
 
-def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
+def importance_loss(
+    true_logits: Array,
+    noise_logits: Array,
+    log_expected_true: Array,
+    log_expected_noise: Array,
+    is_excluded: Array,
+) -> Array:
     """Computes log sum_{i in S} exp(o_i - log E_i) - (o_x - log E_x).
 
     Args:
@@ -79,13 +86,18 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
     section 3.1; Ma and Collins (2018), on its consistency.
     """
     slots = true_logits, noise_logits, log_expected_true, log_expected_noise
-    check_slots(*slots, is_excluded=is_excluded)
+    check_slots(slots, is_excluded=is_excluded)
     true = true_logits - log_expected_true
-    noise = masked(noise_logits - log_expected_noise, is_excluded)
-    return log_sum_exp(true, noise) - true
+    return log_sum_exp(true, exclude(noise_logits - log_expected_noise, is_excluded)) - true
 
 
-def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
+def blackout_loss(
+    true_logits: Array,
+    noise_logits: Array,
+    log_expected_true: Array,
+    log_expected_noise: Array,
+    is_excluded: Array,
+) -> Array:
     """Computes -log p~_0 - sum_k log(1 - p~_k), the sum over the draws in S.
 
     Args:
@@ -108,31 +120,31 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
     Source: Ji et al. (2016), equations 6 and 7.
     """
     slots = true_logits, noise_logits, log_expected_true, log_expected_noise
-    check_slots(*slots, is_excluded=is_excluded)
+    check_slots(slots, is_excluded=is_excluded)
     true = true_logits - log_expected_true
-    noise = masked(noise_logits - log_expected_noise, is_excluded)
+    noise = exclude(noise_logits - log_expected_noise, is_excluded)
     log_z = log_sum_exp(true, noise)
     # A noise word with all the mass would cost infinitely much: at most one rounding below 1.
     log_noise = jnp.minimum(noise - log_z[..., None], -jnp.finfo(noise.dtype).eps)
     return log_z - true - jnp.log(-jnp.expm1(log_noise)).sum(-1)
 
 
-def masked(logits, out):
-    """Replaces some logits by the least finite number: its exp is 0, its gradient finite."""
-    return jnp.where(out, jnp.finfo(logits.dtype).min, logits)
+def exclude(logits: Array, is_excluded: Array) -> Array:
+    """Replaces excluded logits by the least finite number: its exp is 0, its gradient finite."""
+    return jnp.where(is_excluded, jnp.finfo(logits.dtype).min, logits)
 
 
-def log_sum_exp(true_logits, noise_logits):
+def log_sum_exp(true_logits: Array, noise_logits: Array) -> Array:
     """Computes log(exp(true) + sum_k exp(noise_k)), [...]."""
     return jnp.logaddexp(true_logits, jax.nn.logsumexp(noise_logits, axis=-1))
 
 
-def check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, **of_draws):
+def check_slots(slots: tuple[Array, ...], **draw_arrays: Array):
     """Checks the shapes of the arguments of sampled losses: see `importance_loss`."""
+    true_logits, noise_logits, log_expected_true, log_expected_noise = slots
+    arrays = {"noise_logits": noise_logits, "log_expected_noise": log_expected_noise} | draw_arrays
     check_shapes(
         true_logits=(true_logits, "..."),
         log_expected_true=(log_expected_true, "..."),
-        noise_logits=(noise_logits, "... K"),
-        log_expected_noise=(log_expected_noise, "... K"),
-        **{name: (array, "... K") for name, array in of_draws.items()},
+        **{name: (array, "... K") for name, array in arrays.items()},
     )

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import precision, products, row_blocks, sharded_functions, sparse_products
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.types import Array, Real, Tables
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.token_blocks import zero_padding_states
-from zoo.losses.value_checks import check_shapes
 
 
-def log_linear_weights(features, log_background, weights, bias):
+def log_linear_weights(
+    features: Array, log_background: Array, weights: Array, bias: Array
+) -> tuple[Array, Array]:
     """Computes the weights and bias of the equivalent softmax: phi W and phi c + log b.
 
     All functions of the softmax take them: `weighted_softmax_loss`, `softmax_top_k` and so on.
@@ -45,7 +45,7 @@ def log_linear_weights(features, log_background, weights, bias):
 
     Source: Dymetman and Xiao (2016), section 2.
     """
-    check_shapes(
+    value_checks.check_shapes(
         features=(features, "V F"),
         log_background=(log_background, "V"),
         weights=(weights, "F D"),
@@ -55,8 +55,15 @@ def log_linear_weights(features, log_background, weights, bias):
     return products.matmul(features, weights), sums + log_background.astype(sums.dtype)
 
 
-@over_tokens("hidden")
-def log_linear_loss(hidden, features, log_background, weights, bias, targets):
+@sharded_functions.over_tokens("hidden")
+def log_linear_loss(
+    hidden: Array,
+    features: Array,
+    log_background: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+) -> tuple[Array, Array]:
     """Computes -log b(x) exp(a . phi(x)) + log Z, a = W h + c, Z = sum_v b(v) exp(a . phi(v)).
 
     Its gradient with respect to a is the expected minus the observed features (equation 9).
@@ -86,7 +93,7 @@ def log_linear_loss(hidden, features, log_background, weights, bias, targets):
     return softmax.softmax_loss(hidden, vectors, biases, targets)
 
 
-def log_linear_log_probs(adaptor, features, log_background):
+def log_linear_log_probs(adaptor: Array, features: Array, log_background: Array) -> Array:
     """Computes log b(v) + a . phi(v) - log Z of all words, by the definition.
 
     Args:
@@ -106,14 +113,16 @@ def log_linear_log_probs(adaptor, features, log_background):
 
     Source: Dymetman and Xiao (2016), equation 12.
     """
-    check_shapes(
+    value_checks.check_shapes(
         adaptor=(adaptor, "... F"), features=(features, "V F"), log_background=(log_background, "V")
     )
     return jax.nn.log_softmax(softmax.logits(adaptor, features, log_background), axis=-1)
 
 
-@over_tokens("hidden")
-def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
+@sharded_functions.over_tokens("hidden")
+def adaptor_penalty(
+    hidden: Array, weights: Array, bias: Array, penalty: Real, norm: Real = 2.0
+) -> Array:
     """Computes penalty sum_f |a_f|^norm, which draws the adaptor a = W h + c to 0.
 
     Args:
@@ -135,24 +144,23 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
 
     Source: Dymetman and Xiao (2016), section 2.2.
     """
-    check_shapes(hidden=(hidden, "... D"), weights=(weights, "F D"), bias=(bias, "F"))
+    value_checks.check_shapes(hidden=(hidden, "... D"), weights=(weights, "F D"), bias=(bias, "F"))
     value_checks.check_least(0, "at least 0", penalty=penalty)
     value_checks.check_least(1, "at least 1", norm=norm)
 
     # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
     @jax.checkpoint
-    def of_block(columns):
-        (states,) = columns
-        adaptors = softmax.logits(states, weights, bias)
+    def block_penalties(rows):
+        adaptors = softmax.logits(rows[0], weights, bias)
         adaptors *= jnp.sign(adaptors)  # has the slope 0 at 0, where jnp.abs has 1
         return penalty * jnp.sum(adaptors**norm, axis=-1)
 
-    rows = hidden.reshape(-1, hidden.shape[-1])
-    block = softmax.token_block(rows.shape[0], len(bias))
-    return row_blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = softmax.token_block(flat.shape[0], len(bias))
+    return row_blocks.map_rows(block_penalties, (flat,), block).reshape(hidden.shape[:-1])
 
 
-def log_expert_mass(log_prob, weight):
+def log_expert_mass(log_prob: Array, weight: Array) -> Array:
     """Computes log(1 - p + p exp(g)), the term that a feature of one word adds to log Z.
 
     With p' proportional to p exp(g [x = e]), log p'(x) = log p(x) + g [x = e] minus this term of
@@ -174,12 +182,11 @@ def log_expert_mass(log_prob, weight):
 
     Source: Dymetman and Xiao (2016), section 6, "expert feature".
     """
-    check_shapes(log_prob=(log_prob, "..."), weight=(weight, "..."))
+    value_checks.check_shapes(log_prob=(log_prob, "..."), weight=(weight, "..."))
     value_checks.check_log_probs(log_prob=log_prob)
     # p stays one rounding below 1, so that log(1 - p) and its gradient are finite.
-    most = -jnp.finfo(log_prob.dtype).eps
-    rest = jnp.log1p(-jnp.exp(jnp.minimum(log_prob, most)))
-    return jnp.logaddexp(rest, log_prob + weight)
+    log_rest = jnp.log1p(-jnp.exp(jnp.minimum(log_prob, -jnp.finfo(log_prob.dtype).eps)))
+    return jnp.logaddexp(log_rest, log_prob + weight)
 
 
 # --------- softmax losses over signatures whose scores are a sparse product of the adaptor
@@ -199,20 +206,22 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 
 
 def token_block(tokens: int, signatures: int) -> int:
-    """Returns the number of tokens in a block."""
-    most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
-    return row_blocks.even_block(tokens, most)
+    """Returns the number of tokens in a block, for which the scores of all signatures are held."""
+    limit = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
+    return row_blocks.even_block(tokens, limit)
 
 
-def scores(tables, weights, bias, hidden):
-    """Computes o of all signatures. Gives [S, N], with a column for each token, nats."""
+def signature_scores(tables: Tables, weights: Array, bias: Array, hidden: Array) -> Array:
+    """Computes the scores o of all signatures, [S, N], with a column for each token, nats."""
     adaptors = softmax.logits(hidden, weights, bias).T
     sums = sparse_products.product(tables["of_signature"], tables["of_feature"], adaptors)
     return sums + tables["log_mass"].astype(sums.dtype)[:, None]
 
 
-@over_tokens("hidden")
-def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
+@sharded_functions.over_tokens("hidden")
+def sparse_log_linear_loss(
+    tables: Tables, weights: Array, bias: Array, hidden: Array, signatures: Array
+) -> tuple[Array, Array]:
     """Computes log Z - o_s, o = phi (W h + c) + log B, of a sparse phi.
 
     Args:
@@ -246,11 +255,11 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
 
     # Recomputed in the backward pass, block by block, rather than kept for all tokens.
     @jax.checkpoint
-    def of_block(columns):
-        block_hidden, block_signatures = columns
-        block_scores = scores(tables, weights, bias, block_hidden)
-        log_z = jax.nn.logsumexp(block_scores, axis=0)
-        return log_z - jnp.take_along_axis(block_scores, block_signatures[None], axis=0)[0], log_z
+    def block_losses(rows):
+        h, s = rows
+        scores = signature_scores(tables, weights, bias, h)
+        log_z = jax.nn.logsumexp(scores, axis=0)
+        return log_z - jnp.take_along_axis(scores, s[None], axis=0)[0], log_z
 
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
     value_checks.check_ids(len(tables["log_mass"]), signatures=signatures)
@@ -258,13 +267,20 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
-    loss, log_z = row_blocks.map_rows(of_block, (hidden, signatures), block)
+    loss, log_z = row_blocks.map_rows(block_losses, (hidden, signatures), block)
     loss = value_checks.nan_where_invalid(loss, len(tables["log_mass"]), signatures)
     return loss.reshape(shape), log_z.reshape(shape)
 
 
-@over_tokens("hidden")
-def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, token_weights):
+@sharded_functions.over_tokens("hidden")
+def weighted_sparse_log_linear_loss(
+    tables: Tables,
+    weights: Array,
+    bias: Array,
+    hidden: Array,
+    signatures: Array,
+    token_weights: Array,
+) -> Array:
     """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, and its gradients in the same pass.
 
     Args:
@@ -291,25 +307,24 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
 
     Source: Dymetman and Xiao (2016), section 2.
     """
-    of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
-    _check(tables, weights, bias, hidden, **of_tokens)
+    token_arrays = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
+    _check(tables, weights, bias, hidden, **token_arrays)
     value_checks.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
     weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
-    hidden, token_weights = zero_padding_states(hidden, token_weights.reshape(-1))
+    hidden, token_weights = token_blocks.zero_padding_states(hidden, token_weights.reshape(-1))
     words = len(tables["log_mass"])
     block = token_block(signatures.shape[0], words)
-    loss = token_blocks.weighted_loss(
-        _block, block, (weights, bias), tables, hidden, signatures, token_weights
-    )
+    shared, tokens = ((weights, bias), tables), (hidden, signatures)
+    loss = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
     return value_checks.nan_where_invalid(loss, words, signatures, token_weights)
 
 
-def _block(shared, tables, h, s, u):
+def _block_loss(shared, tables, h, s, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
     weights, bias = shared
-    block_scores = scores(tables, weights, bias, h)
+    block_scores = signature_scores(tables, weights, bias, h)
     largest = block_scores.max(axis=0)
     exponentials = jnp.exp(block_scores - largest[None])
     z = exponentials.sum(axis=0)
@@ -318,13 +333,15 @@ def _block(shared, tables, h, s, u):
     def gradients(sums):
         expected = exponentials * (u / z)[None]
         slopes = _less_observed(expected, s, u)
-        slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows; columns are tokens
-        of_adaptors = sparse_products.product(tables["of_feature"], tables["of_signature"], slopes)
-        bias_gradient = of_adaptors.sum(axis=1)
-        of_adaptors = precision.rounded_as(of_adaptors, weights)
-        hidden_gradient = products.einsum("fn,fd->nd", of_adaptors, weights)
-        weights_gradient = products.matmul(of_adaptors, h)
-        return token_blocks.added(sums, (weights_gradient, bias_gradient)), hidden_gradient
+        slopes = jnp.where(u[None] == 0, 0, slopes)  # as zero_padding_rows; columns are tokens
+        adaptor_gradients = sparse_products.product(
+            tables["of_feature"], tables["of_signature"], slopes
+        )
+        bias_gradient = adaptor_gradients.sum(axis=1)
+        adaptor_gradients = precision.rounded_as(adaptor_gradients, weights)
+        hidden_gradient = products.einsum("fn,fd->nd", adaptor_gradients, weights)
+        weights_gradient = products.matmul(adaptor_gradients, h)
+        return token_blocks.add_gradients(sums, (weights_gradient, bias_gradient)), hidden_gradient
 
     return largest + jnp.log(z) - target_scores, gradients
 
@@ -334,23 +351,25 @@ def _less_observed(expected, signatures, observed):
     if (
         sharded_functions.automatic_devices(expected) > 1
     ):  # where a scatter would send all of expected
-        return softmax.difference(expected.T, signatures, observed).T
+        return softmax.expected_minus_observed(expected.T, signatures, observed).T
     # Twice as fast in all on one device: later steps read the slopes instead of recomputing them.
     return expected.at[signatures, jnp.arange(len(observed))].add(-observed.astype(expected.dtype))
 
 
-def _check(tables, weights, bias, hidden, **of_tokens):
-    check_shapes(
+def _check(tables, weights, bias, hidden, **token_arrays):
+    value_checks.check_shapes(
         weights=(weights, "F D"),
         bias=(bias, "F"),
         hidden=(hidden, "... D"),
-        **of_tokens,
-        integers=of_tokens.keys() & {"signatures"},
+        **token_arrays,
+        integers=token_arrays.keys() & {"signatures"},
     )
 
 
-@over_tokens("hidden")
-def sparse_log_linear_log_probs(tables, weights, bias, hidden):
+@sharded_functions.over_tokens("hidden")
+def sparse_log_linear_log_probs(
+    tables: Tables, weights: Array, bias: Array, hidden: Array
+) -> Array:
     """Computes log p of each signature of a sparse phi.
 
     Args:
@@ -377,9 +396,9 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
     _check(tables, weights, bias, hidden)
     weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
 
-    def of_block(columns):
-        return jax.nn.log_softmax(scores(tables, weights, bias, *columns), axis=0).T
+    def block_log_probs(rows):
+        return jax.nn.log_softmax(signature_scores(tables, weights, bias, *rows), axis=0).T
 
-    rows = hidden.reshape(-1, hidden.shape[-1])
-    block = token_block(rows.shape[0], len(tables["log_mass"]))
-    return row_blocks.map_rows(of_block, (rows,), block).reshape(*hidden.shape[:-1], -1)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = token_block(flat.shape[0], len(tables["log_mass"]))
+    return row_blocks.map_rows(block_log_probs, (flat,), block).reshape(*hidden.shape[:-1], -1)

@@ -11,19 +11,28 @@ import numpy as np
 
 from zoo.base.arrays import row_blocks, sharded_functions
 from zoo.base.arrays.precision import as_wide
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax, token_blocks, value_checks, weighted_softmax
-from zoo.losses.softmax import Shaping
+from zoo.losses.softmax import Shaping, TermOptions
 from zoo.losses.token_blocks import (
+    is_usable,
     stop_weight_gradients,
-    usable_states,
-    weighted_rows,
     weighted_sum,
+    zero_padding_rows,
 )
+from zoo.losses.weighted_softmax import BlockResiduals
 
 
-@over_tokens("contexts", axes=2)
-def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
+@sharded_functions.over_tokens("contexts", axes=2)
+def mixture_loss(
+    contexts: Array,
+    log_prior: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    *,
+    soft_cap: Real | None = None,
+) -> Array:
     """Computes -log sum_m pi_m softmax(W g_m + c)_x of a mixture of M softmaxes.
 
     Args:
@@ -53,27 +62,36 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
-    losses = _losses(contexts, log_prior, weights, bias, targets, Shaping.from_options(soft_cap))
+    shaping = Shaping.from_options(soft_cap)
+    losses = _losses((contexts, weights, bias), log_prior, targets, shaping)
     return value_checks.nan_where_invalid(losses, len(bias), targets)
 
 
-def _losses(contexts, log_prior, weights, bias, targets, shaping):
+def _losses(operands, log_prior, targets, shaping):
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
-    losses = softmax.exact_terms(contexts, weights, bias, targets, None, shaping).loss
-    return -jax.nn.logsumexp(log_prior - losses, axis=-1)
+    terms = softmax.softmax_terms(operands, targets, None, shaping, TermOptions())
+    return -jax.nn.logsumexp(log_prior - terms.loss, axis=-1)
 
 
 def _check_prior(log_prior):
-    if (known := value_checks.concrete_values(log_prior)) is not None:
-        value_checks.check_sums(
-            "exp(log_prior)", np.exp(known), "subtract the logarithm of their sum from log_prior"
-        )
+    values = value_checks.concrete_values(log_prior)
+    if values is not None:
+        remedy = "subtract the logarithm of their sum from log_prior"
+        value_checks.check_sums("exp(log_prior)", np.exp(values), remedy)
 
 
-@over_tokens("contexts", axes=2)
+@sharded_functions.over_tokens("contexts", axes=2)
 def weighted_mixture_loss(
-    contexts, log_prior, weights, bias, targets, token_weights, block=None, *, soft_cap=None
-):
+    contexts: Array,
+    log_prior: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    token_weights: Array,
+    block: int | None = None,
+    *,
+    soft_cap: Real | None = None,
+) -> Array:
     """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
 
     Args:
@@ -101,36 +119,38 @@ def weighted_mixture_loss(
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias, targets=targets, token_weights=token_weights)
-    shaping, components, vocabulary = (
-        Shaping.from_options(soft_cap),
-        contexts.shape[-2],
-        len(bias),
-    )
+    shaping, components, vocabulary = Shaping.from_options(soft_cap), contexts.shape[-2], len(bias)
     contexts = as_wide(contexts, weights, bias).reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    usable = usable_states(contexts).all(axis=-1) & usable_states(jnp.exp(log_prior))
-    without_state = (token_weights == 0) & ~usable
-    contexts = jnp.where(without_state[:, None, None], 0, contexts)
-    log_prior = jnp.where(without_state[:, None], 0, log_prior)
-    token_weights = stop_weight_gradients(token_weights, without_state)
+    usable = is_usable(contexts).all(axis=-1) & is_usable(jnp.exp(log_prior))
+    is_cleared = (token_weights == 0) & ~usable
+    contexts = jnp.where(is_cleared[:, None, None], 0, contexts)
+    log_prior = jnp.where(is_cleared[:, None], 0, log_prior)
+    token_weights = stop_weight_gradients(token_weights, is_cleared)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
     by_token = block is not None or sharded_functions.is_local()
     if block is None:
-        least = weighted_softmax.least_tokens(weights.shape[1]) // components
-        block = softmax.token_block(targets.shape[0], components * vocabulary, least)
-    sent = row_blocks.at_most(weighted_softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
-    if by_token or block * components >= sent:
-        columns = contexts, log_prior
-        return undefined + token_blocks.weighted_loss(
-            _block, block, (weights, bias), shaping, columns, targets, token_weights
-        )
-    losses = _losses(contexts, log_prior, weights, bias, targets, shaping)
+        minimum = weighted_softmax.least_tokens(weights.shape[1]) // components
+        block = softmax.token_block(targets.shape[0], components * vocabulary, minimum)
+    minimum = row_blocks.at_most(weighted_softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
+    if by_token or block * components >= minimum:
+        shared, tokens = ((weights, bias), shaping), ((contexts, log_prior), targets)
+        loss = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
+        return undefined + loss
+    losses = _losses((contexts, weights, bias), log_prior, targets, shaping)
     return undefined + weighted_sum(losses, token_weights)
 
 
-@over_tokens("contexts", axes=2)
-def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap=None):
+@sharded_functions.over_tokens("contexts", axes=2)
+def mixture_log_probs(
+    contexts: Array,
+    log_prior: Array,
+    weights: Array,
+    bias: Array,
+    *,
+    soft_cap: Real | None = None,
+) -> Array:
     """Computes log p of every word under a mixture of softmaxes.
 
     Args:
@@ -153,35 +173,32 @@ def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap=None):
     _check(contexts, log_prior, weights, bias)
     _check_prior(log_prior)
     scores = softmax.logits(contexts, weights, bias, Shaping.from_options(soft_cap))
-    of_each = jax.nn.log_softmax(scores, axis=-1)
-    return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
+    return jax.nn.logsumexp(log_prior[..., None] + jax.nn.log_softmax(scores, axis=-1), axis=-2)
 
 
-def _check(contexts, log_prior, weights, bias, **of_tokens):
+def _check(contexts, log_prior, weights, bias, **token_arrays):
     table = {"weights": (weights, "V D"), "bias": (bias, "V")}
     states = {"contexts": (contexts, "... M D"), "log_prior": (log_prior, "... M")}
-    value_checks.check_words(states | table, **of_tokens)
+    value_checks.check_words(states | table, **token_arrays)
 
 
-def _block(shared, shaping, columns, x, u):
+def _block_loss(shared, shaping, states, x, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
 
     With r_m = pi_m p_m(x) / p(x), the posterior of component m, the gradient with respect to the
     logits of component m is u r_m (p_m - onehot(x)); with respect to log pi_m, it is -u r_m.
     """
-    (weights, bias), (g, log_prior) = shared, columns
+    g, log_prior = states
     # One product over all components of all tokens: XLA's batched products are slower.
-    rows, words = g.reshape(-1, g.shape[-1]), jnp.repeat(x, log_prior.shape[1])
-    terms, held = weighted_softmax.Held.of(
-        softmax.TermOptions(), rows, weights, bias, words, shaping
-    )
+    operands, words = (g.reshape(-1, g.shape[-1]), *shared), jnp.repeat(x, log_prior.shape[1])
+    terms, residuals = BlockResiduals.forward(TermOptions(), operands, words, shaping)
     joint = log_prior - terms.loss.reshape(log_prior.shape)
     log_p = jax.nn.logsumexp(joint, axis=-1)
 
     def gradients(sums):
-        share = weighted_rows(u[:, None] * jnp.exp(joint - log_p[:, None]), u)
-        slopes = share.reshape(-1), share.reshape(-1)
-        sums, of_rows = held.gradients(sums, rows, weights, words, shaping, *slopes)
-        return sums, (of_rows.reshape(g.shape), -share)
+        posterior = zero_padding_rows(u[:, None] * jnp.exp(joint - log_p[:, None]), u)
+        flat = posterior.reshape(-1)
+        sums, context_gradients = residuals.gradients(sums, flat, flat)
+        return sums, (context_gradients.reshape(g.shape), -posterior)
 
     return -log_p, gradients

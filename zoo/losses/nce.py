@@ -16,13 +16,20 @@ sum: the classifier is only right if the model is normalised, which it therefore
 import jax
 import jax.numpy as jnp
 
+from zoo.base.arrays.types import Array
 from zoo.losses.importance import check_slots
 
 # The logarithm of a product of this many numbers, each from 1 to 2, is taken once.
 FACTORS = 32
 
 
-def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, mask=True):
+def nce_loss(
+    true_logits: Array,
+    noise_logits: Array,
+    log_expected_true: Array,
+    log_expected_noise: Array,
+    mask: Array | bool = True,
+) -> Array:
     """Computes -log sigmoid(o_x - log E_x) - sum_k log sigmoid(log E_k - o_k).
 
     Args:
@@ -49,10 +56,11 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, m
     Source: Gutmann and Hyvarinen (2010); Mnih and Teh (2012), equation 7; Jozefowicz et al. (2016),
     section 3.1.
     """
-    of_draws = {"mask": mask} if jnp.ndim(mask) else {}
-    check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, **of_draws)
-    of_noise = jnp.where(mask, noise_logits - log_expected_noise, jnp.finfo(noise_logits.dtype).min)
-    return jax.nn.softplus(log_expected_true - true_logits) + _softplus_sum(of_noise)
+    draw_arrays = {"mask": jnp.asarray(mask)} if jnp.ndim(mask) else {}
+    slots = true_logits, noise_logits, log_expected_true, log_expected_noise
+    check_slots(slots, **draw_arrays)
+    noise = jnp.where(mask, noise_logits - log_expected_noise, jnp.finfo(noise_logits.dtype).min)
+    return jax.nn.softplus(log_expected_true - true_logits) + _softplus_sum(noise)
 
 
 @jax.custom_jvp

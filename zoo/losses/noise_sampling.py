@@ -12,20 +12,21 @@ The second formula is exact because repeats are dropped after a fixed number of 
 drawing until K words differ.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays.random_keys import Keys, fold_in_rows
+from zoo.base.arrays.types import Array, Key, Shape, Tables
 from zoo.losses import value_checks
-from zoo.losses.value_checks import check_shapes
 
 NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
 # Units that may have noise words of their own.
 UNITS = ("batch", "row", "token")
-SELDOM = -40.0  # log q below which repeated draws are neglected
+RARE = -40.0  # log q below which repeated draws are neglected
 
 
 def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +51,7 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Source: Walker (1977); Vose (1991).
     """
-    check_shapes(probabilities=(probabilities, "V"))
+    value_checks.check_shapes(probabilities=(probabilities, "V"))
     value_checks.check_least(0, "probabilities", probabilities=probabilities)
     value_checks.check_sums(
         "the probabilities", probabilities, "divide them, or counts, by their sum"
@@ -59,18 +60,18 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     threshold, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
     small = np.flatnonzero(scaled < 1).tolist()
     large = np.flatnonzero(scaled >= 1).tolist()
-    left = scaled.tolist()  # plain numbers: ten times faster than items of an array
+    mass = scaled.tolist()  # plain numbers: ten times faster than items of an array
     while small and large:
         poor, rich = small.pop(), large[-1]
-        threshold[poor], alias[poor] = left[poor], rich
-        left[rich] -= 1 - left[poor]
-        if left[rich] < 1:
+        threshold[poor], alias[poor] = mass[poor], rich
+        mass[rich] -= 1 - mass[poor]
+        if mass[rich] < 1:
             small.append(large.pop())
     # The remaining cells are 1 up to rounding, and stay so.
     return threshold, alias
 
 
-def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
+def noise_tables(probabilities: np.ndarray) -> dict[str, Array]:
     """Computes the tables from which noise words are drawn and corrected.
 
     Args:
@@ -96,8 +97,8 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
     return tables
 
 
-def tables_with_zeros(probabilities: np.ndarray) -> dict[str, jax.Array]:
-    """Computes `noise_tables`; some probabilities may be 0, with a log q of -inf."""
+def tables_with_zeros(probabilities: np.ndarray) -> dict[str, Array]:
+    """Computes the tables of `noise_tables` if some probabilities may be 0, with log q of -inf."""
     threshold, alias = alias_table(probabilities)
     with np.errstate(divide="ignore"):
         log_q = np.log(probabilities)
@@ -108,7 +109,7 @@ def tables_with_zeros(probabilities: np.ndarray) -> dict[str, jax.Array]:
     }
 
 
-def draw_noise(tables, key, shape) -> jax.Array:
+def draw_noise(tables: Tables, key: Array, shape: Shape) -> Array:
     """Draws words from q, with repeats.
 
     Args:
@@ -126,9 +127,9 @@ def draw_noise(tables, key, shape) -> jax.Array:
 
     Source: Walker (1977).
     """
-    of_cell, of_threshold = jax.random.split(key)
-    cells = jax.random.randint(of_cell, shape, 0, tables["alias"].shape[0], jnp.int32)
-    stays = jax.random.uniform(of_threshold, shape) < tables["threshold"][cells]
+    cell_key, threshold_key = jax.random.split(key)
+    cells = jax.random.randint(cell_key, shape, 0, tables["alias"].shape[0], jnp.int32)
+    stays = jax.random.uniform(threshold_key, shape) < tables["threshold"][cells]
     return jnp.where(stays, cells, tables["alias"][cells])
 
 
@@ -141,12 +142,12 @@ class NoiseSample(NamedTuple):
       log_expected: log of the expected counts, of the same shape.
     """
 
-    words: jax.Array
-    mask: jax.Array
-    log_expected: jax.Array
+    words: Array
+    mask: Array
+    log_expected: Array
 
 
-def log_expected_count(log_q, draws: int, distinct: bool):
+def log_expected_count(log_q: Array, draws: int, distinct: bool) -> Array:
     """Computes the logarithm of a word's expected count among some draws.
 
     It is log(K q) with repeats kept, log(1 - (1 - q)^K) with repeats dropped.
@@ -170,35 +171,44 @@ def log_expected_count(log_q, draws: int, distinct: bool):
     """
     value_checks.check_log_probs(log_q=log_q)
     value_checks.check_least(1, "at least 1", draws=draws)
-    kept = log_q + jnp.log(draws).astype(log_q.dtype)
+    log_count = log_q + jnp.log(draws).astype(log_q.dtype)
     if not distinct:
-        return kept
+        return log_count
     # A word that is hardly ever drawn is not drawn twice; its q may be too small for a float.
-    seldom = log_q < SELDOM
-    log_q = jnp.where(seldom, SELDOM, log_q)
-    return jnp.where(seldom, kept, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
+    is_rare = log_q < RARE
+    log_q = jnp.where(is_rare, RARE, log_q)
+    return jnp.where(is_rare, log_count, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
 
 
-def draw_per_unit(function, key, shape, draws: int, per: str):
-    """Draws an array of `function` for each unit of some tokens: [draws] for the batch, [B, draws]
-    for each batch row, [..., draws] for each token."""
+def draw_per_unit(
+    draw: Callable[[Array, Shape], Any], key: Key, shape: Shape, draws: int, per: str
+) -> Any:
+    """Draws numbers by draw(key, shape) for each unit of tokens that has draws of its own.
+
+    Gives [draws] for the batch, [B, draws] for each batch row, or [..., draws] for each token.
+    """
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
     if per == "row" and not shape:
         raise ValueError("per is 'row', and one token has no rows: give tokens [B, ...]")
-    of_row = shape[1:] if per == "token" else ()
+    row_shape = shape[1:] if per == "token" else ()
     if not isinstance(key, Keys):
-        return function(key, (draws,) if per == "batch" else (*shape[:1], *of_row, draws))
+        return draw(key, (draws,) if per == "batch" else (*shape[:1], *row_shape, draws))
     # Dropout uses the same keys: NOISE gives another stream. The keys of the rows are the batch's
     # key with a small number folded in.
     if per == "batch":
-        return function(jax.random.fold_in(key.batch, NOISE), (draws,))
-    of_rows = fold_in_rows(key.rows, NOISE)
-    return jax.vmap(lambda row: function(row, (*of_row, draws)))(of_rows)
+        return draw(jax.random.fold_in(key.batch, NOISE), (draws,))
+    return jax.vmap(lambda row: draw(row, (*row_shape, draws)))(fold_in_rows(key.rows, NOISE))
 
 
 def sample_noise(
-    tables, key, shape, draws: int, *, per: str = "batch", distinct: bool = False
+    tables: Tables,
+    key: Key,
+    shape: Shape,
+    draws: int,
+    *,
+    per: str = "batch",
+    distinct: bool = False,
 ) -> NoiseSample:
     """Draws K noise words for tokens, with their expected counts.
 

@@ -24,11 +24,11 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import sharded_functions
+from zoo.base.arrays.types import Array
 from zoo.losses import value_checks
-from zoo.losses.value_checks import check_shapes
 
 
-def importance_weights(log_weights):
+def importance_weights(log_weights: Array) -> Array:
     """Computes u_k = exp(log_weights_k) / sum_j exp(log_weights_j) of K draws from q.
 
     sum_k u_k f(v_k) estimates E_p[f] for any f (self-normalised importance sampling).
@@ -48,8 +48,8 @@ def importance_weights(log_weights):
     return jax.nn.softmax(log_weights, axis=-1)
 
 
-def metropolis_choice(key, log_weights):
-    """Computes the last state of an independence chain over given proposals.
+def metropolis_choice(key: Array, log_weights: Array) -> Array:
+    """Draws the last state of an independence chain whose proposals are draws from q.
 
     The chain starts at the observed word, slot 0. Each step goes from its state v to the next draw
     v' of q with probability min(1, w(v') q(v) / (w(v) q(v'))), the rule of Hastings (1970), which
@@ -73,8 +73,10 @@ def metropolis_choice(key, log_weights):
     return metropolis_walk(thresholds, log_weights)
 
 
-def metropolis_walk(log_thresholds, log_weights):
-    """Computes the last state of the chain of `metropolis_choice` from given random numbers.
+def metropolis_walk(log_thresholds: Array, log_weights: Array) -> Array:
+    """Computes the last state of an independence chain from its proposals and random numbers.
+
+    The chain is the one of `metropolis_choice`, which draws the random numbers.
 
     Args:
       log_thresholds: log u, [..., 1 + n], u uniform in (0, 1); the first is ignored.
@@ -93,7 +95,9 @@ def metropolis_walk(log_thresholds, log_weights):
 
     Source: Hastings (1970).
     """
-    check_shapes(log_thresholds=(log_thresholds, "... K"), log_weights=(log_weights, "... K"))
+    value_checks.check_shapes(
+        log_thresholds=(log_thresholds, "... K"), log_weights=(log_weights, "... K")
+    )
     value_checks.check_log_probs(log_thresholds=log_thresholds)
 
     def step(state, proposal):
@@ -105,8 +109,8 @@ def metropolis_walk(log_thresholds, log_weights):
             jnp.where(accepted, new_log_weight, log_weight),
         ), None
 
-    first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, log_thresholds))
-    slots = jnp.arange(1, first.shape[0], dtype=jnp.int32)
-    initial = (sharded_functions.zeros(first.shape[1:], jnp.int32, like=first[0]), first[0])
-    (slot, _), _ = jax.lax.scan(step, initial, (slots, first[1:], rest[0][1:]))
+    weights, thresholds = (jnp.moveaxis(x, -1, 0) for x in (log_weights, log_thresholds))
+    slots = jnp.arange(1, weights.shape[0], dtype=jnp.int32)
+    initial = sharded_functions.zeros(weights.shape[1:], jnp.int32, like=weights[0]), weights[0]
+    (slot, _), _ = jax.lax.scan(step, initial, (slots, weights[1:], thresholds[1:]))
     return slot

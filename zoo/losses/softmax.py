@@ -21,7 +21,8 @@ p^(1/T). Products with W, gradients and measures are otherwise the same.
 """
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +30,13 @@ import numpy as np
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
+from zoo.base.arrays.row_blocks import RowBlocks
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
+from zoo.base.arrays.types import Array, Real
 from zoo.losses import value_checks
+
+# Hidden states [N, D], and the weights [V, D] and bias [V] of the words.
+Operands: TypeAlias = tuple[Array, Array, Array]
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -42,81 +48,87 @@ NARROW = 8
 LEAST_ROWS_AT_A_TIME = 128
 
 # The number of tokens for which blocks are chosen if a program is exported for any number.
-TOKENS_OF_ANY = 1024
+DEFAULT_TOKENS = 1024
 
 
 def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
     """Returns the number of rows of W in a block; all of them where the logits are few."""
     if not row_blocks.is_known(tokens):
-        tokens = TOKENS_OF_ANY
-    most = LOGITS_AT_A_TIME // max(tokens, 1)
-    if vocabulary <= most:
+        tokens = DEFAULT_TOKENS
+    limit = LOGITS_AT_A_TIME // max(tokens, 1)
+    if vocabulary <= limit:
         return vocabulary
     rows = MOST_ROWS_AT_A_TIME * min(max(256 // max(columns, 1), 1), NARROW)
-    return min(vocabulary, rows, max(LEAST_ROWS_AT_A_TIME, most))
+    return min(vocabulary, rows, max(LEAST_ROWS_AT_A_TIME, limit))
 
 
-def token_block(tokens: int, vocabulary: int, least: int = 1) -> int:
+def token_block(tokens: int, vocabulary: int, minimum: int = 1) -> int:
     """Returns the number of tokens in a block of which all scores are held."""
-    return row_blocks.even_block(tokens, max(LOGITS_AT_A_TIME // vocabulary, least))
+    return row_blocks.even_block(tokens, max(LOGITS_AT_A_TIME // vocabulary, minimum))
 
 
 class Shaping(NamedTuple):
-    """What becomes of the scores o before they are normalised: c tanh(o / c) / T.
+    """A soft cap c and a temperature T, by which scores o become c tanh(o / c) / T.
 
     Neither number gets a gradient.
     """
 
-    soft_cap: jax.Array | None = None
-    temperature: jax.Array | None = None
+    soft_cap: Real | None = None
+    temperature: Real | None = None
 
     @classmethod
-    def from_options(cls, soft_cap, temperature=1.0) -> "Shaping":
+    def from_options(cls, soft_cap: Real | None, temperature: Real = 1.0) -> "Shaping":
         """Checks the two numbers; those that change nothing become None."""
         numbers = {"soft_cap": soft_cap, "temperature": temperature}
         for name, number in numbers.items():
             if number is not None:
                 value_checks.check_number(name, number)
-            known = None if number is None else value_checks.concrete_values(number)
-            if known is not None and not (known > 0 and np.isfinite(known)):
-                raise ValueError(f"{name} is {known}: give a number above 0")
+            value = None if number is None else value_checks.concrete_values(number)
+            if value is not None and not (value > 0 and np.isfinite(value)):
+                raise ValueError(f"{name} is {value}: give a number above 0")
         if isinstance(temperature, int | float) and temperature == 1:
             numbers["temperature"] = None
-        stopped = jax.lax.stop_gradient({k: x for k, x in numbers.items() if x is not None})
-        return cls(**stopped)
+        return cls(**jax.lax.stop_gradient({k: x for k, x in numbers.items() if x is not None}))
 
-    def apply(self, scores):
-        """Computes c tanh(o / c) / T."""
+    def apply(self, scores: Array) -> Array:
+        """Computes c tanh(o / c) / T of scores o."""
         if self.soft_cap is not None:
             scores = self.soft_cap * jnp.tanh(scores / self.soft_cap)
         return scores if self.temperature is None else scores / self.temperature
 
-    def slopes(self, shaped, slopes):
-        """Computes the slopes of o from slopes of the shaped scores: (1 - tanh^2(o / c)) / T."""
+    def backward(self, shaped_scores: Array, gradients: Array) -> Array:
+        """Computes the gradients of scores o from those of the shaped scores c tanh(o / c) / T."""
         temperature = 1 if self.temperature is None else self.temperature
         if self.soft_cap is not None:
-            slopes = slopes * (1 - (shaped * temperature / self.soft_cap) ** 2)
-        return slopes / temperature
+            gradients = gradients * (1 - (shaped_scores * temperature / self.soft_cap) ** 2)
+        return gradients / temperature
 
 
 UNSHAPED = Shaping()
 
 
-def logits(hidden, weights, bias, shaping=UNSHAPED):
-    """Computes w_v . h + c_v, shaped, [..., V], in at least float32."""
+def logits(hidden: Array, weights: Array, bias: Array, shaping: Shaping = UNSHAPED) -> Array:
+    """Computes the scores of all words, w_v . h + c_v, shaped, [..., V], in at least float32."""
     scores = products.matmul_transposed(hidden, weights)
     return shaping.apply(scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape))
 
 
-def target_logits(hidden, weights, bias, targets, shaping=UNSHAPED):
-    """Computes w_x . h + c_x of each token's target, shaped, [N], in at least float32."""
+def target_logits(
+    hidden: Array, weights: Array, bias: Array, targets: Array, shaping: Shaping = UNSHAPED
+) -> Array:
+    """Computes each token's target score, w_x . h + c_x, shaped, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
     return shaping.apply(scores + bias[targets].astype(scores.dtype))
 
 
-def difference(expected, targets, observed, words=None):
-    """Computes gradients of logits: expected minus observed in the columns of the targets, which
-    nearly cancel where a model is sure, and so are subtracted before the gradient is rounded."""
+def expected_minus_observed(
+    expected: Array, targets: Array, observed: Array, words: Array | None = None
+) -> Array:
+    """Subtracts `observed` [N] from `expected` [N, V] in each target's column: logits' gradients.
+
+    The two nearly cancel where a model is sure, so they are subtracted before they are rounded.
+    `words`: the words of the columns, if they are not all words.
+    """
     words = jnp.arange(expected.shape[1]) if words is None else words
     is_target = words[None] == targets[:, None]
     return expected - jnp.where(is_target, observed[:, None], 0).astype(expected.dtype)
@@ -126,7 +138,7 @@ def difference(expected, targets, observed, words=None):
 
 
 class TermOptions(NamedTuple):
-    """Which terms are computed beside log Z - o_x."""
+    """Options of the terms: label smoothing of the loss, and whether statistics are added."""
 
     # epsilon of label smoothing: the loss is log Z - (1 - epsilon) o_x - epsilon / V sum_v o_v
     smoothing: float = 0.0
@@ -134,233 +146,248 @@ class TermOptions(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What one pass over the words gives for each token, [N]."""
+    """The loss, log Z, entropy and accuracy of each token, [N]."""
 
-    loss: jax.Array  # nats; smoothed if that is wanted
-    log_z: jax.Array  # nats
-    # if statistics are wanted:
-    entropy: jax.Array | None = None  # nats
-    correct: jax.Array | None = None  # bool, whether no other word is as probable as the target
+    loss: Array  # nats, with label smoothing
+    log_z: Array  # nats
+    # with TermOptions.statistics:
+    entropy: Array | None = None  # nats
+    correct: Array | None = None  # bool, whether no other word is as probable as the target
 
 
-def _smoothed(smoothing, scores, targets):
+def _smoothed_target_scores(smoothing, scores, targets):
     """Computes (1 - epsilon) o_x + epsilon / V sum_v o_v from all scores, [n, V]."""
-    of_target = jnp.take_along_axis(scores, targets[:, None], axis=-1)[:, 0]
+    target_scores = jnp.take_along_axis(scores, targets[:, None], axis=-1)[:, 0]
     if smoothing:
-        of_target += smoothing * (scores.mean(axis=-1) - of_target)
-    return of_target
+        target_scores += smoothing * (scores.mean(axis=-1) - target_scores)
+    return target_scores
 
 
-def plain_terms(wanted, hidden, weights, bias, targets, shaping=UNSHAPED) -> Terms:
-    """Computes the terms by their definitions; holds all logits."""
-    return terms_from_scores(wanted, logits(hidden, weights, bias, shaping), targets)
+def plain_terms(
+    options: TermOptions, operands: Operands, targets: Array, shaping: Shaping = UNSHAPED
+) -> Terms:
+    """Computes each token's loss and log Z by their definitions, holding all logits [N, V]."""
+    return terms_from_scores(options, logits(*operands, shaping), targets)
 
 
-def terms_from_scores(wanted, scores, targets, normalised=False) -> Terms:
-    """Computes the terms from the scores of all words, [N, V], or from log p if normalised."""
-    log_z = jnp.zeros_like(scores[:, 0]) if normalised else jax.nn.logsumexp(scores, axis=-1)
-    of_target = _smoothed(wanted.smoothing, scores, targets)
-    if not wanted.statistics:
-        return Terms(log_z - of_target, log_z)
-    shares = jnp.exp(scores - log_z[:, None])
-    log_shares = jnp.where(shares > 0, scores - log_z[:, None], 0)
+def terms_from_scores(
+    options: TermOptions, scores: Array, targets: Array, is_normalised: bool = False
+) -> Terms:
+    """Computes each token's loss and log Z from scores [N, V], or from log p if normalised."""
+    log_z = jnp.zeros_like(scores[:, 0]) if is_normalised else jax.nn.logsumexp(scores, axis=-1)
+    target_scores = _smoothed_target_scores(options.smoothing, scores, targets)
+    if not options.statistics:
+        return Terms(log_z - target_scores, log_z)
+    probs = jnp.exp(scores - log_z[:, None])
+    log_probs = jnp.where(probs > 0, scores - log_z[:, None], 0)
     is_target = jnp.arange(scores.shape[-1])[None] == targets[:, None]
-    others = jnp.where(is_target, -jnp.inf, scores)
-    correct = of_target > jax.lax.stop_gradient(others).max(axis=-1)
-    return Terms(log_z - of_target, log_z, -(shares * log_shares).sum(axis=-1), correct)
+    rivals = jnp.where(is_target, -jnp.inf, scores)
+    correct = target_scores > jax.lax.stop_gradient(rivals).max(axis=-1)
+    return Terms(log_z - target_scores, log_z, -(probs * log_probs).sum(axis=-1), correct)
 
 
-def logits_of_rows(cut, number, shaping, hidden, weights, bias):
-    """Computes the logits of a block of words.
+def logits_of_block(
+    blocks: RowBlocks, number: int | Array, shaping: Shaping, operands: Operands
+) -> tuple[Array, Array]:
+    """Computes the logits of one block of words.
 
     Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
     """
-    rows = cut.take_narrow(number, weights)
-    block_logits = logits(hidden, rows, cut.take(number, bias), shaping)
-    return cut.masked(number, block_logits, -jnp.inf), rows
+    hidden, weights, bias = operands
+    rows = blocks.take_narrow(number, weights)
+    block_logits = logits(hidden, rows, blocks.take(number, bias), shaping)
+    return blocks.masked(number, block_logits, -jnp.inf), rows
 
 
 class Exponentials(NamedTuple):
-    """A running sum of exponentials; its logarithm is only taken at the end, for one after each
-    block would add a rounding error each time."""
+    """A running log-sum-exp over blocks of logits, with a weighted sum.
 
-    largest: jax.Array  # the largest logit so far, [N]
-    total: jax.Array  # the sum of exp(logit - largest), [N]
-    weighted: jax.Array  # the sum of exp(logit - largest) x, [N], for numbers x of each word
+    The logarithm is only taken at the end: after each block it would add a rounding error.
+    """
+
+    largest: Array  # the largest logit so far, [N]
+    total: Array  # the sum of exp(logit - largest), [N]
+    weighted: Array  # the sum of exp(logit - largest) x, [N], for numbers x of each word
 
     @classmethod
-    def none(cls, hidden):
-        """Returns the sum over no logits."""
+    def empty(cls, hidden: Array) -> "Exponentials":
+        """Returns the sum over no logits, for the tokens of hidden states [N, D]."""
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
-        least = sharded_functions.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
+        lowest = sharded_functions.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
         zeros = sharded_functions.zeros(tokens, dtype, hidden)
-        return cls(least, zeros, zeros)
+        return cls(lowest, zeros, zeros)
 
-    def plus(self, logits, numbers=None):
-        """Returns the sum with the exponentials of further logits, and their numbers, added, and
-        these exponentials, exp(logit - largest)."""
+    def add(self, logits: Array, numbers: Array | None = None) -> tuple["Exponentials", Array]:
+        """Adds the exponentials of further logits, and their numbers.
+
+        Gives (the sum, the exponentials exp(logit - largest)).
+        """
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         scale = jnp.exp(self.largest - largest)
         exponentials = jnp.exp(logits - largest[:, None])
         weighted = self.weighted
         if numbers is not None:
-            added = jnp.where(exponentials > 0, exponentials * numbers, 0)
-            weighted = weighted * scale + added.sum(axis=-1)
+            products = jnp.where(exponentials > 0, exponentials * numbers, 0)
+            weighted = weighted * scale + products.sum(axis=-1)
         total = self.total * scale + exponentials.sum(axis=-1)
         return Exponentials(largest, total, weighted), exponentials
 
-    def moved(self, below, new):
-        """Returns the sum of exp(o - m) (o - m), with the largest logit m of `new`."""
-        shift = self.largest - new.largest
-        return (below + shift * self.total) * jnp.exp(shift)
+    def rescale(self, gap_sum: Array, merged: "Exponentials") -> Array:
+        """Converts sum_v exp(o_v - m) (o_v - m) from this largest logit m to that of `merged`."""
+        shift = self.largest - merged.largest
+        return (gap_sum + shift * self.total) * jnp.exp(shift)
 
-    def log(self):
+    def log(self) -> Array:
         """Returns the logarithm of the sum, [N]."""
         return self.largest + jnp.log(self.total)
 
-    def log_over(self, other):
-        """Returns the logarithm of the sum divided by another, exact where they are close."""
-        return (self.largest - other.largest) + jnp.log(self.total / other.total)
+    def log_ratio(self, denominator: "Exponentials") -> Array:
+        """Returns log(self / denominator), [N], exact where the two sums are close."""
+        return (self.largest - denominator.largest) + jnp.log(self.total / denominator.total)
 
-    def mean(self):
+    def mean(self) -> Array:
         """Returns the mean of the numbers under the softmax, [N]."""
         return self.weighted / self.total
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPED) -> Terms:
-    """Computes `plain_terms` by blocks of the vocabulary, differentiable backwards.
+def blocked_terms(
+    options: TermOptions, block: int, operands: Operands, targets: Array, shaping: Shaping
+) -> Terms:
+    """Computes each token's loss and log Z by blocks of words, differentiable backwards.
 
     Memory beside arguments and results is O(N * block), forward and backward.
     """
-    cut = row_blocks.RowBlocks.from_size(weights.shape[0], block)
-    terms, _, _ = walk(wanted, cut, hidden, weights, bias, targets, shaping)
-    return terms
+    blocks = RowBlocks.from_size(operands[1].shape[0], block)
+    return scan_vocabulary(options, blocks, operands, targets, shaping)[0]
 
 
-def walk(wanted, cut, hidden, weights, bias, targets, shaping, measure=None, kept=False):
-    """Computes the terms by blocks of words, and of one block also with a measure, log m [N, V].
+def scan_vocabulary(
+    options, blocks, operands, targets, shaping, measure=None, keep_residuals=False
+) -> tuple[Terms, Exponentials, tuple]:
+    """Computes each token's loss and log Z in one scan over blocks of words.
 
-    Gives (terms, the running sum, and if they are to be kept what each block has for gradients: the
-    exponentials [blocks, N, size], the largest logit so far [blocks, N], and capped logits).
+    A measure, log m [N, V], is added to the logits of a single block. Gives (terms, the running
+    sum, residuals for gradients or None: the exponentials [blocks, N, size], the largest logit so
+    far [blocks, N], and with a soft cap the logits).
     """
-    of_target = target_logits(hidden, weights, bias, targets, shaping)
+    hidden, weights, bias = operands
+    target_scores = target_logits(hidden, weights, bias, targets, shaping)
 
     def step(carry, number):
-        sums, total, rival, below = carry
-        block_logits, _ = logits_of_rows(cut, number, shaping, hidden, weights, bias)
-        if wanted.smoothing:
-            total += cut.masked(number, block_logits, 0).sum(axis=-1)
-        if wanted.statistics:
-            is_target = cut.row_numbers(number)[None] == targets[:, None]
-            rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, block_logits).max(axis=-1))
-        new, exponentials = sums.plus(measured(block_logits, measure))
-        if wanted.statistics:
-            below = sums.moved(below, new) + _below(block_logits, new.largest).sum(axis=-1)
-        capped = None if shaping.soft_cap is None else block_logits
-        return (new, total, rival, below), (exponentials, new.largest, capped) if kept else None
+        sums, total, rival, gap_sum = carry
+        scores, _ = logits_of_block(blocks, number, shaping, operands)
+        if options.smoothing:
+            total += blocks.masked(number, scores, 0).sum(axis=-1)
+        if options.statistics:
+            is_target = blocks.row_numbers(number)[None] == targets[:, None]
+            rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, scores).max(axis=-1))
+        log_masses = scores if measure is None else scores + measure.astype(scores.dtype)
+        merged, exponentials = sums.add(log_masses)
+        if options.statistics:
+            gaps = _weighted_gaps(scores, merged.largest)
+            gap_sum = sums.rescale(gap_sum, merged) + gaps.sum(axis=-1)
+        capped = None if shaping.soft_cap is None else scores
+        residuals = (exponentials, merged.largest, capped) if keep_residuals else None
+        return (merged, total, rival, gap_sum), residuals
 
     zeros = sharded_functions.zeros(hidden.shape[0], accumulator(hidden), hidden)
-    initial = Exponentials.none(hidden), zeros, zeros - jnp.inf, zeros
-    (sums, total, rival, below), of_blocks = jax.lax.scan(step, initial, cut.numbers())
-    log_z, smoothed = sums.log(), of_target
-    if wanted.smoothing:
-        smoothed += wanted.smoothing * (total / cut.rows - of_target)
+    initial = Exponentials.empty(hidden), zeros, zeros - jnp.inf, zeros
+    (sums, total, rival, gap_sum), residuals = jax.lax.scan(step, initial, blocks.numbers())
+    log_z, smoothed = sums.log(), target_scores
+    if options.smoothing:
+        smoothed += options.smoothing * (total / blocks.rows - target_scores)
     terms = Terms(log_z - smoothed, log_z)
-    if wanted.statistics:
-        entropy = jnp.log(sums.total) - below / sums.total
-        terms = Terms(*terms[:2], entropy, of_target > rival)
-    return terms, sums, of_blocks
+    if options.statistics:
+        entropy = jnp.log(sums.total) - gap_sum / sums.total
+        terms = Terms(*terms[:2], entropy, target_scores > rival)
+    return terms, sums, residuals
 
 
-def measured(scores, measure):
-    return scores if measure is None else scores + measure.astype(scores.dtype)
+def _weighted_gaps(scores, largest):
+    """Computes the terms of the entropy, exp(o_v - largest) (o_v - largest), 0 without mass."""
+    gaps = scores - largest[:, None]
+    exponentials = jnp.exp(gaps)
+    return exponentials * jnp.where(exponentials > 0, gaps, 0)
 
 
-def _below(scores, largest):
-    """Computes exp(o_v - largest) (o_v - largest); 0 where a word has no mass."""
-    beneath = scores - largest[:, None]
-    exponentials = jnp.exp(beneath)
-    return exponentials * jnp.where(exponentials > 0, beneath, 0)
+def _blocked_forward(options, block, operands, targets, shaping):
+    terms = blocked_terms(options, block, operands, targets, shaping)
+    return terms, (operands, targets, shaping, terms)
 
 
-def _blocked_forward(wanted, block, hidden, weights, bias, targets, shaping):
-    terms = blocked_terms(wanted, block, hidden, weights, bias, targets, shaping)
-    return terms, (hidden, weights, bias, targets, shaping, terms)
-
-
-def _blocked_backward(wanted, block, residuals, cotangents):
+def _blocked_backward(options, block, residuals, cotangents):
     """Computes gradients by blocks.
 
     d log Z / d o_v = p_v, d o_x / d o_v = [v = x], d H / d o_v = -p_v (log p_v + H).
     """
-    hidden, weights, bias, targets, shaping, terms = residuals
-    observed = cotangents.loss * (1 - wanted.smoothing)
-    uniform = cotangents.loss * wanted.smoothing / weights.shape[0]
+    operands, targets, shaping, terms = residuals
+    blocks = RowBlocks.from_size(operands[1].shape[0], block)
+    observed = cotangents.loss * (1 - options.smoothing)
+    uniform = cotangents.loss * options.smoothing / blocks.rows
     scale = (cotangents.loss + cotangents.log_z)[:, None]
 
-    cut = row_blocks.RowBlocks.from_size(weights.shape[0], block)
-
-    def slopes_of(number, block_logits):
+    def logit_gradients(number, block_logits):
         log_p, factor = block_logits - terms.log_z[:, None], scale
         p = jnp.exp(log_p)
-        if wanted.statistics:
+        if options.statistics:
             log_p = jnp.where(p > 0, log_p, 0)
             factor -= cotangents.entropy[:, None] * (log_p + terms.entropy[:, None])
-        expected = p * factor
-        slopes = difference(expected, targets, observed, cut.row_numbers(number))
-        return [slopes - uniform[:, None] if wanted.smoothing else slopes]
+        words = blocks.row_numbers(number)
+        gradients = expected_minus_observed(p * factor, targets, observed, words)
+        return [gradients - uniform[:, None] if options.smoothing else gradients]
 
-    table = hidden, weights, bias
-    (gradients,) = gradients_by_words(cut, (table,), shaping, slopes_of)
-    return *gradients, None, None
+    return *gradients_by_blocks(blocks, [operands], shaping, logit_gradients), None, None
 
 
 blocked_terms.defvjp(_blocked_forward, _blocked_backward)
 
 
-def gradients_by_words(cut, tables, shaping, slopes_of):
-    """Computes the gradients of each (hidden, weights, bias) by blocks of the vocabulary.
+def gradients_by_blocks(
+    blocks: RowBlocks, tables: Sequence[Operands], shaping: Shaping, logit_gradients: Callable
+) -> list[Operands]:
+    """Computes the gradients of (hidden, weights, bias) of each table by blocks of words.
 
-    `slopes_of`: (number of a block, *logits [N, size] of each table) -> their slopes [N, size],
-    before they were shaped.
+    `logit_gradients`: (number of a block, *shaped logits [N, size] of each table) -> the gradients
+    of these logits, [N, size] each.
     """
 
     def step(sums, number):
-        blocks = [logits_of_rows(cut, number, shaping, *table) for table in tables]
-        of_scores = slopes_of(number, *(scores for scores, _ in blocks))
-        parts = zip(sums, tables, blocks, of_scores, strict=True)
+        logits_and_rows = [logits_of_block(blocks, number, shaping, table) for table in tables]
+        gradients_by_table = logit_gradients(number, *(scores for scores, _ in logits_and_rows))
+        groups = zip(sums, tables, logits_and_rows, gradients_by_table, strict=True)
         return [
-            _with_block(cut, number, of_table, table, rows, shaping.slopes(scores, slopes))
-            for of_table, table, (scores, rows), slopes in parts
+            _add_block(blocks, number, table_sums, table, rows, shaping.backward(scores, gradients))
+            for table_sums, table, (scores, rows), gradients in groups
         ], None
 
-    def zeros(x, dtype):
-        return row_blocks.bits(sharded_functions.zeros(x.shape, dtype, tables[0][0]))
+    def zeros(array, dtype):
+        return row_blocks.bits(sharded_functions.zeros(array.shape, dtype, tables[0][0]))
 
     # A word's gradient comes from one block, and is rounded once.
     initial = [
-        (zeros(hidden, accumulator(hidden)), *(zeros(x, x.dtype) for x in of_words))
-        for hidden, *of_words in tables
+        (zeros(hidden, accumulator(hidden)), *(zeros(array, array.dtype) for array in word_arrays))
+        for hidden, *word_arrays in tables
     ]
-    sums, _ = jax.lax.scan(step, initial, cut.numbers())
+    sums, _ = jax.lax.scan(step, initial, blocks.numbers())
     return [
-        (of_hidden.astype(hidden.dtype), *map(row_blocks.from_bits, of_words, table))
-        for (of_hidden, *of_words), (hidden, *table) in zip(sums, tables, strict=True)
+        (hidden_sum.astype(hidden.dtype), *map(row_blocks.from_bits, word_sums, word_arrays))
+        for (hidden_sum, *word_sums), (hidden, *word_arrays) in zip(sums, tables, strict=True)
     ]
 
 
-def _with_block(cut, number, sums, table, rows, slopes):
-    """Adds the gradients of a block of words to the gradients of their table."""
-    (of_hidden, *of_words), (hidden, *_) = sums, table
-    slopes = cut.masked(number, slopes, 0)
-    of_block, of_rows = products.both_gradients(slopes, hidden, rows)
-    new = [
-        cut.put(number, old, row_blocks.bits(of_some.astype(x.dtype)))
-        for old, of_some, x in zip(of_words, (of_rows, slopes.sum(axis=0)), table[1:], strict=True)
+def _add_block(blocks, number, sums, table, rows, gradients):
+    """Adds the gradients of a block of words to the gradients of its (hidden, weights, bias)."""
+    (hidden_sum, *word_sums), (hidden, *word_arrays) = sums, table
+    gradients = blocks.masked(number, gradients, 0)
+    hidden_gradient, rows_gradient = products.both_gradients(gradients, hidden, rows)
+    word_gradients = rows_gradient, gradients.sum(axis=0)
+    updated = [
+        blocks.put(number, bits, row_blocks.bits(gradient.astype(array.dtype)))
+        for bits, gradient, array in zip(word_sums, word_gradients, word_arrays, strict=True)
     ]
-    return of_hidden + of_block, *new
+    return hidden_sum + hidden_gradient, *updated
 
 
 # ---------------------------------------------------------------- any leading axes
@@ -368,19 +395,19 @@ def _with_block(cut, number, sums, table, rows, slopes):
 
 @over_tokens("hidden")
 def softmax_loss(
-    hidden,
-    weights,
-    bias,
-    targets,
-    block=None,
-    log_measure=None,
-    contexts=None,
-    width=0,
+    hidden: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    block: int | None = None,
+    log_measure: Callable[[Any], Array] | None = None,
+    contexts: Any = None,
+    width: int = 0,
     *,
-    soft_cap=None,
-    temperature=1.0,
-    label_smoothing=0.0,
-):
+    soft_cap: Real | None = None,
+    temperature: Real = 1.0,
+    label_smoothing: float = 0.0,
+) -> tuple[Array, Array]:
     """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v m_v exp(o_v).
 
     With a soft cap or a temperature, o = c tanh((W h + c) / c) / T; with label smoothing, the loss
@@ -415,8 +442,8 @@ def softmax_loss(
       >>> loss, log_z = losses.softmax_loss(h, *table, jnp.array([0, 7]))
       >>> print(loss.round(3), log_z.round(3))
       [2.079 2.079] [2.079 2.079]
-      >>> given = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
-      >>> measure = {"log_measure": given, "contexts": jnp.log(jnp.full((2, 8), 0.5))}
+      >>> identity = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> measure = {"log_measure": identity, "contexts": jnp.log(jnp.full((2, 8), 0.5))}
       >>> print(losses.softmax_loss(h, *table, jnp.array([0, 7]), **measure)[1].round(3))
       [1.386 1.386]
 
@@ -424,45 +451,36 @@ def softmax_loss(
     section 2, for the measure; Gemma Team (2024), section 2, for the soft cap; Szegedy et al.
     (2016), section 7, for label smoothing.
     """
-    check_softmax(hidden, weights, bias, targets=targets, block=block)
+    check_softmax((hidden, weights, bias), targets=targets, block=block)
     value_checks.check_share(label_smoothing=label_smoothing)
-    shaping, wanted = Shaping.from_options(soft_cap, temperature), TermOptions(label_smoothing)
-    vocabulary = weights.shape[0]
+    shaping, vocabulary = Shaping.from_options(soft_cap, temperature), weights.shape[0]
     if log_measure is None:
-        terms = exact_terms(hidden, weights, bias, targets, block, shaping, wanted)
+        options = TermOptions(label_smoothing)
+        terms = softmax_terms((hidden, weights, bias), targets, block, shaping, options)
         return value_checks.nan_where_invalid(terms.loss, vocabulary, targets), terms.log_z
-    h, c = flat_contexts(log_measure, hidden, contexts, targets, weights.shape[0])
+
+    # Logits and measure are recomputed in the backward pass, so that the memory is O(block * V).
+    @jax.checkpoint
+    def block_losses(rows):
+        h, x, c = rows
+        scores = logits(h, weights, bias, shaping)
+        log_z = jax.nn.logsumexp(scores + log_measure(c).astype(scores.dtype), axis=-1)
+        return log_z - _smoothed_target_scores(label_smoothing, scores, x), log_z
+
+    h, c = flatten_contexts(log_measure, hidden, contexts, targets, vocabulary)
     if block is None:
-        block = token_block(targets.size, max(weights.shape[0], width))
-    arguments = h, weights, bias, targets.reshape(-1), block, log_measure, c, shaping, wanted
-    loss, log_z = (result.reshape(targets.shape) for result in _measured_loss(*arguments))
+        block = token_block(targets.size, max(vocabulary, width))
+    block = row_blocks.at_most(block, targets.size)
+    rows = row_blocks.cut_rows((h, targets.reshape(-1), c), block, filling="edge")
+    results = row_blocks.join_rows(jax.lax.map(block_losses, rows), targets.size)
+    loss, log_z = (result.reshape(targets.shape) for result in results)
     return value_checks.nan_where_invalid(loss, vocabulary, targets), log_z
 
 
-def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts, shaping, wanted):
-    """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
-
-    Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
-    the backward pass, so that the memory is O(block * V).
-    """
-
-    @jax.checkpoint
-    def of_block(inputs):
-        h, x, c = inputs
-        block_logits = logits(h, weights, bias, shaping)
-        log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
-        return log_z - _smoothed(wanted.smoothing, block_logits, x), log_z
-
-    tokens = hidden.shape[0]
-    columns = row_blocks.cut_rows(
-        (hidden, targets, contexts), row_blocks.at_most(block, tokens), filling="edge"
-    )
-    results = jax.lax.map(of_block, columns)
-    return row_blocks.join_rows(results, tokens)
-
-
-def flat_contexts(log_measure, hidden, contexts, targets, vocabulary):
-    """Returns (hidden, contexts) with leaves [N, ?], after checks of the contexts."""
+def flatten_contexts(
+    log_measure: Callable | None, hidden: Array, contexts: Any, targets: Array, vocabulary: int
+) -> tuple[Array, Any]:
+    """Checks contexts and measure, and reshapes (hidden, contexts) to leaves [N, ?]."""
     for leaf in jax.tree.leaves(contexts):
         if leaf.shape[: targets.ndim] != targets.shape:
             raise ValueError(
@@ -481,21 +499,23 @@ def flat_contexts(log_measure, hidden, contexts, targets, vocabulary):
     return flat
 
 
-def exact_terms(
-    hidden, weights, bias, targets, block=None, shaping=UNSHAPED, wanted=TermOptions()
+def softmax_terms(
+    operands: Operands, targets: Array, block: int | None, shaping: Shaping, options: TermOptions
 ) -> Terms:
-    """Computes the terms, [...], without checks, so that targets of padding may be anything."""
-    hidden, weights, bias, targets = vary_together((hidden, weights, bias, targets))
-    hidden, shape = as_wide(hidden, weights, bias), targets.shape
-    hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
+    """Computes each token's loss and log Z, [...], by all logits at once or by blocks of words.
+
+    Arguments are not checked, so that targets of padding may be anything.
+    """
+    hidden, weights, bias, flat_targets = vary_together((*operands, targets.reshape(-1)))
+    hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
     if block is None:
         block = vocabulary_block(hidden.shape[0], *weights.shape)
     if block >= weights.shape[0]:
         hidden, weights, bias = map(_backward_only, (hidden, weights, bias))
-        terms = plain_terms(wanted, hidden, weights, bias, targets, shaping)
+        terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
     else:
-        terms = blocked_terms(wanted, block, hidden, weights, bias, targets, shaping)
-    return jax.tree.map(lambda term: term.reshape(shape), terms)
+        terms = blocked_terms(options, block, (hidden, weights, bias), flat_targets, shaping)
+    return jax.tree.map(lambda term: term.reshape(targets.shape), terms)
 
 
 @jax.custom_vjp
@@ -511,11 +531,12 @@ _backward_only.defvjp(
 )
 
 
-def check_softmax(hidden, weights, bias, block=None, **of_tokens):
-    """Checks a softmax, arrays over its tokens such as targets, and the size of blocks."""
+def check_softmax(operands: Operands, block: int | None = None, **token_arrays: Array):
+    """Checks the shapes of a softmax's arguments, the targets' range, and the size of blocks."""
+    hidden, weights, bias = operands
     table = {"hidden": (hidden, "... D"), "weights": (weights, "V D"), "bias": (bias, "V")}
     if 0 in np.shape(weights):
         raise ValueError(f"weights has the shape {np.shape(weights)}: give a word and a column")
-    value_checks.check_words(table, **of_tokens)
+    value_checks.check_words(table, **token_arrays)
     if block is not None and (not isinstance(block, int | np.integer) or block < 1):
         raise ValueError(f"block is {block!r}: give a whole number of at least 1")

@@ -5,15 +5,15 @@ are computed with them: in the forward pass of a weighted sum, so that nothing i
 in the backward pass of losses per token, with the cotangents as weights. A loss provides a function
 of one block,
 
-    of_block(shared, fixed, columns, data, u) -> (losses [n], gradients)
+    block_loss(params, constants, states, data, u) -> (losses [n], gradients)
 
-    shared, fixed: arrays that all tokens share, such as W; `shared` gets gradients.
-    columns, data: arrays of each token, leaves [n, ...]; `columns` gets gradients.
+    params, constants: arrays that all tokens share, such as W; `params` gets gradients.
+    states, data: arrays of each token, leaves [n, ...]; `states` gets gradients.
     u: the weights of the tokens, [n]. The last block is filled up by its last token with weights
       of 0: gradients of tokens of weight 0 must be 0, even if their losses are NaN.
-    gradients: a function sums -> (sums, gradients of columns), the gradients of sum_n u_n loss_n.
-      `sums` are the gradients of `shared` over earlier blocks, in at least float32, to which the
-      function adds the block's (`added`).
+    gradients: a function sums -> (sums, gradients of states), the gradients of sum_n u_n loss_n.
+      `sums` are the gradients of `params` over earlier blocks, in at least float32, to which the
+      function adds the block's (`add_gradients`).
 
 It is a module-level function; functools.partial may bind numbers to it, but not arrays.
 
@@ -24,163 +24,170 @@ without a derivative of the weights nothing but the sum is computed.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks, sharded_functions
-from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.precision import accumulator, cast_like
 from zoo.base.arrays.sharded_functions import vary_together
+from zoo.base.arrays.types import Array
 from zoo.losses.value_checks import check_shapes
 
 
-def added(sums, gradients):
+def add_gradients(sums: Any, gradients: Any) -> Any:
     """Adds the gradients of a block to their sums, leaf by leaf."""
     return jax.tree.map(lambda total, part: total + part.astype(total.dtype), sums, gradients)
 
 
-def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
-    """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens: see the module's
-    docstring."""
-    shared = jax.tree.map(jnp.asarray, shared)  # numpy's arrays take no traced numbers of rows
-    shared, *of_tokens = vary_together((shared, columns, data, token_weights))
-    return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
+def weighted_loss(
+    block_loss: Callable, block: int, shared: tuple, tokens: tuple, token_weights: Array
+) -> Array:
+    """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens, with its gradients.
+
+    `block` is the number of tokens in a block; `shared` is (parameters, constants) and `tokens`
+    (states, data), see the module's docstring.
+    """
+    params, constants = shared
+    params = jax.tree.map(jnp.asarray, params)  # numpy's arrays take no traced numbers of rows
+    params, *token_arrays = vary_together((params, *tokens, token_weights))
+    return _weighted_loss(block_loss, block, params, constants, *token_arrays)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
+def _weighted_loss(block_loss, block, params, constants, states, data, token_weights):
     def step(total, inputs):
         (*tokens, u) = inputs
-        losses, _ = of_block(shared, fixed, *tokens, u)
+        losses, _ = block_loss(params, constants, *tokens, u)
         return total + weighted_sum(losses, u).astype(total.dtype), None
 
-    inputs = _blocks(block, columns, data, token_weights)
-    return jax.lax.scan(step, _zero(columns), inputs)[0]
+    inputs = _blocks(block, states, data, token_weights)
+    return jax.lax.scan(step, _zero(states), inputs)[0]
 
 
-def _weighted_backward(of_block, block, gradients, cotangent):
-    of_shared, of_columns, slopes = scaled(gradients, cotangent)
-    return of_shared, None, of_columns, None, slopes
+def _weighted_backward(block_loss, block, gradients, cotangent):
+    params, states, token_weights = scale_gradients(gradients, cotangent)
+    return params, None, states, None, token_weights
 
 
-def scaled(gradients, cotangent):
+def scale_gradients(gradients: Any, cotangent: Array) -> Any:
     """Multiplies gradients by the cotangent of the sum, in their own types."""
     return jax.tree.map(lambda gradient: (gradient * cotangent).astype(gradient.dtype), gradients)
 
 
-def losses(of_block, block, shared, fixed, columns, data):
-    """Computes the losses of the tokens, nats, [N], by blocks, forward and backward."""
-    shared, *of_tokens = vary_together((shared, columns, data))
-    return _losses(of_block, block, shared, fixed, *of_tokens)
+def blocked_losses(block_loss: Callable, block: int, shared: tuple, tokens: tuple) -> Array:
+    """Computes the losses of tokens, nats, [N], by blocks, forward and backward: see
+    `weighted_loss`."""
+    params, *token_arrays = vary_together((shared[0], *tokens))
+    return _losses(block_loss, block, params, shared[1], *token_arrays)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _losses(of_block, block, shared, fixed, columns, data):
-    tokens = jax.tree.leaves(columns)[0].shape[0]
+def _losses(block_loss, block, params, constants, states, data):
+    tokens = jax.tree.leaves(states)[0].shape[0]
 
     def step(_, inputs):
-        return None, of_block(shared, fixed, *inputs)[0]
+        return None, block_loss(params, constants, *inputs)[0]
 
-    inputs = _blocks(block, columns, data, jnp.ones(tokens, _zero(columns).dtype))
+    inputs = _blocks(block, states, data, jnp.ones(tokens, _zero(states).dtype))
     return row_blocks.join_rows(jax.lax.scan(step, None, inputs)[1], tokens)
 
 
-def _losses_forward(of_block, block, shared, fixed, columns, data):
-    arguments = shared, fixed, columns, data
-    return _losses(of_block, block, *arguments), arguments
+def _losses_forward(block_loss, block, *arguments):
+    return _losses(block_loss, block, *arguments), arguments
 
 
-def _losses_backward(of_block, block, arguments, cotangents):
-    shared, fixed, columns, data = arguments
-    walked = _walk(of_block, block, shared, fixed, columns, data, cotangents)
-    _, (of_shared, of_columns, _) = walked
-    return of_shared, None, of_columns, None
+def _losses_backward(block_loss, block, arguments, cotangents):
+    _, (params, states, _) = _weighted_forward(block_loss, block, *(*arguments, cotangents))
+    return params, None, states, None
 
 
 _losses.defvjp(_losses_forward, _losses_backward)
 
 
-def _walk(of_block, block, shared, fixed, columns, data, token_weights):
-    """Computes (sum_n u_n loss_n, its gradients for shared, for columns and for the weights)."""
+def _weighted_forward(block_loss, block, params, constants, states, data, token_weights):
+    """Computes (sum_n u_n loss_n, its gradients for params, for states and for the weights)."""
 
     def step(carry, inputs):
         total, sums = carry
         (*tokens, u) = inputs
-        losses, gradients = of_block(shared, fixed, *tokens, u)
-        sums, of_columns = gradients(sums)
+        losses, gradients = block_loss(params, constants, *tokens, u)
+        sums, state_gradients = gradients(sums)
         total += weighted_sum(losses, u).astype(total.dtype)
-        return (total, sums), (_as(of_columns, tokens[0]), losses)
+        return (total, sums), (cast_like(state_gradients, tokens[0]), losses)
 
     sums = jax.tree.map(
-        lambda x: sharded_functions.zeros(x.shape, accumulator(x), token_weights), shared
+        lambda x: sharded_functions.zeros(x.shape, accumulator(x), token_weights), params
     )
-    inputs = _blocks(block, columns, data, token_weights)
-    (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
-    of_columns, losses = row_blocks.join_rows(of_tokens, token_weights.shape[0])
-    return total, (_as(sums, shared), of_columns, slopes_of_weights(losses, token_weights))
+    inputs = _blocks(block, states, data, token_weights)
+    (total, sums), results = jax.lax.scan(step, (_zero(states), sums), inputs)
+    state_gradients, losses = row_blocks.join_rows(results, token_weights.shape[0])
+    weight_gradients = token_weight_gradients(losses, token_weights)
+    return total, (cast_like(sums, params), state_gradients, weight_gradients)
 
 
-_weighted_loss.defvjp(_walk, _weighted_backward)
+_weighted_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
-def _blocks(block, columns, data, token_weights):
+def _blocks(block, states, data, token_weights):
     """Cuts the arrays of all tokens into blocks."""
     block = row_blocks.at_most(block, token_weights.shape[0])
     weights = row_blocks.cut_rows(token_weights, block)
-    return *row_blocks.cut_rows((columns, data), block, filling="edge"), weights
+    return *row_blocks.cut_rows((states, data), block, filling="edge"), weights
 
 
-def _zero(columns):
-    first = jax.tree.leaves(columns)[0]
+def _zero(states):
+    first = jax.tree.leaves(states)[0]
     return sharded_functions.zeros((), accumulator(first), first)
-
-
-def _as(tree, like):
-    return jax.tree.map(lambda x, y: x.astype(y.dtype), tree, like)
 
 
 # ---------------------------------------------------------------- tokens with weights
 
 
 @jax.custom_jvp
-def stop_weight_gradients(token_weights, is_absent):
-    """Returns the weights, without gradient where tokens are absent."""
+def stop_weight_gradients(token_weights: Array, is_absent: Array) -> Array:
+    """Returns the weights of tokens, without gradients where tokens are absent."""
     return token_weights
 
 
 @stop_weight_gradients.defjvp
-def _without_gradient(primals, tangents):
+def _stop_weight_gradients(primals, tangents):
     token_weights, is_absent = primals
     return token_weights, jnp.where(is_absent, 0, tangents[0])
 
 
-def usable_states(states):
+def is_usable(states: Array) -> Array:
     """Whether each state is finite, and small enough that its products are, bool [...]."""
     # Beyond the square root of the greatest number, the products of a state may be infinite.
-    most = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
-    return (jnp.abs(states) <= most).all(axis=-1)
+    limit = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
+    return (jnp.abs(states) <= limit).all(axis=-1)
 
 
-def zero_padding_states(states, token_weights):
-    """Returns (states [..., D], weights [...]), the unusable states of tokens of weight 0 replaced
-    by zeros, since 0 times NaN would make sums NaN; such a weight has no gradient."""
-    without_state = (token_weights == 0) & ~usable_states(states)
-    states = jnp.where(without_state[..., None], 0, states)
-    return states, stop_weight_gradients(token_weights, without_state)
+def zero_padding_states(states: Array, token_weights: Array) -> tuple[Array, Array]:
+    """Replaces the states of tokens of weight 0 by zeros, where they are not usable.
+
+    Otherwise 0 times NaN would make sums NaN. Gives (states [..., D], weights [...]); the weights
+    of these tokens have no gradients.
+    """
+    is_cleared = (token_weights == 0) & ~is_usable(states)
+    states = jnp.where(is_cleared[..., None], 0, states)
+    return states, stop_weight_gradients(token_weights, is_cleared)
 
 
-def is_absent(losses, token_weights):
+def is_absent(losses: Array, token_weights: Array) -> Array:
     """Whether tokens have weight 0 and a loss that is infinite or NaN, bool [...]."""
     return (token_weights == 0) & ~jnp.isfinite(losses)
 
 
-def slopes_of_weights(losses, token_weights):
-    """Computes the derivatives of weighted_sum with respect to the weights, [...]."""
+def token_weight_gradients(losses: Array, token_weights: Array) -> Array:
+    """Computes the gradients of `weighted_sum` with respect to the weights of tokens, [...]."""
     return jnp.where(is_absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
 
 
 @jax.custom_jvp
-def weighted_sum(losses, token_weights):
+def weighted_sum(losses: Array, token_weights: Array) -> Array:
     """Computes sum_n u_n loss_n.
 
     A token of weight 0 adds nothing, even if its loss is infinite or NaN.
@@ -205,23 +212,23 @@ def weighted_sum(losses, token_weights):
 
 def _weighted_sum(primals, tangents):
     losses, token_weights = primals
-    of_losses, of_weights = tangents
+    loss_tangents, weight_tangents = tangents
     total = weighted_sum(losses, token_weights)
     tangent = jnp.zeros_like(total)
-    if not isinstance(of_losses, jax.custom_derivatives.SymbolicZero):
-        tangent = jnp.sum(jnp.where(token_weights == 0, 0, token_weights * of_losses))
-    if not isinstance(of_weights, jax.custom_derivatives.SymbolicZero):
-        slopes = slopes_of_weights(losses, token_weights)
-        tangent += jnp.sum(of_weights * slopes).astype(tangent.dtype)
+    if not isinstance(loss_tangents, jax.custom_derivatives.SymbolicZero):
+        tangent = jnp.sum(jnp.where(token_weights == 0, 0, token_weights * loss_tangents))
+    if not isinstance(weight_tangents, jax.custom_derivatives.SymbolicZero):
+        gradients = token_weight_gradients(losses, token_weights)
+        tangent += jnp.sum(weight_tangents * gradients).astype(tangent.dtype)
     return total, tangent
 
 
 weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)
 
 
-def weighted_rows(slopes, token_weights):
-    """Replaces the gradients of tokens of weight 0, which may be NaN, by 0."""
-    return jnp.where(token_weights[:, None] == 0, 0, slopes)
+def zero_padding_rows(gradients: Array, token_weights: Array) -> Array:
+    """Replaces the gradients of tokens of weight 0, [n, ?], which may be NaN, by 0."""
+    return jnp.where(token_weights[:, None] == 0, 0, gradients)
 
 
 # --------------------------- weighted sums of the losses of spellings, in blocks by length
@@ -229,61 +236,68 @@ def weighted_rows(slopes, token_weights):
 # weights are known: nothing is computed twice. `zoo.base.arrays.row_blocks` describes the blocks.
 
 
-def sum_by_length(function, params, letters, lengths, others, weights, *, rows=1):
-    """Computes sum_n u_n loss_n of spellings, with the gradients (of params, others and weights) in
-    the forward pass. `function`: (params, letters [n, l], lengths [n], *others [n, ...]) -> losses
-    [n], row by row, the same for every l >= lengths."""
-    arrays = params, letters, lengths, others, weights
-    params, letters, lengths, others, weights = vary_together(arrays)
-    runs, block = sharded_functions.shares(rows, row_blocks.BLOCK, (params, lengths, others))
-    widest = functools.reduce(jnp.promote_types, (leaf.dtype for leaf in jax.tree.leaves(others)))
+def sum_by_length(function, params, letters, lengths, row_inputs, weights, *, rows=1) -> Array:
+    """Computes sum_n u_n loss_n of N spellings by blocks of similar length, with its gradients.
+
+    `function`: (params, letters [n, l], lengths [n], *row_inputs [n, ...]) -> losses [n], row by
+    row, the same for every l >= lengths. The gradients, of params, row_inputs and weights, are
+    computed in the forward pass.
+    """
+    arrays = params, letters, lengths, row_inputs, weights
+    params, letters, lengths, row_inputs, weights = vary_together(arrays)
+    runs, block = sharded_functions.split_rows(
+        rows, row_blocks.BLOCK, (params, lengths, row_inputs)
+    )
+    widest = jnp.result_type(*(leaf.dtype for leaf in jax.tree.leaves(row_inputs)))
     weights = weights.astype(jnp.promote_types(accumulator(weights), widest))
     order = row_blocks.SortedRows.from_keys(-lengths, runs, block)
-    letters, lengths, others, weights = order.cut((letters, lengths, others, weights))
-    weights = jnp.where(order.distinct(), weights, 0)
-    cuts = tuple(row_blocks.widths(letters.shape[-1]))
-    return _sum_of_blocks(function, cuts, params, letters, lengths, others, weights)
+    letters, lengths, row_inputs, weights = order.cut((letters, lengths, row_inputs, weights))
+    weights = jnp.where(order.is_first_copy(), weights, 0)
+    widths = tuple(row_blocks.widths(letters.shape[-1]))
+    return _sum_of_blocks(function, widths, params, letters, lengths, row_inputs, weights)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _sum_of_blocks(function, cuts, params, letters, lengths, others, weights):
-    """Computes the sum over blocks: letters [m, n, L], lengths [m, n], others [m, n, ...]."""
+def _sum_of_blocks(function, widths, params, letters, lengths, row_inputs, weights):
+    """Computes the sum over blocks: letters [m, n, L], lengths [m, n], row_inputs [m, n, ...]."""
 
     def add(total, block):
         *block, weights = block
-        results = row_blocks.cut_by_length(cuts, function, params, *block)
-        return total + weighted_sum(results, weights), None
+        losses = row_blocks.call_narrowest(widths, function, params, *block)
+        return total + weighted_sum(losses, weights), None
 
     zero = sharded_functions.zeros((), weights.dtype, weights)
-    return jax.lax.scan(add, zero, (letters, lengths, *others, weights))[0]
+    return jax.lax.scan(add, zero, (letters, lengths, *row_inputs, weights))[0]
 
 
-def _sum_forward(function, cuts, params, letters, lengths, others, weights):
-    def graded(params, letters, lengths, *rest):
-        *others, weights = rest
+def _sum_forward(function, widths, params, letters, lengths, row_inputs, weights):
+    def losses_and_gradients(params, letters, lengths, *arrays):
+        *row_inputs, weights = arrays
 
-        def of_block(params, others):
-            return function(params, letters, lengths, *others)
+        def block_losses(params, row_inputs):
+            return function(params, letters, lengths, *row_inputs)
 
-        results, pull = jax.vjp(of_block, params, others)
-        return results, *pull(weights.astype(results.dtype))
+        losses, pull = jax.vjp(block_losses, params, row_inputs)
+        return losses, *pull(weights.astype(losses.dtype))
 
     def add(sums, block):
-        results, of_params, of_others = row_blocks.cut_by_length(cuts, graded, params, *block)
-        total = sums[0] + weighted_sum(results, block[-1])
-        return (total, jax.tree.map(jnp.add, sums[1], of_params)), (results, tuple(of_others))
+        total, params_sum = sums
+        results = row_blocks.call_narrowest(widths, losses_and_gradients, params, *block)
+        losses, params_part, inputs_part = results
+        total += weighted_sum(losses, block[-1])
+        return (total, jax.tree.map(jnp.add, params_sum, params_part)), (losses, tuple(inputs_part))
 
     zero = sharded_functions.zeros((), weights.dtype, weights)
     zeros = zero, jax.tree.map(lambda x: jnp.zeros_like(x, accumulator(x)), params)
-    blocks = letters, lengths, *others, weights
-    (total, of_params), (results, of_others) = jax.lax.scan(add, zeros, blocks)
-    of_params = jax.tree.map(lambda total, x: total.astype(x.dtype), of_params, params)
-    return total, (of_params, of_others, slopes_of_weights(results, weights))
+    blocks = letters, lengths, *row_inputs, weights
+    (total, params_sum), (losses, input_gradients) = jax.lax.scan(add, zeros, blocks)
+    weight_gradients = token_weight_gradients(losses, weights)
+    return total, (cast_like(params_sum, params), input_gradients, weight_gradients)
 
 
-def _sum_backward(function, cuts, gradients, cotangent):
-    of_params, of_others, slopes = scaled(gradients, cotangent)
-    return of_params, None, None, of_others, slopes
+def _sum_backward(function, widths, gradients, cotangent):
+    params, row_inputs, weights = scale_gradients(gradients, cotangent)
+    return params, None, None, row_inputs, weights
 
 
 _sum_of_blocks.defvjp(_sum_forward, _sum_backward)

@@ -3,17 +3,23 @@
 Only arrays whose values are known are checked: in compiled code, arrays have no values yet.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
+
+from zoo.base.arrays.types import Array
 
 # How far from 1 a sum of probabilities may be by rounding: for types of 32 bits or more, and fewer.
 ROUNDING, COARSE_ROUNDING = 1e-4, 0.05
 
 
-def concrete_values(array) -> np.ndarray | None:
-    """Returns the numbers of an array; None if it is traced, or computed when looked up, or if
-    other processes have parts of it."""
+def concrete_values(array: Any) -> np.ndarray | None:
+    """Returns the values of an array, or None if this process does not have them: if the array is
+    traced, computed when it is looked up, or shared with other processes."""
     if isinstance(array, jax.core.Tracer):
         return None
     if isinstance(array, jax.Array):
@@ -22,18 +28,18 @@ def concrete_values(array) -> np.ndarray | None:
     return None if values.dtype == object else values
 
 
-def refuse(name: str, array, wrong: np.ndarray, remedy: str):
+def refuse(name: str, array: ArrayLike, is_wrong: np.ndarray, remedy: str):
     """Raises ValueError with the first wrong number of an array, if there is any."""
-    if wrong.any():
-        place = np.unravel_index(int(wrong.argmax()), wrong.shape)
-        raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {remedy}")
+    if is_wrong.any():
+        position = np.unravel_index(int(is_wrong.argmax()), is_wrong.shape)
+        raise ValueError(f"{name} has {np.asarray(array)[position]}{_at(position)}: give {remedy}")
 
 
-def _at(place):
-    return f" at {[*map(int, place)]}" if place else ""
+def _at(position):
+    return f" at {[*map(int, position)]}" if position else ""
 
 
-def check_ids(count: int, token_weights=None, **ids):
+def check_ids(count: int, token_weights: ArrayLike | None = None, **ids: ArrayLike):
     """Checks that ids are in [0, count), except for tokens of weight 0."""
     weights = None if token_weights is None else concrete_values(token_weights)
     for name, array in ids.items():
@@ -45,8 +51,10 @@ def check_ids(count: int, token_weights=None, **ids):
         refuse(name, numbers, wrong, f"ids from 0 to {count - 1:,}")
 
 
-def nan_where_invalid(losses, count: int, ids, token_weights=None):
-    """Returns losses with NaN for ids that are not in [0, count), or the weighted sum with NaN.
+def nan_where_invalid(
+    losses: Array, count: int, ids: Array, token_weights: Array | None = None
+) -> Array:
+    """Replaces the losses of ids outside [0, count) by NaN, or the weighted sum of losses by NaN.
 
     In compiled code, where ids have no values yet, their losses would belong to other ids.
     """
@@ -58,7 +66,7 @@ def nan_where_invalid(losses, count: int, ids, token_weights=None):
     return losses + jnp.where(unknown & (token_weights != 0), jnp.nan, 0).sum().astype(losses.dtype)
 
 
-def check_least(minimum: float, remedy: str, **arguments):
+def check_least(minimum: float, remedy: str, **arguments: ArrayLike):
     """Checks that all numbers are finite and at least `minimum`."""
     for name, array in arguments.items():
         numbers = concrete_values(array)
@@ -66,7 +74,7 @@ def check_least(minimum: float, remedy: str, **arguments):
             refuse(name, numbers, ~((numbers >= minimum) & (numbers < np.inf)), remedy)
 
 
-def check_share(**arguments):
+def check_share(**arguments: float):
     """Checks that arguments are numbers, not traced, of at least 0 and less than 1."""
     for name, number in arguments.items():
         if isinstance(number, bool) or not isinstance(number, int | float | np.floating):
@@ -75,7 +83,7 @@ def check_share(**arguments):
             raise ValueError(f"{name} is {number}: give a number of at least 0, and less than 1")
 
 
-def check_number(name: str, number):
+def check_number(name: str, number: Any):
     """Checks that an argument is one real number, which may be traced."""
     dtype = getattr(number, "dtype", None)
     real = isinstance(number, int | float) if dtype is None else jnp.issubdtype(dtype, jnp.floating)
@@ -91,7 +99,7 @@ def _describe(value) -> str:
     return f"an array of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)
 
 
-def check_key(name: str, key):
+def check_key(name: str, key: Any):
     """Raises TypeError unless an argument is one key of `jax.random`."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
     if dtype is None:
@@ -107,7 +115,7 @@ def check_key(name: str, key):
         raise TypeError(f"{name} has {shape} keys: give one, or map over them by jax.vmap")
 
 
-def check_log_probs(**arguments):
+def check_log_probs(**arguments: ArrayLike):
     """Checks that logarithms of probabilities are at most 0, up to rounding."""
     for name, array in arguments.items():
         numbers = concrete_values(array)
@@ -117,25 +125,25 @@ def check_log_probs(**arguments):
             refuse(name, numbers, ~(numbers <= limit), "logarithms of probabilities, at most 0")
 
 
-def check_sums(name: str, probabilities, remedy: str):
+def check_sums(name: str, probabilities: ArrayLike, remedy: str):
     """Checks that probabilities sum to 1 along the last axis, up to rounding."""
     numbers = concrete_values(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)
-        wrong = ~(np.abs(sums - 1) <= _rounding(probabilities))
-        if wrong.any():
-            place = np.unravel_index(int(wrong.argmax()), wrong.shape)
-            raise ValueError(f"{name} sum to {sums[place]}{_at(place)}: {remedy}")
+        is_wrong = ~(np.abs(sums - 1) <= _rounding(probabilities))
+        if is_wrong.any():
+            position = np.unravel_index(int(is_wrong.argmax()), is_wrong.shape)
+            raise ValueError(f"{name} sum to {sums[position]}{_at(position)}: {remedy}")
 
 
 def _rounding(array):
     return ROUNDING if np.dtype(getattr(array, "dtype", float)).itemsize >= 4 else COARSE_ROUNDING
 
 
-def check_words(table, targets=None, token_weights=None):
+def check_words(table: dict, targets: Array | None = None, token_weights: Array | None = None):
     """Checks the shapes of arguments, and that targets are ids of the V words of the table."""
-    of_tokens = {"targets": targets, "token_weights": token_weights}
-    shapes = {name: (array, "...") for name, array in of_tokens.items() if array is not None}
+    token_arrays = {"targets": targets, "token_weights": token_weights}
+    shapes = {name: (array, "...") for name, array in token_arrays.items() if array is not None}
     sizes = check_shapes(**table, **shapes, integers=shapes.keys() & {"targets"})
     if targets is not None:
         check_ids(sizes["V"], token_weights, targets=targets)
@@ -144,8 +152,12 @@ def check_words(table, targets=None, token_weights=None):
 # ---- checks of the shapes of public functions' arguments, with errors that name the argument
 
 
-def check_shapes(integers=(), **arguments):
-    """Checks shapes of arrays, in compiled code when traced; returns the sizes of named axes."""
+def check_shapes(integers: Iterable = (), **arguments: tuple[Any, str]) -> dict[str, int]:
+    """Checks the shapes of arrays, each given with the names of its axes such as "... D".
+
+    Axes of the same name must have the same size; "..." is any leading axes. In compiled code, the
+    shapes are checked when it is traced. Returns the sizes of the named axes.
+    """
     sizes: dict[str, int] = {}
     argument_by_axis: dict[str, str] = {}
     for name, (array, axes) in arguments.items():

@@ -7,17 +7,18 @@ tokens both passes go by blocks of words, whose rows of W stay in cache.
 """
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
-from zoo.base.arrays.sharded_functions import over_tokens
+from zoo.base.arrays.row_blocks import RowBlocks
+from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.softmax import Shaping, TermOptions, flat_contexts
-from zoo.losses.token_blocks import weighted_rows, weighted_sum, zero_padding_states
+from zoo.losses.softmax import Shaping, TermOptions, flatten_contexts
 
 # Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
 # many tokens at a time also where their logits are more, but no more than W has columns: then the
@@ -34,90 +35,98 @@ ENTRIES_AT_A_TIME = 1 << 17
 
 
 def least_tokens(columns: int) -> int:
-    """Returns the number of tokens that a block has however large the vocabulary is."""
-    least = min(LEAST_TOKENS_AT_A_TIME, max(columns, LEAST_OF_NARROW))
-    return least if sharded_functions.is_local() else 1
+    """Returns the least number of tokens in a block, however large the vocabulary is."""
+    minimum = min(LEAST_TOKENS_AT_A_TIME, max(columns, LEAST_OF_NARROW))
+    return minimum if sharded_functions.is_local() else 1
 
 
-class Held(NamedTuple):
-    """What a block of tokens holds between its two passes over the words."""
+class BlockResiduals(NamedTuple):
+    """A block of tokens between the forward and the backward pass over the words."""
 
-    cut: row_blocks.RowBlocks
+    operands: softmax.Operands
+    targets: Array
+    shaping: Shaping
+    blocks: RowBlocks
     sums: softmax.Exponentials
     # exp(o + log m - largest), [blocks of words, n, size]; the largest so far, [blocks, n]; and
     # with a soft cap the scores o, [blocks, n, size].
-    of_blocks: tuple[jax.Array, jax.Array, jax.Array | None]
+    activations: tuple[Array, Array, Array | None]
 
     @classmethod
-    def of(cls, wanted, hidden, weights, bias, targets, shaping, measure=None):
-        """Computes the terms of tokens [n], and holds what their gradients need."""
-        words, columns = weights.shape
-        alone = measure is None and sharded_functions.is_local()
-        if alone and jax.default_backend() == "cpu":
-            words = max(softmax.LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
-        cut = row_blocks.RowBlocks.from_size(len(weights), min(words, len(weights)), adjacent=True)
-        arguments = wanted, cut, hidden, weights, bias, targets, shaping, measure
-        terms, *held = softmax.walk(*arguments, kept=True)
-        return terms, cls(cut, *held)
+    def forward(cls, options, operands, targets, shaping, measure=None):
+        """Computes the losses of tokens [n], and the residuals that their gradients need."""
+        rows, columns = operands[1].shape
+        size = rows
+        if measure is None and sharded_functions.is_local() and jax.default_backend() == "cpu":
+            size = max(softmax.LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
+        blocks = RowBlocks.from_size(rows, min(size, rows), adjacent=True)
+        arguments = options, blocks, operands, targets, shaping, measure
+        terms, sums, activations = softmax.scan_vocabulary(*arguments, keep_residuals=True)
+        return terms, cls(operands, targets, shaping, blocks, sums, activations)
 
-    def gradients(self, sums, hidden, weights, targets, shaping, of_log_z, of_target, of_all=None):
-        """Adds the gradients of (weights, bias) to their sums, and computes those of hidden.
+    def gradients(self, sums, log_z: Array, target: Array, uniform: Array | None = None):
+        """Adds the gradients of (weights, bias) to their sums, and computes the hidden states'.
 
-        The last three are the slopes of log Z, of -o_x, and of -o_v for every word v, [n]; a token
-        whose `of_target` is 0 has no gradient.
+        The arguments behind the sums are the derivatives of the weighted sum of losses with respect
+        to log Z, to -o_x, and to -o_v for every word v, [n]. Where the derivative with respect to
+        -o_x is 0, a token has no gradient.
         """
+        hidden, weights, _ = self.operands
 
         def step(carry, inputs):
-            (of_weights, of_bias), of_hidden = carry
+            (weights_sum, bias_sum), hidden_sum = carry
             number, (exponentials, largest, scores) = inputs
-            factor = jnp.exp(largest - self.sums.largest) * (of_log_z / self.sums.total)
-            expected = exponentials * factor[:, None]
-            slopes = softmax.difference(expected, targets, of_target, self.cut.row_numbers(number))
-            if of_all is not None:
-                slopes -= of_all[:, None]
-            slopes = weighted_rows(shaping.slopes(scores, slopes), of_target)
-            slopes = self.cut.masked(number, slopes, 0)
-            rows = self.cut.take_narrow(number, weights)
-            of_block, of_rows = products.both_gradients(slopes, hidden, rows)
-            of_weights = self.cut.add(number, of_weights, of_rows)
-            of_bias = self.cut.add(number, of_bias, slopes.sum(axis=0))
-            return ((of_weights, of_bias), of_hidden + of_block), None
+            factor = jnp.exp(largest - self.sums.largest) * (log_z / self.sums.total)
+            expected, words = exponentials * factor[:, None], self.blocks.row_numbers(number)
+            gradients = softmax.expected_minus_observed(expected, self.targets, target, words)
+            if uniform is not None:
+                gradients -= uniform[:, None]
+            gradients = token_blocks.zero_padding_rows(
+                self.shaping.backward(scores, gradients), target
+            )
+            gradients = self.blocks.masked(number, gradients, 0)
+            rows = self.blocks.take_narrow(number, weights)
+            hidden_gradient, rows_gradient = products.both_gradients(gradients, hidden, rows)
+            weights_sum = self.blocks.add(number, weights_sum, rows_gradient)
+            bias_sum = self.blocks.add(number, bias_sum, gradients.sum(axis=0))
+            return ((weights_sum, bias_sum), hidden_sum + hidden_gradient), None
 
         zeros = sharded_functions.zeros(hidden.shape, accumulator(hidden), hidden)
-        return jax.lax.scan(step, (sums, zeros), (self.cut.numbers(), self.of_blocks))[0]
+        return jax.lax.scan(step, (sums, zeros), (self.blocks.numbers(), self.activations))[0]
 
 
-def _block_of_tokens(penalty, smoothing, shared, fixed, h, data, u):
+def _block_loss(penalty, smoothing, shared, constants, h, data, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
-    (weights, bias), (log_measure, shaping), (x, contexts) = shared, fixed, data
+    (weights, bias), (log_measure, shaping), (x, contexts) = shared, constants, data
     measure = None if log_measure is None else log_measure(contexts)
-    terms, held = Held.of(TermOptions(smoothing), h, weights, bias, x, shaping, measure)
+    options = TermOptions(smoothing)
+    terms, residuals = BlockResiduals.forward(options, (h, weights, bias), x, shaping, measure)
 
     def gradients(sums):
-        of_log_z, of_target = u * (1 + 2 * penalty * terms.log_z), u * (1 - smoothing)
-        of_all = u * smoothing / len(bias) if smoothing else None
-        return held.gradients(sums, h, weights, x, shaping, of_log_z, of_target, of_all)
+        log_z_derivatives = u * (1 + 2 * penalty * terms.log_z)
+        uniform = u * smoothing / len(bias) if smoothing else None
+        return residuals.gradients(sums, log_z_derivatives, u * (1 - smoothing), uniform)
 
     return terms.loss + penalty * terms.log_z * terms.log_z, gradients
 
 
-@over_tokens("hidden")
+@sharded_functions.over_tokens("hidden")
 def weighted_softmax_loss(
-    hidden,
-    weights,
-    bias,
-    targets,
-    token_weights,
-    block=None,
-    penalty=0.0,
-    log_measure=None,
-    contexts=None,
-    width=0,
+    hidden: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    token_weights: Array,
+    block: int | None = None,
+    penalty: Real = 0.0,
+    log_measure: Callable[[Any], Array] | None = None,
+    contexts: Any = None,
+    width: int = 0,
     *,
-    soft_cap=None,
-    temperature=1.0,
-    label_smoothing=0.0,
-):
+    soft_cap: Real | None = None,
+    temperature: Real = 1.0,
+    label_smoothing: float = 0.0,
+) -> Array:
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
     See `softmax_loss` for loss_n and log Z_n. The sum is computed by blocks of tokens, with
@@ -159,33 +168,31 @@ def weighted_softmax_loss(
 
     Source: Devlin et al. (2014), section 2.2, for the penalty.
     """
-    of_tokens = {"targets": targets, "token_weights": token_weights}
-    softmax.check_softmax(hidden, weights, bias, block=block, **of_tokens)
+    table = hidden, weights, bias
+    softmax.check_softmax(table, block, targets=targets, token_weights=token_weights)
     value_checks.check_number("penalty", penalty)
     value_checks.check_least(0, "at least 0", penalty=penalty)
     value_checks.check_share(label_smoothing=label_smoothing)
     shaping = Shaping.from_options(soft_cap, temperature)
-    hidden, contexts = flat_contexts(log_measure, hidden, contexts, targets, weights.shape[0])
+    hidden, contexts = flatten_contexts(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    hidden, token_weights = zero_padding_states(as_wide(hidden, weights, bias), token_weights)
-    tokens, vocabulary = targets.shape[0], weights.shape[0]
+    hidden, token_weights = token_blocks.zero_padding_states(
+        as_wide(hidden, weights, bias), token_weights
+    )
+    count, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None or sharded_functions.is_local()
     if block is None:
-        least = least_tokens(weights.shape[1]) if log_measure is None else 1
-        block = softmax.token_block(tokens, max(vocabulary, width), least)
+        minimum = least_tokens(weights.shape[1]) if log_measure is None else 1
+        block = softmax.token_block(count, max(vocabulary, width), minimum)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
-    if by_token or block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, tokens):
-        return undefined + token_blocks.weighted_loss(
-            functools.partial(_block_of_tokens, penalty, label_smoothing),
-            block,
-            (weights, bias),
-            (log_measure, shaping),
-            hidden,
-            (targets, contexts),
-            token_weights,
-        )
-    wanted = TermOptions(label_smoothing)
-    losses, log_z, *_ = softmax.exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
+    if by_token or block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, count):
+        block_loss = functools.partial(_block_loss, penalty, label_smoothing)
+        shared = (weights, bias), (log_measure, shaping)
+        tokens = hidden, (targets, contexts)
+        loss = token_blocks.weighted_loss(block_loss, block, shared, tokens, token_weights)
+        return undefined + loss
+    table, options = (hidden, weights, bias), TermOptions(label_smoothing)
+    losses, log_z, *_ = softmax.softmax_terms(table, targets, None, shaping, options)
     if penalty:
         losses += penalty * log_z * log_z
-    return undefined + weighted_sum(losses, token_weights)
+    return undefined + token_blocks.weighted_sum(losses, token_weights)

@@ -98,7 +98,7 @@ def test_only_the_first_are_computed(random):
 
 def test_widths_grow_by_half():
     assert row_blocks.widths(30) == [4, 6, 9, 13, 19, 30]
-    assert row_blocks.widths(30, least=20) == [20, 30]
+    assert row_blocks.widths(30, minimum=20) == [20, 30]
     assert row_blocks.widths(52) == [4, 6, 9, 13, 19, 28, 52]
     assert row_blocks.widths(8) == [4, 6, 8]
     assert row_blocks.widths(3) == [3]

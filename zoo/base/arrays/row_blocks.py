@@ -11,19 +11,20 @@ have a number of rows that is fast for most numbers, and the last block is padde
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import sharded_functions
-from zoo.base.arrays.precision import accumulator
+from zoo.base.arrays.precision import accumulator, cast_like
 from zoo.base.arrays.sharded_functions import vary_together
+from zoo.base.arrays.types import Array
 
 # Rows of a block where the number of rows is symbolic: enough for fast products, without much
 # padding where all rows are fewer.
-OF_ANY_ROWS = 128
+DEFAULT_ROWS = 128
 
 
 def is_known(rows: int) -> bool:
@@ -36,17 +37,17 @@ def at_most(block: int, rows: int) -> int:
     return max(1, min(block, rows)) if is_known(rows) else block
 
 
-def even_block(rows: int, most: int) -> int:
+def even_block(rows: int, limit: int) -> int:
     """Chooses the number of rows of a block, for few blocks with little padding: up to half as many
     blocks more if their number divides the rows, since padding would change the rows' sharding."""
     if not is_known(rows):
-        return max(1, min(most, OF_ANY_ROWS))
-    fewest = max(1, -(-rows // max(1, most)))
-    dividing = (count for count in range(fewest, fewest * 3 // 2 + 1) if rows % count == 0)
-    return max(1, -(-rows // next(dividing, fewest)))
+        return max(1, min(limit, DEFAULT_ROWS))
+    fewest = max(1, -(-rows // max(1, limit)))
+    divisors = (count for count in range(fewest, fewest * 3 // 2 + 1) if rows % count == 0)
+    return max(1, -(-rows // next(divisors, fewest)))
 
 
-def map_rows(function, arrays, block):
+def map_rows(function: Callable, arrays: tuple[Array, ...], block: int) -> Any:
     """Computes a function row by row, a block of rows at a time.
 
     Gives the results, [N, ...] each, in the order of the rows. `function`: from a tuple of arrays
@@ -58,21 +59,21 @@ def map_rows(function, arrays, block):
     return join_rows(jax.lax.map(function, cut_rows(arrays, block)), rows)
 
 
-def cut_rows(tree, block, filling="constant"):
+def cut_rows(tree: Any, block: int, filling: str = "constant") -> Any:
     """Reshapes leaves [N, ...] to [blocks, block, ...]; pads some blocks with zeros, or by "edge"
     with the last row, where zeros would not be a valid row."""
 
     def cut(x):
         count = -(-x.shape[0] // block)
         padding = ((0, count * block - x.shape[0]), *[(0, 0)] * (x.ndim - 1))
-        whole = is_known(count) and not padding[0][1]
-        padded = x if whole else jnp.pad(x, padding, mode=filling)
+        is_full = is_known(count) and not padding[0][1]
+        padded = x if is_full else jnp.pad(x, padding, mode=filling)
         return jnp.swapaxes(padded.reshape(block, count, *x.shape[1:]), 0, 1)
 
     return jax.tree.map(cut, tree)
 
 
-def join_rows(tree, rows: int):
+def join_rows(tree: Any, rows: int) -> Any:
     """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `cut_rows`."""
     return jax.tree.map(
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
@@ -89,47 +90,47 @@ class SortedRows(NamedTuple):
 
     # int [runs, blocks * size], the rows of each run in order; the last row may be repeated to fill
     # the last block
-    order: jax.Array
+    order: Array
     rows: int
     size: int
 
     @classmethod
-    def from_keys(cls, keys, runs: int, size: int) -> "SortedRows":
+    def from_keys(cls, keys: Array, runs: int, size: int) -> "SortedRows":
+        """Sorts rows by their keys [N], in runs, for blocks of at most `size` rows of each run."""
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
         padding = -(-order.shape[1] // size) * size - order.shape[1]
         return cls(jnp.pad(order, ((0, 0), (0, padding)), mode="edge"), keys.shape[0], size)
 
-    def cut(self, tree):
+    def cut(self, tree: Any) -> Any:
         """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...]."""
         runs, length = self.order.shape
 
-        def of_leaf(x):
+        def cut_leaf(x):
             x = x.reshape(runs, -1, *x.shape[1:])
             x = jax.vmap(lambda rows, order: rows[order])(x, self.order)
             x = x.reshape(runs, length // self.size, self.size, *x.shape[2:])
             return jnp.swapaxes(x, 0, 1).reshape(-1, runs * self.size, *x.shape[3:])
 
-        return jax.tree.map(of_leaf, tree)
+        return jax.tree.map(cut_leaf, tree)
 
-    def distinct(self):
+    def is_first_copy(self) -> Array:
         """Whether each row of the sorted blocks is its first copy, bool [blocks, runs * size]."""
         runs, length = self.order.shape
         first = (jnp.arange(length) < self.rows // runs).reshape(-1, 1, self.size)
-        return jnp.broadcast_to(first, (first.shape[0], runs, self.size)).reshape(
-            -1, runs * self.size
-        )
+        copies = jnp.broadcast_to(first, (first.shape[0], runs, self.size))
+        return copies.reshape(-1, runs * self.size)
 
-    def joined(self, x):
+    def join(self, x: Array) -> Array:
         """Rearranges sorted blocks to rows in their order: the inverse of `cut`."""
         runs, length = self.order.shape
         x = x.reshape(-1, runs, self.size, *x.shape[2:])
         x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
 
-        def of_run(rows, order):
+        def unsort(rows, order):
             return rows[jnp.zeros_like(order).at[order].set(jnp.arange(order.shape[0]))]
 
-        x = jax.vmap(of_run)(x, self.order[:, : self.rows // runs])
+        x = jax.vmap(unsort)(x, self.order[:, : self.rows // runs])
         return x.reshape(self.rows, *x.shape[2:])
 
 
@@ -144,68 +145,72 @@ class RowBlocks(NamedTuple):
     Otherwise they are runs of adjacent rows, and the last block is shifted back to end with the
     table: its first rows are also in the block before, and must be masked, or they would count
     twice.
+
+    Arguments of methods: the number of a block, which may be traced; the table, or an array with an
+    axis of its rows.
     """
 
     rows: int
     blocks: int
     size: int
-    strided: bool
+    is_strided: bool
 
     @classmethod
-    def from_size(cls, rows: int, most: int, adjacent=False) -> "RowBlocks":
-        """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N."""
-        size = even_block(rows, most)
+    def from_size(cls, rows: int, limit: int, adjacent: bool = False) -> "RowBlocks":
+        """Cuts N rows into blocks of `limit` rows, or into a few more blocks that divide N."""
+        size = even_block(rows, limit)
         count = -(-rows // size)
         divided = rows % count == 0
-        # With `most` rows a block, the last one would compute many rows again.
-        size = size if divided else min(-(-size // ALIGNED) * ALIGNED, most, rows)
+        # With `limit` rows a block, the last one would compute many rows again.
+        size = size if divided else min(-(-size // ALIGNED) * ALIGNED, limit, rows)
         return cls(rows, count, size, divided and not adjacent)
 
     @property
     def overlapping(self) -> bool:
         return self.blocks * self.size != self.rows
 
-    def numbers(self) -> jax.Array:
+    def numbers(self) -> Array:
         return jnp.arange(self.blocks)
 
-    def row_numbers(self, number) -> jax.Array:
+    def row_numbers(self, number: int | Array) -> Array:
         """Returns the numbers of the rows of a block, int32 [size]."""
-        if self.strided:
+        if self.is_strided:
             return number + self.blocks * jnp.arange(self.size)
         return self._start(number) + jnp.arange(self.size)
 
-    def masked(self, number, array, value):
+    def masked(self, number: int | Array, array: Array, value: float) -> Array:
         """Replaces the entries of array [..., size] at rows that an earlier block has."""
         if not self.overlapping:
             return array
-        new = self.row_numbers(number) >= number * self.size
-        return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
+        return jnp.where(jnp.broadcast_to(self._is_first(number), array.shape), array, value)
 
-    def take(self, number, array):
+    def take(self, number: int | Array, array: Array) -> Array:
         """Returns the rows of a block, [size, ...]."""
-        if self.strided:
+        if self.is_strided:
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
-    def take_narrow(self, number, array):
+    def take_narrow(self, number: int | Array, array: Array) -> Array:
         """Returns the rows of a block of a table, which may be of 16-bit numbers."""
         return from_bits(self.take(number, bits(array)), array)
 
-    def put(self, number, array, rows):
+    def put(self, number: int | Array, array: Array, rows: Array) -> Array:
         """Replaces the rows of a block, except those that an earlier block has."""
-        if self.strided:
+        if self.is_strided:
             strides = self._strides(array)
             strides = jax.lax.dynamic_update_index_in_dim(strides, rows, number, 1)
             return strides.reshape(array.shape)
         if self.overlapping:
-            columns = (1,) * (rows.ndim - 1)
-            new = (self.row_numbers(number) >= number * self.size).reshape(-1, *columns)
-            rows = jnp.where(jnp.broadcast_to(new, rows.shape), rows, self.take(number, array))
+            is_first = self._is_first(number).reshape(-1, *(1,) * (rows.ndim - 1))
+            rows = jnp.where(jnp.broadcast_to(is_first, rows.shape), rows, self.take(number, array))
         return jax.lax.dynamic_update_slice_in_dim(array, rows, self._start(number), 0)
 
-    def add(self, number, array, rows):
+    def add(self, number: int | Array, array: Array, rows: Array) -> Array:
         """Adds to the rows of a block; `rows` are 0 where an earlier block has them."""
         return self.put(number, array, self.take(number, array) + rows.astype(array.dtype))
+
+    def _is_first(self, number):
+        return self.row_numbers(number) >= number * self.size
 
     def _start(self, number):
         return jnp.minimum(number * self.size, self.rows - self.size)
@@ -214,7 +219,7 @@ class RowBlocks(NamedTuple):
         return array.reshape(self.size, self.blocks, *array.shape[1:])
 
 
-def bits(array):
+def bits(array: Array) -> Array:
     """Returns the bits of 16-bit numbers as integers, and other arrays as they are.
 
     XLA for CPUs converts a whole table of bfloat16 to float32 to read or write some of its rows.
@@ -223,8 +228,8 @@ def bits(array):
     return jax.lax.bitcast_convert_type(array, jnp.uint16) if narrow else array
 
 
-def from_bits(array, like):
-    """Returns the numbers, of the type of `like`, whose bits are given."""
+def from_bits(array: Array, like: Array) -> Array:
+    """Converts the bits of numbers, as `bits` returns them, to numbers of the type of `like`."""
     return jax.lax.bitcast_convert_type(array, like.dtype)
 
 
@@ -240,9 +245,9 @@ BLOCK = 128
 NARROWEST = 4
 
 
-def widths(longest: int, least: int = 1) -> list[int]:
+def widths(longest: int, minimum: int = 1) -> list[int]:
     """Lists the widths to which letters are cut: 4, 6, 9, 13, 19 ... and `longest`."""
-    narrower, width = [], max(NARROWEST, least)
+    narrower, width = [], max(NARROWEST, minimum)
     while width <= 0.8 * longest:
         narrower.append(width)
         width += width // 2
@@ -252,111 +257,112 @@ def widths(longest: int, least: int = 1) -> list[int]:
 class CustomGradient(NamedTuple):
     """A function of spellings with a gradient of its own."""
 
-    # (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a pytree
-    # whose shapes are the same for every l
+    # (params, letters [n, l], lengths [n], *inputs [n, ...]) -> (result [n, ...], residuals), a
+    # pytree whose shapes are the same for every l
     forward: Callable
-    # (params, letters, lengths, others, kept, cotangent [n, ...]) -> (gradient of params, gradient
-    # of the tuple others)
+    # (params, letters, lengths, inputs, residuals, cotangent [n, ...]) -> (gradient of params,
+    # gradient of the tuple inputs)
     backward: Callable
 
 
-def recomputed(function) -> CustomGradient:
+def with_recomputation(function: Callable) -> CustomGradient:
     """Gives a function of spellings a backward pass that computes the function once more."""
 
     def forward(*arguments):
         return function(*arguments), ()
 
-    def backward(params, letters, lengths, others, kept, cotangent):
-        def of_block(params, others):
-            return function(params, letters, lengths, *others)
+    def backward(params, letters, lengths, inputs, residuals, cotangent):
+        def block_results(params, inputs):
+            return function(params, letters, lengths, *inputs)
 
-        return jax.vjp(of_block, params, others)[1](cotangent)
+        return jax.vjp(block_results, params, inputs)[1](cotangent)
 
     return CustomGradient(forward, backward)
 
 
-def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None, rows=1):
-    """Computes function(params, letters, lengths, *others) for N spellings, in blocks by length.
+def map_by_length(
+    function, params, letters, lengths, inputs=(), *, min_width=1, count=None, rows=1
+) -> Array:
+    """Computes function(params, letters, lengths, *inputs) for N spellings, in blocks by length.
 
-    Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
-    l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
+    Gives [N, ...], differentiable backwards in params and inputs. `function`: (params, letters [n,
+    l], lengths [n], *inputs [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
     a CustomGradient. Of all but the first `count` spellings, the results are 0.
     """
-    params, letters, lengths, others = vary_together((params, letters, lengths, others))
+    params, letters, lengths, inputs = vary_together((params, letters, lengths, inputs))
     number, longest = letters.shape
     if count is not None:
         lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
-    runs, block = sharded_functions.shares(rows, BLOCK, (params, lengths, others))
+    runs, block = sharded_functions.split_rows(rows, BLOCK, (params, lengths, inputs))
     order = SortedRows.from_keys(-lengths, runs, block)
-    letters, lengths, others = order.cut((letters, lengths, tuple(map(jnp.asarray, others))))
+    letters, lengths, inputs = order.cut((letters, lengths, tuple(map(jnp.asarray, inputs))))
     if not isinstance(function, CustomGradient):
-        function = recomputed(function)
-    cuts = tuple(widths(longest, least))
-    results = _of_blocks(function, cuts, params, letters, lengths, others)
+        function = with_recomputation(function)
+    cuts = tuple(widths(longest, min_width))
+    results = _map_blocks(function, cuts, params, letters, lengths, inputs)
     # The last block that is computed may have rows beyond `count`.
-    asked = (lengths > 0).reshape(*lengths.shape, *(1,) * (results.ndim - 2))
-    return order.joined(jnp.where(asked, results, 0))
+    has_spelling = (lengths > 0).reshape(*lengths.shape, *(1,) * (results.ndim - 2))
+    return order.join(jnp.where(has_spelling, results, 0))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _of_blocks(function, cuts, params, letters, lengths, others):
-    """Computes [m, n, ...] of blocks: letters [m, n, L], lengths [m, n], others [m, n, ...]; 0 of
+def _map_blocks(function, widths, *arguments):
+    """Computes [m, n, ...] of blocks: letters [m, n, L], lengths [m, n], inputs [m, n, ...]; 0 of
     those without a spelling, which are the last and not computed."""
-    return _forward(function, cuts, params, letters, lengths, others)[0]
+    return _forward(function, widths, *arguments)[0]
 
 
-def _forward(function, cuts, params, letters, lengths, others):
-    blocks = letters, lengths, *others
+def _forward(function, widths, params, letters, lengths, inputs):
+    blocks = letters, lengths, *inputs
     shapes = jax.eval_shape(function.forward, params, *_at(0, blocks))
 
     def compute(block, results):
-        of_block = cut_by_length(cuts, function.forward, params, *_at(block, blocks))
-        return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
+        updates = call_narrowest(widths, function.forward, params, *_at(block, blocks))
+        return jax.tree.map(lambda x, update: x.at[block].set(update), results, updates)
 
     zeros = jax.tree.map(
         lambda x: sharded_functions.zeros((letters.shape[0], *x.shape), x.dtype, letters), shapes
     )
-    results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
-    return results, (params, letters, lengths, others, kept)
+    results, residuals = jax.lax.fori_loop(0, _count_filled(lengths), compute, zeros)
+    return results, (params, letters, lengths, inputs, residuals)
 
 
-def _backward(function, cuts, residuals, cotangents):
+def _backward(function, widths, residuals, cotangents):
     """Computes the gradients; autodiff would also add gradients of params from empty blocks."""
     params, *blocks = residuals
 
     def add(block, sums):
-        of_params, of_others = sums
-        of_block = _at(block, (*blocks, cotangents))
-        more, new = cut_by_length(cuts, function.backward, params, *of_block)
-        of_others = jax.tree.map(lambda x, new: x.at[block].set(new), of_others, new)
-        return jax.tree.map(jnp.add, of_params, more), of_others
+        params_sum, input_gradients = sums
+        arrays = _at(block, (*blocks, cotangents))
+        params_part, updates = call_narrowest(widths, function.backward, params, *arrays)
+        input_gradients = jax.tree.map(lambda x, y: x.at[block].set(y), input_gradients, updates)
+        return jax.tree.map(jnp.add, params_sum, params_part), input_gradients
 
-    _, lengths, others, _ = blocks
+    _, lengths, inputs, _ = blocks
     zeros = jax.tree.map(lambda x: jnp.zeros_like(x, accumulator(x)), params)
-    zeros = zeros, jax.tree.map(jnp.zeros_like, others)
-    of_params, of_others = jax.lax.fori_loop(0, _filled(lengths), add, zeros)
-    of_params = jax.tree.map(lambda total, x: total.astype(x.dtype), of_params, params)
-    return of_params, None, None, of_others
+    zeros = zeros, jax.tree.map(jnp.zeros_like, inputs)
+    params_sum, input_gradients = jax.lax.fori_loop(0, _count_filled(lengths), add, zeros)
+    return cast_like(params_sum, params), None, None, input_gradients
 
 
-_of_blocks.defvjp(_forward, _backward)
+_map_blocks.defvjp(_forward, _backward)
 
 
 def _at(block, blocks):
     return jax.tree.map(lambda x: x[block], blocks)
 
 
-def _filled(lengths):
+def _count_filled(lengths):
     """Counts the blocks, of lengths [m, n], that have a spelling."""
     return (lengths.max(axis=1) > 0).sum()
 
 
-def cut_by_length(cuts, function, params, letters, lengths, *rest):
-    """Calls function with the letters of a block cut to the narrowest width that holds them."""
+def call_narrowest(widths, function, params, letters, lengths, *inputs) -> Any:
+    """Calls a function of spellings with the letters cut to the narrowest width that holds them."""
 
-    def cut(width, params, letters, *rest):
-        return function(params, letters[:, :width], *rest)
+    def call(width, params, letters, *arrays):
+        return function(params, letters[:, :width], *arrays)
 
-    chosen = (jnp.asarray(cuts) < lengths.max()).sum()
-    branches = [functools.partial(cut, width) for width in cuts]
-    return jax.lax.switch(chosen, branches, params, letters, lengths, *rest)
+    choice = (jnp.asarray(widths) < lengths.max()).sum()
+    branches = [functools.partial(call, width) for width in widths]
+    return jax.lax.switch(choice, branches, params, letters, lengths, *inputs)

@@ -67,7 +67,7 @@ def _meshes(tree):
 # ---------------------------------------------------------------- automatic axes
 
 
-def shares(rows: int, block: int, tree) -> tuple[int, int]:
+def split_rows(rows: int, block: int, tree) -> tuple[int, int]:
     """Divides rows into runs of adjacent rows that each lie on one device.
 
     Gives (number of runs, which divides the rows; rows of each run in a block). `tree`: arrays of

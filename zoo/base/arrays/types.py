@@ -6,7 +6,7 @@ them.
 
 from typing import Any, TypeAlias
 
-import jax
+from jax import Array as Array
 
 from zoo.base.arrays.random_keys import Keys
 
@@ -20,5 +20,9 @@ Prepared: TypeAlias = Any
 Carry: TypeAlias = Any
 # Prior knowledge at each position of a sequence, leaves [..., *]; None without such a prior.
 Context: TypeAlias = Any
+# A real number, which may be traced.
+Real: TypeAlias = float | Array
+# The shape of an array.
+Shape: TypeAlias = tuple[int, ...]
 # One random key, or the keys of a batch and its rows.
-Key: TypeAlias = jax.Array | Keys
+Key: TypeAlias = Array | Keys
