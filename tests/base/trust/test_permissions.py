@@ -310,8 +310,8 @@ def test_ones_made_here_are_read_as_they_are(trained):
 
 def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    assert own_runs.noted_modules(recipe) is not None
-    assert own_runs.noted_modules(recipe | {"init_from": "x"}) is None
+    assert own_runs.permitted_modules(recipe) is not None
+    assert own_runs.permitted_modules(recipe | {"init_from": "x"}) is None
     strangers(workdir)
     with pytest.raises(UserError, match="was not trained here by you"):
         Run.load(workdir).read("test")
@@ -402,7 +402,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way
     assert not mark.exists() and not (here / "PWNED").exists() and "planted" not in sys.modules
-    assert not (here / "out").exists() and own_runs.noted_modules(recipe) is None
+    assert not (here / "out").exists() and own_runs.permitted_modules(recipe) is None
 
 
 def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
@@ -412,7 +412,7 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     kept(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
-    assert own_runs.noted_modules(recipe) is None
+    assert own_runs.permitted_modules(recipe) is None
     assert call(evaluate, "out")[0] == 0
 
 
@@ -427,7 +427,7 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     else:
         options = ("--trust", "my_features:suffix", "--trust-paths")
         assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
-    assert own_runs.noted_modules(recipe) is not None
+    assert own_runs.permitted_modules(recipe) is not None
 
 
 def test_the_names_of_json():

@@ -16,7 +16,7 @@ def test_a_spoilt_note_is_a_note(workdir, content):
     note = own_runs._note_file(recipe)
     content_before = note.read_text()
     note.write_text(content)
-    assert own_runs.noted_modules(recipe) == []
+    assert own_runs.permitted_modules(recipe) == []
     note.write_text(content_before)
 
 
@@ -33,7 +33,7 @@ def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplo
     assert message.startswith(f"{tmp_path / 'run'} is not noted as your own run (")
     assert "--trust-paths" in message and "\n" not in message
     recipe = json.loads((tmp_path / "run" / "experiment.json").read_text())
-    assert own_runs.noted_modules(recipe) is None
+    assert own_runs.permitted_modules(recipe) is None
 
 
 def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):

@@ -3,7 +3,7 @@
 A recipe names components, functions and files, and was written by whoever made the run. Reading a
 recipe imports nothing but zoo. Names other than zoo's own components are used only if the user
 names them, too: in a config, on the command line, or by having trained the run
-(`zoo.lab.runs.own_runs.note`).
+(`zoo.lab.runs.own_runs.write_note`).
 
 The names are kept for the process. A name is closed if a recipe of somebody else names it, however
 it is reached, and open if the user names it, whoever else does. `configuration.from_json` closes

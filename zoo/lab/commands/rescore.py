@@ -131,11 +131,11 @@ def _tune(arguments):
     }
     weights = Weights(weights.weights, columns.names, record)
     options.print_notes(
-        [*columns.notes, *tune.notes(tuned_lists, figures["tuned on"], metric, tuned)]
+        [*columns.notes, *tune.collect_notes(tuned_lists, figures["tuned on"], metric, tuned)]
     )
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
-    output_files.show(*tune.table(figures.items(), metric), *lines)
+    output_files.show(*tune.format_table(figures.items(), metric), *lines)
     output_files.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
 
 
@@ -338,7 +338,7 @@ def _rescore_lattices(arguments):
         _lattice_lines(search, runs, columns, arguments, words), arguments.output, "the paths"
     )
     for name, run in zip(names, runs, strict=True):
-        options.print_notes(lattice_rescoring.unknown_notes(words, run, name))
+        options.print_notes(lattice_rescoring.unknown_word_notes(words, run, name))
 
 
 def _search_weights(arguments, columns):

@@ -249,7 +249,7 @@ def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) ->
         passport = {**passport, "scores": item_scores.digest(scores)}
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
-        with location.reaching(path):
+        with location.convert_errors(path):
             path.parent.mkdir(exist_ok=True)
             if scores is not None:
                 item_scores.write(path, scores)

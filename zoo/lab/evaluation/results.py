@@ -251,7 +251,7 @@ def _from_folder(folder):
     # os.path.isdir takes a name that is too long, unlike pathlib.
     if not location.is_bucket(folder) and not os.path.isdir(folder):
         return
-    with location.reaching(folder):
+    with location.convert_errors(folder):
         paths = sorted((folder / "results").glob("*.json"))
     for path in paths:
         yield Place(path.name, item_scores.path_of(path)), read_passport(path)
@@ -280,7 +280,7 @@ def recipe_of(run: str | pathlib.Path) -> dict:
     if records.is_record(run):
         recipe = records.record_of(run).experiment
     else:
-        with location.reaching(run):
+        with location.convert_errors(run):
             file = Workdir(run).file("experiment.json")
             recipe = strict_json.read(file) if file.exists() else {}
     try:

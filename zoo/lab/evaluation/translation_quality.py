@@ -114,7 +114,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     result = passport.write(dataclasses.replace(run, variant=variant), figures)
     path = result.with_suffix(".txt")
     text = "".join(f"{line}\n" for line in hypotheses)
-    with location.reaching(path):
+    with location.convert_errors(path):
         atomic_writes.write_text(path, text)
     return result, path
 

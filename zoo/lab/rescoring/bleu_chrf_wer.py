@@ -44,14 +44,14 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def figure(self, statistics: np.ndarray) -> np.ndarray:
-        """Computes figures from sums of statistics, [..., S] -> [...]."""
+        """Computes the metric of a corpus from its sums of statistics, [..., S] -> [...]."""
 
     @abc.abstractmethod
     def size(self, statistics: np.ndarray) -> np.ndarray:
-        """Returns the length of the references in words, [..., S] -> [...]."""
+        """Returns the words of the references, from sums of statistics, [..., S] -> [...]."""
 
     def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
-        """Computes each hypothesis's gain in words, larger is better (Chiang et al. 2008).
+        """Scores hypotheses as a part of a corpus, in words, larger is better (Chiang et al. 2008).
 
             gain(e) = size(b + s(e)) figure(b + s(e)) / 100
 
@@ -133,6 +133,7 @@ class Bleu(Metric):
     name: ClassVar[str] = "BLEU"
 
     def __post_init__(self):
+        """Raises UserError for a tokenizer that `sacrebleu` does not know."""
         names = _sacrebleu().BLEU.TOKENIZERS
         if self.tokenize not in names:
             raise UserError(f"--tokenize {self.tokenize}: give one of {', '.join(sorted(names))}.")
@@ -148,6 +149,7 @@ class Bleu(Metric):
         return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
+        """Counts n-grams and matches of hypotheses, and lengths, float64 [hypotheses, S]."""
         return _count_statistics(self._official(), hypotheses, references)
 
     def figure(self, statistics):
@@ -164,9 +166,11 @@ class Bleu(Metric):
         return np.where((totals > 0).all(-1) & ~is_missed.all(-1), figure, 0.0)
 
     def size(self, statistics):
+        """Returns the length of the references in words."""
         return statistics[..., 1]
 
     def signature(self):
+        """Returns `sacrebleu`'s signature of BLEU with this tokenizer."""
         return _signature(self._official())
 
 
@@ -208,6 +212,7 @@ class ChrF(Metric):
         return statistics[..., 1] / 5
 
     def signature(self):
+        """Returns `sacrebleu`'s signature of chrF2."""
         return _signature(_sacrebleu().CHRF())
 
 
@@ -230,6 +235,7 @@ class WordErrorRate(Metric):
     multiple_references: ClassVar[bool] = False
 
     def statistics(self, hypotheses, references):
+        """Counts the edits of hypotheses and the words of their only reference."""
         (reference,) = references
         alignments = [align_words(text, reference) for text in hypotheses]
         rows = [(edits.substitutions, edits.insertions, edits.deletions) for edits in alignments]
@@ -244,13 +250,16 @@ class WordErrorRate(Metric):
         return 100 * np.where(words > 0, rate, np.where(errors > 0, np.inf, 0.0))
 
     def gain(self, statistics, background):
+        """Returns the negative number of edits of each hypothesis."""
         # Word errors are sums, and need no background.
         return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
 
     def size(self, statistics):
+        """Returns the number of words of the references."""
         return statistics[..., 3]
 
     def signature(self):
+        """Returns a text that tells how words are compared."""
         return "WER, words between blanks as they are written"
 
 

@@ -165,7 +165,7 @@ def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
     return {"weights": tuple(tuned.weights[name] for name in columns), **settings}
 
 
-def unknown_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
+def unknown_word_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
     """Returns notes on the words of lattices that are not in a run's lexicon."""
     text = [sorted(words)]
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
@@ -264,9 +264,10 @@ class _Model:
 
 @functools.cache
 def compile_functions(model):
-    """Compiles two functions: one writes states after words into rows, one computes log p."""
+    """Compiles (a function that computes states after words, one that computes log p of words)."""
 
     def step(params, tables, prepared, states, rows, words, slots):
+        """Returns the states, with those after the words of the rows written to the slots."""
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
         next_states = sentence_scores.states_after(model, params, tables, prepared, words, carry)
         return jax.tree.map(lambda leaf, update: leaf.at[slots].set(update), states, next_states)
@@ -295,11 +296,11 @@ def _extend_level(fronts, level, states):
     for front in fronts:
         front.merge(level)
     states.advance(path.state for front in fronts for beam in front.beams.values() for path in beam)
-    moves_by_front = [front.moves(states) for front in fronts]
-    pairs = [*dict.fromkeys(pair for moves in moves_by_front for *_, pair in moves if pair)]
+    extensions_by_front = [front.list_extensions(states) for front in fronts]
+    pairs = [*dict.fromkeys(pair for *_, pair in itertools.chain(*extensions_by_front) if pair)]
     log_probs = dict(zip(pairs, states.log_probs(pairs).T, strict=True))
-    for front, moves in zip(fronts, moves_by_front, strict=True):
-        front.extend(moves, log_probs)
+    for front, extensions in zip(fronts, extensions_by_front, strict=True):
+        front.extend(extensions, log_probs)
 
 
 class _Front:
@@ -316,7 +317,7 @@ class _Front:
         self.links = collections.defaultdict(list)
         for link in lattice.links:
             self.links[link.start].append(link)
-        self.parts = {id(link): self._parts(link) for link in lattice.links}
+        self.parts = {id(link): self._link_scores(link) for link in lattice.links}
         self.levels = _levels(lattice)
         # The recogniser's best score from each node to the end; links are ordered by their starts.
         self.future = [-math.inf] * (lattice.nodes - 1) + [0.0]
@@ -330,23 +331,24 @@ class _Front:
         self.dropped = 0
         self.records: list | None = [] if expand else None
 
-    def _parts(self, link):
-        """Returns (the recogniser's weighted score of a link, the unweighted scores)."""
+    def _link_scores(self, link):
+        """Returns (weighted score of a link by the recogniser, its acoustic, language and posterior
+        scores without weights)."""
         settings, lattice = self.settings, self.lattice
         acoustic = lattice.acoustic_scale * link.acoustic
         parts = acoustic, lattice.language_scale * link.language, link.log_posterior
         if not all(map(math.isfinite, parts)):  # a probability of 0, also where its weight is 0
             return -math.inf, parts
         penalty = (lattice.word_penalty + settings.word_penalty) * (link.word is not None)
-        return settings.acoustic_weight * acoustic + self._language(link) + penalty, parts
+        return settings.acoustic_weight * acoustic + self._language_score(link) + penalty, parts
 
-    def _language(self, link):
+    def _language_score(self, link):
         """Returns the weighted score of a link by the recogniser's language model and posterior."""
         language = self.settings.language_weight * self.lattice.language_scale * link.language
         return language + self.settings.posterior_weight * link.log_posterior
 
     def slots(self, states):
-        """Yields the slots of all states that the waiting hypotheses still need."""
+        """Yields the slots in `states` of all states that the waiting hypotheses still need."""
         for paths in self.arrivals.values():
             for path in paths:
                 yield path.state[0]
@@ -356,24 +358,24 @@ class _Front:
     def merge(self, level):
         """Merges and prunes the paths that arrived at the nodes of a level into beams."""
         arrivals = {node: self.arrivals.pop(node, []) for node in self.levels[level]}
-        threshold = max(self._totals(arrivals), default=0.0) - self.settings.look_ahead
+        threshold = max(self._total_scores(arrivals), default=0.0) - self.settings.look_ahead
         self.beams = {
-            node: self._best_of_histories(self._above(threshold, node, paths))
+            node: self._best_of_histories(self._paths_above(threshold, node, paths))
             for node, paths in arrivals.items()
         }
-        totals = self._totals(self.beams)
+        totals = self._total_scores(self.beams)
         limit = NODES_PER_LEVEL * (self.settings.max_hypotheses or len(totals))
         if limit < len(totals):
             threshold = heapq.nlargest(limit, totals)[-1]
             self.dropped += sum(total < threshold for total in totals)
             for node, beam in self.beams.items():
-                self.beams[node] = self._above(threshold, node, beam)
+                self.beams[node] = self._paths_above(threshold, node, beam)
 
-    def _totals(self, paths_by_node):
+    def _total_scores(self, paths_by_node):
         """Returns each path's score plus the recogniser's best score from its node to the end."""
         return [path.score + self.future[n] for n, paths in paths_by_node.items() for path in paths]
 
-    def _above(self, threshold, node, paths):
+    def _paths_above(self, threshold, node, paths):
         """Returns the paths to a node whose total score is at least the threshold."""
         return [path for path in paths if path.score + self.future[node] >= threshold]
 
@@ -400,28 +402,28 @@ class _Front:
         """Returns the last words, which decide whether hypotheses are merged."""
         return words if self.settings.history is None else words[-self.settings.history :]
 
-    def moves(self, states):
+    def list_extensions(self, states):
         """Lists all extensions of the beams' paths by a link or, after the last node, by None.
 
         Returns tuples (path, link or None, number of its word or -1, (slot of the state, ids
         of the word) or None).
         """
-        moves = []
+        extensions = []
         end = len(self.words)
         for node, beam in self.beams.items():
             for link in self.links[node] or [None]:
                 number = end if link is None else self.numbers.get(link.word, -1)
                 for path in beam:
                     pair = (states.slots[path.state], self.ids[number]) if number >= 0 else None
-                    moves.append((path, link, number, pair))
-        return moves
+                    extensions.append((path, link, number, pair))
+        return extensions
 
-    def extend(self, moves, log_probs):
+    def extend(self, extensions, log_probs):
         """Adds scores to the extended hypotheses, and passes them to the ends of their links."""
-        for path, link, number, pair in moves:
+        for path, link, number, pair in extensions:
             weighted, sums = 0.0, path.log_probs
             if pair is not None:
-                weighted, word_log_probs = self._model_part(log_probs[pair] + self.within[number])
+                weighted, word_log_probs = self._sum_models(log_probs[pair] + self.within[number])
                 sums = tuple(map(operator.add, sums, word_log_probs))
             if self.records is not None:
                 self.records.append((path.words, link, number, weighted))
@@ -436,8 +438,9 @@ class _Front:
                 words, state = (*words, number), pair
             self.arrivals[link.end].append(_PartialPath(score, words, parts, sums, state))
 
-    def _model_part(self, log_probs):
-        """Returns (weighted sum of log p over the models, log p under each model or their mean)."""
+    def _sum_models(self, log_probs):
+        """Combines log p of a word under each model: (weighted sum, log p of each model or of the
+        models' mean)."""
         shares = self.settings.shares
         if shares is not None:
             log_probs = run_interpolation.mix(log_probs[:, None], np.array(shares))
@@ -475,7 +478,7 @@ class _Front:
             else:
                 end_history = history if number < 0 else self._history((*history, number))
                 ends = (link.start, history), (link.end, end_history)
-                language = self._language(link) + weighted
+                language = self._language_score(link) + weighted
                 values = (link.word, link.acoustic, language, link.line, 0.0, link.alignment)
             if math.isfinite(values[1]) and math.isfinite(values[2]):
                 # Hypotheses of one history go along a link once.
@@ -503,7 +506,7 @@ def _encode_words(run, lattice):
 
 
 def _levels(lattice):
-    """Groups the nodes by the longest path from the start: no path joins nodes of one level."""
+    """Groups the nodes by the links of the longest path from the start to them."""
     depth = [0] * lattice.nodes
     for link in lattice.links:
         depth[link.end] = max(depth[link.end], depth[link.start] + 1)

@@ -438,6 +438,7 @@ def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
     content = "".join(slf_lines(lattice)).encode()
 
     def write(path):
+        """Compresses the lattice into a file, without the time."""
         path.write_bytes(gzip.compress(content, mtime=0))
 
     pathlib.Path(folder).mkdir(exist_ok=True)
@@ -524,6 +525,7 @@ def _unescape(value, location):
     """Removes the quotation marks around a value, and the backslashes before characters."""
 
     def byte(match):
+        """Returns the bytes that an escape sequence stands for."""
         escaped = match[1]
         return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped
 

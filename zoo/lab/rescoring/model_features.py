@@ -87,7 +87,7 @@ class LatticeFolder:
     path: str
 
     def read(self, id: str) -> Lattice:
-        """Reads the lattice of an n-best list by the list's id."""
+        """Reads the lattice of the n-best list with an id; raises UserError without exactly one."""
         folder = files.find(self.path)
         members = folder.glob(f"{glob.escape(id)}.*") if pathlib.PurePath(id).name == id else ()
         lattice_files = [*filter(pathlib.Path.is_file, members)]
@@ -162,6 +162,7 @@ class Columns:
     tell: Callable[[str], object] = str
 
     def __post_init__(self):
+        """Raises UserError if the names of features collide."""
         models = {**self.runs, **self.ngrams}
         reserved_names = collections.Counter(self.names) - collections.Counter([*models])
         check_names(models, (*reserved_names, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
@@ -210,7 +211,8 @@ class Columns:
     def _add_to_batch(self, batch, counts, noted, lattice_features):
         """Yields the lists of a batch with the added features.
 
-        The first batch fills `lattice_features` with the features of its first list.
+        Words go to `counts`, words for notes to `noted`; the first batch fills `lattice_features`
+        with the features of its first list.
         """
         texts = [hypothesis.text for nbest in batch for hypothesis in nbest.hypotheses]
         columns: dict[str, Sequence[float]] = {}

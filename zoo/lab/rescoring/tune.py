@@ -192,7 +192,7 @@ class Figures:
         return {"lists": self.lists, **values}
 
 
-def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
+def collect_notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
     """Returns warnings about lists and features, and about weights that improve nothing."""
     notes: list[str] = []
     if lists.system_scores is not None:
@@ -220,7 +220,7 @@ def notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -
     return [*notes, f"note: {note}: --rank adds their order as a feature."]
 
 
-def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
+def format_table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     """Formats the figures of several parts of lists as the lines of a table."""
 
     def cell(figure):
@@ -477,7 +477,7 @@ class Mira:
         return (mixed if improves else best) / scales
 
     def _epochs(self, lists, metric, weights, step, generator):
-        """Yields the mean of the weights over each epoch of updates."""
+        """Updates weights list by list, and yields their mean over each epoch."""
         background = np.ones(lists.statistics.shape[1])
         bounds = lists.starts.tolist()
         for _ in range(self.epochs):
@@ -532,6 +532,7 @@ class Objective:
         best = self.gains.argmax(1)
 
         def loss(scale):
+            """Returns the mean hinge loss of the weights times a scale."""
             fear = np.where(is_present, scale * scores - gains, -np.inf).max(1)
             return (fear - (scale * scores - gains)[rows, best]).mean()
 

@@ -30,7 +30,7 @@ DELETED = "deleted"
 def has_checkpoints(folder: Any, kind: str = "last") -> bool:
     """Whether a folder has checkpoints of a kind."""
     kind_folder = folder / kind
-    with location.reaching(folder):
+    with location.convert_errors(folder):
         return kind_folder.is_dir() and any(path.name.isdecimal() for path in kind_folder.iterdir())
 
 

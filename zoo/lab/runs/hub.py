@@ -31,8 +31,8 @@ def _hub() -> Any:
     return huggingface_hub
 
 
-def _refused(repository: str, error: Exception) -> UserError:
-    """Returns the error for a request that the hub refused."""
+def _request_error(repository: str, error: Exception) -> UserError:
+    """Converts an error of a request to the hub to a UserError."""
     return UserError(
         f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
         "network and the output of `hf auth whoami`."
@@ -50,7 +50,7 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
         api.create_repo(repository, private=private, exist_ok=True)
         return str(api.upload_folder(repo_id=repository, folder_path=str(folder)))
     except Exception as error:  # errors of the hub, of HTTP and of the network
-        raise _refused(repository, error) from error
+        raise _request_error(repository, error) from error
 
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
@@ -80,7 +80,7 @@ def _download(repository, **destination) -> str:
         info = hub.HfApi().repo_info(repository)
         names = [file.rfilename for file in info.siblings]
     except Exception as error:
-        raise _refused(repository, error) from error
+        raise _request_error(repository, error) from error
     permissions.check_remote(names, repository)
     options = {"revision": info.sha, "allow_patterns": list(FILES), **destination}
     try:
@@ -88,7 +88,7 @@ def _download(repository, **destination) -> str:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in temporary_files.FULL:
             raise
-        raise _refused(repository, error) from error
+        raise _request_error(repository, error) from error
     if not exported_run.is_complete(pathlib.Path(folder)):
         raise UserError(
             f"{repository} exists and does not hold an export of this zoo: name one that "

@@ -69,8 +69,8 @@ def identity(folder: Any) -> str:
 
 
 @contextlib.contextmanager
-def reaching(path: Any) -> Iterator[None]:
-    """Turns errors of a bucket within its context into a UserError."""
+def convert_errors(path: Any) -> Iterator[None]:
+    """Converts errors of a bucket, raised within the context, to a UserError."""
     try:
         yield
     except (UserError, FileNotFoundError):
@@ -89,7 +89,7 @@ def reaching(path: Any) -> Iterator[None]:
 def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
     """Copies the run in a bucket into a new folder, which is complete or absent."""
     source = to_path(address)
-    with temporary_files.folder(out) as folder, reaching(source):
+    with temporary_files.folder(out) as folder, convert_errors(source):
         names = _names(source)
         if "experiment.json" not in names:
             raise UserError(f"{source} does not hold a run: give the address of a run.")

@@ -115,6 +115,7 @@ def write_lines(file: str | pathlib.Path, lines: Iterable[str], label: str):
     """Writes lines to an output file in UTF-8, atomically."""
 
     def write_all(path):
+        """Writes the lines to a temporary file."""
         with open(path, "w", encoding="utf-8", newline="\n") as text:
             text.writelines(lines)
 
@@ -133,7 +134,7 @@ def _system_error(number):
 
 @contextlib.contextmanager
 def _writing(path, label):
-    """Turns the system's errors in its context into a UserError, but for a full disk."""
+    """Converts errors of the system, raised within the context, to a UserError; not a full disk."""
     try:
         yield
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough

@@ -30,7 +30,7 @@ def _note_file(recipe: dict) -> pathlib.Path:
     return notes_folder() / f"{checksums.json_digest(recipe)}.json"
 
 
-def note(recipe: dict, workdir: Any):
+def write_note(recipe: dict, workdir: Any):
     """Writes a note that a run is the user's own; logs a warning if it cannot be written."""
     note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
     try:
@@ -46,7 +46,7 @@ def note(recipe: dict, workdir: Any):
         )
 
 
-def noted_modules(recipe: dict) -> list[str] | None:
+def permitted_modules(recipe: dict) -> list[str] | None:
     """Reads the permitted folders of modules from a run's note; None without a note."""
     try:
         text = _note_file(recipe).read_bytes()

@@ -102,6 +102,7 @@ class Texts:
         return dataclasses.replace(self, about=_prefix_origins(by, self.about))
 
     def __add__(self, other: "Texts") -> "Texts":
+        """Joins the hashes and the descriptions of the texts."""
         return Texts(np.union1d(self.hashes, other.hashes), (*self.about, *other.about))
 
     def contains(self, hashes: np.ndarray) -> np.ndarray:

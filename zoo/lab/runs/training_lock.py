@@ -68,10 +68,10 @@ class Ownership:
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Raises UserError unless the lock is held before and after the context, which saves."""
+        """Checks before and after its context, which saves, that this process has the lock."""
         self._check()
         try:
-            with location.reaching(self._folder):
+            with location.convert_errors(self._folder):
                 yield
         except Exception as error:  # a deleted folder may raise any
             self._check(error)
@@ -84,12 +84,12 @@ class Ownership:
 
     def _sign(self):
         """Writes this process's name to the file of the lock."""
-        with location.reaching(self._folder):
+        with location.convert_errors(self._folder):
             self._path.write_text(json.dumps(self._record))
 
     def _check(self, cause=None):
         """Raises UserError unless the file of the lock names this training."""
-        with location.reaching(self._folder):
+        with location.convert_errors(self._folder):
             owner = _read_owner(self._path)
         if not owner:
             raise UserError(

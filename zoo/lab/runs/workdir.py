@@ -102,7 +102,7 @@ class Workdir:
             for name in ("", *_OUTPUTS):
                 location.check_writable(self.path / name)
             return
-        with location.reaching(self.path):
+        with location.convert_errors(self.path):
             exists = self.path.exists()
             if exists and not self._is_empty():
                 raise UserError(f"{self.path} exists and is not a run of Zoo: give another folder.")
@@ -127,11 +127,11 @@ class Workdir:
         """Creates or checks the folder of an experiment, and notes the run as the user's own."""
         self.check(experiment)
         if not self.exists():
-            with location.reaching(self.path):
+            with location.convert_errors(self.path):
                 self._write(experiment)
         recipe = self._read_experiment()
         if permissions.all_open(permissions.names_in(recipe)):
-            own_runs.note(recipe, self.path)
+            own_runs.write_note(recipe, self.path)
 
     def _write(self, experiment):
         """Creates the folder and writes the experiment there."""
@@ -152,7 +152,7 @@ class Workdir:
     def _read_experiment(self):
         """Reads the recipe of the folder as JSON; raises UserError without a run."""
         if location.is_bucket(self.path):
-            with location.reaching(self.path):
+            with location.convert_errors(self.path):
                 is_export = (self.path / exported_run.RECORD).exists()
             if is_export:
                 raise UserError(
@@ -179,7 +179,7 @@ class Workdir:
     def exists(self) -> bool:
         """Whether the folder holds a run; raises UserError if the folder cannot be read."""
         try:
-            with location.reaching(self.path):
+            with location.convert_errors(self.path):
                 return self._experiment_file.exists()
         except OSError as error:  # a name that is too long, or a folder that may not be looked into
             raise UserError(
@@ -189,7 +189,7 @@ class Workdir:
     def experiment(self) -> Experiment:
         """Reads the experiment of the folder; imports only modules that are permitted."""
         recipe = self._read_experiment()
-        modules = own_runs.noted_modules(recipe)
+        modules = own_runs.permitted_modules(recipe)
         if modules is not None:  # the run is the user's own; see `zoo.base.trust.permissions`
             permissions.open_names(permissions.names_in(recipe))
             for folder in modules:

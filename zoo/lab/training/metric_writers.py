@@ -89,7 +89,7 @@ class Metrics:
 
     def __exit__(self, *error):
         try:
-            with location.reaching(self._path):
+            with location.convert_errors(self._path):
                 if location.is_bucket(self._path) and error[0] is None:
                     self.sync()
                 self._file.close()
@@ -114,7 +114,7 @@ class Metrics:
     def sync(self):
         """Flushes all lines to the disk or the bucket, so that they survive a loss of power."""
         if location.is_bucket(self._path):
-            with location.reaching(self._path):
+            with location.convert_errors(self._path):
                 self._path.write_text(self._file.getvalue())
             return
         with temporary_files.naming(self._path):
