@@ -20,8 +20,8 @@ from records.translation_lists import METHODS, NONE, TUNED, UNTUNED
 from zoo.errors import UserError
 from zoo.lab.commands import program
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.bleu_chrf_wer import Bleu, ChrF
 from zoo.lab.evaluation.nbest import read_lists
-from zoo.lab.rescoring.bleu_chrf_wer import Bleu, ChrF
 from zoo.sources import files
 
 FILE = FOLDER / "chinese_lists.json"

@@ -232,11 +232,7 @@ def count_ngrams(run: pathlib.Path, references: Sequence[str]) -> Iterable[tuple
     metric = Bleu()
     for file in sorted((run / "results").glob(f"translation-{TEST}.*.json")):
         _, lines = translation_quality.read(file)
-        counts = [
-            metric.statistics([line], [text])[0]
-            for line, text in zip(lines, references, strict=True)
-        ]
-        yield f"{run.name}/{file.stem}", np.array(counts)
+        yield f"{run.name}/{file.stem}", metric.count_corpus(lines, references)
 
 
 def keep(folder: pathlib.Path, runs: Sequence[pathlib.Path], power: float):

@@ -44,8 +44,8 @@ from zoo.errors import UserError
 from zoo.lab.commands import program
 from zoo.lab.comparison.micro_report import PAIRS
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.perplexity import perplexity_of
-from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.micro import Micro
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"

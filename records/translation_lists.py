@@ -29,10 +29,10 @@ from zoo.base.arrays import array_files
 from zoo.cores import NGram
 from zoo.lab.commands import options, program
 from zoo.lab.evaluation import sentence_scores, significance
+from zoo.lab.evaluation.bleu_chrf_wer import Bleu, ChrF, Metric
 from zoo.lab.evaluation.nbest import NBestList, read_lists
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import tune
-from zoo.lab.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric
 from zoo.lab.rescoring.model_features import Columns, Lists
 from zoo.sources import files
 

@@ -17,10 +17,10 @@ import tempfile
 from records.cells import FOLDER, provenance
 from zoo import __main__ as zoo
 from zoo.lab.commands import program
+from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.nbest import read_lists
 from zoo.lab.evaluation.references import read_references
 from zoo.lab.evaluation.run import short_names
-from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
 
 FILE = FOLDER / "speech_lists.json"
 TUNED, TEST = "speech/dev", "speech/test"

@@ -14,8 +14,9 @@ from zoo import configuration
 from zoo.base.trust import user_modules
 from zoo.errors import UserError
 from zoo.lab.commands import program
-from zoo.lab.rescoring import bleu_chrf_wer, tune
-from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
+from zoo.lab.evaluation import bleu_chrf_wer
+from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
+from zoo.lab.rescoring import tune
 from zoo.sources.text import Text
 
 CONFIG = """

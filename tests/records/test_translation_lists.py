@@ -14,9 +14,9 @@ from zoo import changed
 from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.lab.evaluation import sentence_scores
+from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.nbest import read_lists
 from zoo.lab.evaluation.run import Run
-from zoo.lab.rescoring.bleu_chrf_wer import WordErrorRate
 
 REFERENCES = ["a b c d e", "a b c d f g", "b c d e a"]
 WRONG = ["a b x y e", "a b c x f g", "b c e x"]

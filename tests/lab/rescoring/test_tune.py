@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.bleu_chrf_wer import Bleu, WordErrorRate
 from zoo.lab.rescoring import tune
-from zoo.lab.rescoring.bleu_chrf_wer import Bleu, WordErrorRate
 from zoo.lab.rescoring.model_features import Lists, fit_system_weights
 
 

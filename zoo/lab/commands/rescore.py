@@ -11,17 +11,16 @@ import numpy as np
 from zoo.errors import UserError
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Inner, Option
-from zoo.lab.evaluation import nbest, references, sentence_scores, significance
+from zoo.lab.evaluation import bleu_chrf_wer, nbest, references, sentence_scores, significance
+from zoo.lab.evaluation.bleu_chrf_wer import METRICS
 from zoo.lab.evaluation.run import short_names
 from zoo.lab.rescoring import (
-    bleu_chrf_wer,
     lattice_rescoring,
     lattices,
     reranking,
     run_interpolation,
     tune,
 )
-from zoo.lab.rescoring.bleu_chrf_wer import METRICS
 from zoo.lab.rescoring.lattice_rescoring import FEATURES, LatticeSearch
 from zoo.lab.rescoring.model_features import PROGRESS_SIZE, Columns, LatticeFolder, check_names
 from zoo.lab.rescoring.reranking import Weights

@@ -13,10 +13,10 @@ from zoo.alignment.model1 import METHODS
 from zoo.errors import UserError, quote
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Option
+from zoo.lab.evaluation.bleu_chrf_wer import TOKENIZERS
 
 # Batches of lines that are read before any is written: enough to sort by length.
 _BATCHES = 64
-_TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
 _EXAMPLES = 3
 # Options that only one of BeamSearch and Sampling takes, each named as the field.
@@ -32,7 +32,7 @@ TRANSLATE = (
     ),
     Option("--split NAME", "translates a split of the first run's data"),
     Option("--bleu", "with --split: computes BLEU and chrF, and keeps them in the run's folder"),
-    Option("--tokenizer", "with --bleu: sacrebleu's tokenizer; default: none", choices=_TOKENIZERS),
+    Option("--tokenizer", "with --bleu: sacrebleu's tokenizer; default: none", choices=TOKENIZERS),
     Option(
         "--examples N",
         f"with --bleu: sentences that are printed with reference and translation; default "

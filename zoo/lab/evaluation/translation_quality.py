@@ -1,4 +1,4 @@
-"""BLEU and chrF of translations, by sacrebleu alone, and their passports."""
+"""BLEU and chrF of translations, and their passports."""
 
 import dataclasses
 import hashlib
@@ -7,14 +7,13 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from zoo.base import lazy, regular_files, strict_json
+from zoo.base import regular_files, strict_json
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.lab.evaluation import passport, significance
+from zoo.lab.evaluation.bleu_chrf_wer import TOKENIZERS, Bleu, ChrF, Metric
 from zoo.lab.evaluation.results import TRANSLATION_FIELDS, check_comparable, read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
@@ -22,25 +21,20 @@ from zoo.lab.runs import atomic_writes, location
 from zoo.lab.runs.text_tables import align
 from zoo.lab.runs.workdir import Workdir
 
-TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 EXACT_MATCH = "exact match"
 
 
-def metrics(tokenizer: str) -> dict[str, Any]:
-    """Returns sacrebleu's metrics, {"BLEU", "chrF2"}."""
-    with lazy.extra():
-        from sacrebleu.metrics import BLEU, CHRF
-
-    # With "none" the text is tokenised on purpose, of which sacrebleu would warn.
-    return {"BLEU": BLEU(tokenize=tokenizer, force=tokenizer == "none"), "chrF2": CHRF()}
+def make_metrics(tokenizer: str) -> dict[str, Metric]:
+    """Creates the metrics of translations, {name: metric}."""
+    return {metric.name: metric for metric in (Bleu(tokenizer), ChrF())}
 
 
 def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> dict:
     """Scores a corpus with one reference a sentence: {name: {"score" (percent), "signature"}}."""
     scores = {}
-    for name, metric in metrics(tokenizer).items():
-        score = metric.corpus_score(hypotheses, [references]).score
-        scores[name] = {"score": score, "signature": str(metric.get_signature())}
+    for name, metric in make_metrics(tokenizer).items():
+        score = metric.figure(metric.count_corpus(hypotheses, references).sum(0))
+        scores[name] = {"score": float(score), "signature": metric.signature()}
     matches = sum(line == reference for line, reference in zip(hypotheses, references, strict=True))
     share = 100 * matches / max(1, len(references))
     scores[EXACT_MATCH] = {"score": share, "signature": "translations that are the reference"}
@@ -173,8 +167,7 @@ def by_length(
     step: int,
 ) -> list[LengthBucket]:
     """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
-    metric = metrics(results[0][0]["tokenizer"])["BLEU"]
-    figure = figure_of(metric)
+    metric = Bleu(results[0][0]["tokenizer"])
     groups: dict[int, list[int]] = {}
     for number, length in enumerate(lengths):
         groups.setdefault((length - 1) // step, []).append(number)
@@ -182,10 +175,13 @@ def by_length(
     for group, numbers in sorted(groups.items()):
         truth = [" ".join(references[number]) for number in numbers]
         counts = [
-            statistics(metric, [lines[number] for number in numbers], truth) for _, lines in results
+            metric.count_corpus([lines[number] for number in numbers], truth)
+            for _, lines in results
         ]
-        scores = [float(figure(run_counts.sum(0))) for run_counts in counts]
-        intervals = [significance.bootstrap_interval(run_counts, figure) for run_counts in counts]
+        scores = [float(metric.figure(run_counts.sum(0))) for run_counts in counts]
+        intervals = [
+            significance.bootstrap_interval(run_counts, metric.figure) for run_counts in counts
+        ]
         shortest, longest = group * step + 1, (group + 1) * step
         rows.append(LengthBucket(shortest, longest, len(numbers), scores, intervals))
     return rows
@@ -207,21 +203,6 @@ def length_table(names: Sequence[str], rows: list[LengthBucket]) -> str:
     return "\n".join(align(["source words", "sentences", *names], cells, labels=0))
 
 
-def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """Counts [L, S] of each sentence, whose sums a metric of sacrebleu is computed from."""
-    # sacrebleu's own tests are made of these two functions; there are no public ones.
-    return np.array(metric._extract_corpus_statistics(hypotheses, [references]), np.float64)
-
-
-def figure_of(metric) -> significance.Figure:
-    """Returns the function from sums of `statistics` to the score (percent) of a metric."""
-
-    def score(sums):
-        return metric._compute_score_from_stats(sums.tolist()).score
-
-    return lambda sums: np.apply_along_axis(score, -1, sums)
-
-
 def compare(
     names: Sequence[str],
     results: Sequence[tuple[dict, list[str]]],
@@ -232,9 +213,9 @@ def compare(
     check_results(names, results, references)
     reference_lines = [" ".join(words) for words in references]
     rows: list[dict[str, Any]] = [{"run": name} for name in names]
-    for name, metric in metrics(results[0][0]["tokenizer"]).items():
-        figure = figure_of(metric)
-        counts = [statistics(metric, lines, reference_lines) for _, lines in results]
+    for name, metric in make_metrics(results[0][0]["tokenizer"]).items():
+        figure = metric.figure
+        counts = [metric.count_corpus(lines, reference_lines) for _, lines in results]
         for number, (row, run_counts) in enumerate(zip(rows, counts, strict=True)):
             p = None
             if number:

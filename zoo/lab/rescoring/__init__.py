@@ -13,7 +13,7 @@ The examples begin with two lists of two hypotheses, "a b" and "a c" for the ref
     >>> lists = rescoring.Lists(("first", "second"), ("lm", "length"), *arrays)
 """
 
-from zoo.lab.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric, WordErrorRate
+from zoo.lab.evaluation.bleu_chrf_wer import Bleu, ChrF, Metric, WordErrorRate
 from zoo.lab.rescoring.model_features import Lists
 from zoo.lab.rescoring.reranking import Weights
 from zoo.lab.rescoring.tune import Mert, Mira

@@ -8,9 +8,9 @@ import numpy as np
 
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.bleu_chrf_wer import Metric
 from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.evaluation.references import read_references
-from zoo.lab.rescoring.bleu_chrf_wer import Metric
 from zoo.lab.rescoring.model_features import RANK, Lists, fit_system_weights, normalise
 from zoo.lab.runs import text_tables
 

@@ -16,6 +16,9 @@ import numpy as np
 from zoo.base import lazy
 from zoo.errors import UserError
 
+# Tokenizers of `sacrebleu` that need no other package.
+TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+
 
 @dataclasses.dataclass(frozen=True)
 class Metric(abc.ABC):
@@ -41,6 +44,11 @@ class Metric(abc.ABC):
           hypotheses: texts of one sentence.
           references: references of the sentence.
         """
+
+    def count_corpus(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Counts the statistics of each sentence of a text with one reference, [sentences, S]."""
+        pairs = zip(hypotheses, references, strict=True)
+        return np.concatenate([self.statistics([text], [reference]) for text, reference in pairs])
 
     @abc.abstractmethod
     def figure(self, statistics: np.ndarray) -> np.ndarray:

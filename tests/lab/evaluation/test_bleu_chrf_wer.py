@@ -9,7 +9,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from zoo.errors import UserError
-from zoo.lab.rescoring import bleu_chrf_wer
+from zoo.lab.evaluation import bleu_chrf_wer
 
 # Empty ones, repeated words, one shorter than the order, one equal, one with marks.
 HYPOTHESES = [
