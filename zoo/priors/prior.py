@@ -16,7 +16,6 @@ from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
 
 if TYPE_CHECKING:  # heads, which read no text, import this module
-    from zoo.data.encoded_text import EncodedText
     from zoo.sources.source import Corpus
 
 Words: TypeAlias = tuple[str, ...]
@@ -24,8 +23,8 @@ Words: TypeAlias = tuple[str, ...]
 Corpora: TypeAlias = dict[str, "Corpus"]
 # {word: features} that a source knows beforehand.
 Entries: TypeAlias = dict[str, tuple[str, ...]]
-# {split: its text as word ids}
-Texts: TypeAlias = Mapping[str, "EncodedText"]
+# {split: its text as word ids, a `zoo.data.encoded_text.EncodedText`}
+Texts: TypeAlias = Mapping[str, Any]
 # bool [B, T], positions before which the carry becomes the initial one; None for none.
 Reset: TypeAlias = jax.Array | None
 # (carry, word [B], whether rows begin anew [B]) -> (carry, context)
