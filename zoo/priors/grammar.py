@@ -89,7 +89,7 @@ class Grammar(ContextualBackground):
 
     def _check_forms(self, tables, lexicon, split, text, file):
         """Raises UserError for the first form that the automaton does not allow."""
-        sentences = np.split(text.words, text.starts[1:])
+        sentences = [part.tolist() for part in np.split(text.words, text.starts[1:])]
         violations = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
         for number, position in enumerate(violations):
             if position >= 0:
@@ -101,7 +101,7 @@ class Grammar(ContextualBackground):
                 )
 
     def violations(
-        self, tables: Tables, lexicon: Lexicon, sentences: list[list[int]] | list[np.ndarray]
+        self, tables: Tables, lexicon: Lexicon, sentences: list[list[int]]
     ) -> np.ndarray:
         """Returns the position of the first word of each sentence that the grammar does not allow,
         -1 for none; sentences are word ids with their boundaries."""
