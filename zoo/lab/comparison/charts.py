@@ -43,7 +43,7 @@ def round_ticks(low: float, high: float, max_ticks: int = 5) -> list[float]:
 
 def _mark(number: int, x: float, y: float, s: float = 4) -> str:
     """Returns the SVG of a recipe's mark at a point; `s`: half its size."""
-    kind = MARKS[plot_style.mark_number(number)]
+    mark = MARKS[plot_style.mark_number(number)]
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
         "square": f"M{-s} {-s}h{2 * s}v{2 * s}h{-2 * s}z",
@@ -52,8 +52,8 @@ def _mark(number: int, x: float, y: float, s: float = 4) -> str:
         "cross": f"M{-s} {-s}l{2 * s} {2 * s}M{-s} {s}l{2 * s} {-2 * s}",
         "plus": f"M0 {-s}v{2 * s}M{-s} 0h{2 * s}",
     }
-    place = f"translate({_coord(x)} {_coord(y)})"
-    return f'<path class="mark {kind}" transform="{place}" d="{paths[kind]}"/>'
+    transform = f"translate({_coord(x)} {_coord(y)})"
+    return f'<path class="mark {mark}" transform="{transform}" d="{paths[mark]}"/>'
 
 
 def curve_chart(
@@ -83,9 +83,9 @@ def curve_chart(
     for line in finite:
         pixels = [(across(x), up(y)) for x, y in line.points]
         path = "L".join(f"{_coord(x)} {_coord(y)}" for x, y in pixels)
-        kind = "line dashed" if line.dashed else "line"
+        css_class = "line dashed" if line.dashed else "line"
         content = _shade(line.shade, across, up)
-        content += f'<path class="{kind}" d="M{path}"/>' if pixels else ""
+        content += f'<path class="{css_class}" d="M{path}"/>' if pixels else ""
         if not line.dashed or len(pixels) == 1:
             content += "".join(_mark(line.number, x, y) for x, y in pixels)
         parts.append(_run_group(line.number, content))

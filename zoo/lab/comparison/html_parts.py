@@ -63,8 +63,8 @@ def collapsible(summary: str, content: str) -> str:
 
 def json_data(value: Any) -> str:
     """Returns JSON that may stand in an element of HTML."""
-    plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    json_text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json_text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -40,17 +40,17 @@ def judge_agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
 ) -> tuple[dict, item_scores.Arrays]:
     """Judges a run on agreement pairs: (passport of its accuracy, which pairs are right)."""
-    plain = [(good, bad) for good, bad, _ in pairs]
-    scores = minimal_pairs.score_pairs(run, plain)
+    sentence_pairs = [(good, bad) for good, bad, _ in pairs]
+    scores = minimal_pairs.score_pairs(run, sentence_pairs)
     cases = {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):
             case = (phenomenon, attractor)
-            is_case = [(about["phenomenon"], about["attractor"]) == case for *_, about in pairs]
+            is_case = [(traits["phenomenon"], traits["attractor"]) == case for *_, traits in pairs]
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
             cases[name] = scores.select(np.array(is_case, bool)).figures()
     cases["all"] = scores.figures()
-    record = minimal_pairs.passport_of(run, "micro-agreement", plain, scores)
+    record = minimal_pairs.passport_of(run, "micro-agreement", sentence_pairs, scores)
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 

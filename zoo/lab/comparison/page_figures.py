@@ -219,7 +219,7 @@ def _draw_bands(name, bars):
     )
 
 
-def _chart_and_table(bars, names, cell):
+def _chart_and_table(bars, names, format_cell):
     """Returns a chart's rows, the counts that recipes share or "–", and a table's cells."""
     rows, counts, cells = [], [], []
     for group, name in names.items():
@@ -227,7 +227,7 @@ def _chart_and_table(bars, names, cell):
         items = {bar.items for bar in row.values()}
         counts.append(f"{items.pop():,.0f}" if len(items) == 1 else "–")
         rows.append((name if counts[-1] == "–" else f"{name} ({counts[-1]})", row))
-        recipe_cells = (cell(row[recipe]) if recipe in row else "–" for recipe in bars)
+        recipe_cells = (format_cell(row[recipe]) if recipe in row else "–" for recipe in bars)
         cells.append((escape(name), *recipe_cells))
     return rows, counts, cells
 

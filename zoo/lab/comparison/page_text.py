@@ -75,32 +75,32 @@ def text_panel(scored_text: ScoredText) -> str:
         f"{scored_text.name}: the first {rows[-1].sentence:,} sentences, {tokens:,} counted "
         f"tokens ({unknown:,} unknown), {number(nats, 4)} nats per token on these."
     )
-    kinds = [surprisal_class(row.surprisal_nats) for row in rows]
+    classes = [surprisal_class(row.surprisal_nats) for row in rows]
     notes = html_parts.omission(reason, "Features") if reason else ""
     if not scored_text.best.words.size:
         reason = "this head spells its words and has no list of them."
         notes += html_parts.omission(reason, "Best words")
     details = html_parts.json_data(word_details(scored_text))
-    words = coloured_words(scored_text, kinds, str(scored_text.number), details)
+    words = coloured_words(scored_text, classes, str(scored_text.number), details)
     return f"<p>{escape(summary)}</p>" + surprisal_legend() + words + notes
 
 
 def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
     """Returns the text coloured by the difference of two runs."""
-    gain = gains(baseline, candidate)
-    kinds = [difference_class(value) for value in gain]
+    gain = word_gains(baseline, candidate)
+    classes = [difference_class(value) for value in gain]
     legend = colour_legend(difference_classes(baseline.run, candidate.run))
     details = difference_json(baseline, candidate, gain)
-    words = coloured_words(baseline, kinds, f"{baseline.number}-{candidate.number}", details)
+    words = coloured_words(baseline, classes, f"{baseline.number}-{candidate.number}", details)
     return f"<p>{describe_difference(baseline, candidate, gain)}</p>" + legend + words
 
 
-def coloured_words(scored_text: ScoredText, kinds: list[str], name: str, data: str) -> str:
+def coloured_words(scored_text: ScoredText, classes: list[str], name: str, data: str) -> str:
     """Returns a text as HTML, each word in the colour of its class; `data`: details as JSON."""
     joint, layout = ("", " characters") if scored_text.is_character_level else (" ", "")
     sentences: dict[int, list[str]] = {}
-    for index, (row, kind) in enumerate(zip(scored_text.rows, kinds, strict=True)):
-        sentences.setdefault(row.sentence, []).append(word_span(index, row, kind))
+    for index, (row, css_class) in enumerate(zip(scored_text.rows, classes, strict=True)):
+        sentences.setdefault(row.sentence, []).append(word_span(index, row, css_class))
     body = "".join(
         _source_line(scored_text.sources, index) + f'<p class="sentence">{joint.join(words)}</p>'
         for index, words in enumerate(sentences.values())
@@ -126,19 +126,19 @@ def surprisal_class(nats: float) -> str:
     return f"s{sum(nats >= level for level in LEVELS)}"
 
 
-def word_span(index: int, row: surprisal.Row, kind: str) -> str:
+def word_span(index: int, row: surprisal.Row, css_class: str) -> str:
     """Returns a word as HTML, in the colour of its class, to be pointed at or tapped."""
     # An unknown word looks easy: <unk> has the probability of all unknown words.
     marks = ("" if row.counted else " uncounted") + ("" if row.known else " unknown")
     return (
-        f'<span class="w {kind}{marks}" data-word="{index}" role="button" '
+        f'<span class="w {css_class}{marks}" data-word="{index}" role="button" '
         f'tabindex="{0 if index == 0 else -1}">{escape(show_blanks(row.word))}</span>'
     )
 
 
 def colour_legend(levels: list[tuple[str, str]]) -> str:
     """Returns the legend of (class, meaning) pairs as HTML."""
-    marks = "".join(f'<span class="w {kind}">{escape(name)}</span> ' for kind, name in levels)
+    marks = "".join(f'<span class="w {level}">{escape(name)}</span> ' for level, name in levels)
     return f'<p class="scale">{marks}</p>'
 
 
@@ -301,7 +301,7 @@ def difference_classes(baseline: str, candidate: str) -> list[tuple[str, str]]:
     return [*reversed(first), ("s0", "alike"), *second]
 
 
-def gains(baseline: ScoredText, candidate: ScoredText) -> list[float]:
+def word_gains(baseline: ScoredText, candidate: ScoredText) -> list[float]:
     """Returns log p of the first run minus log p of the second for each token, nats."""
     return [
         second.surprisal_nats - first.surprisal_nats

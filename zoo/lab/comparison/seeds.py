@@ -62,13 +62,13 @@ _HEADS = (
 
 def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
     """Numbers recipes for their colours and marks; a head keeps its number where it can."""
-    kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
-    used_numbers = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
+    classes = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
+    used_numbers = {_HEADS.index(head_class) for head_class in classes if head_class in _HEADS}
     unused_numbers = (number for number in itertools.count() if number not in used_numbers)
     numbers: dict[str, int] = {}
-    for name, kind in sorted(zip(names, kinds, strict=True)):
-        has_own = kind in _HEADS and _HEADS.index(kind) not in numbers.values()
-        numbers[name] = _HEADS.index(kind) if has_own else next(unused_numbers)
+    for name, head_class in sorted(zip(names, classes, strict=True)):
+        has_own = head_class in _HEADS and _HEADS.index(head_class) not in numbers.values()
+        numbers[name] = _HEADS.index(head_class) if has_own else next(unused_numbers)
     return [numbers[name] for name in names]
 
 
@@ -171,9 +171,9 @@ def _same_component(first, second):
 def format_value(value: Any) -> str:
     """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
-        fields = {name: item for name, item in value.items() if item not in (None, "", [])}
+        fields = {name: inner for name, inner in value.items() if inner not in (None, "", [])}
         name = fields.pop(COMPONENT, "").rpartition(":")[2]
-        arguments = ", ".join(f"{field}={format_value(item)}" for field, item in fields.items())
+        arguments = ", ".join(f"{field}={format_value(inner)}" for field, inner in fields.items())
         return f"{name}({arguments})"
     if isinstance(value, list):
         items = ", ".join(map(format_value, value))

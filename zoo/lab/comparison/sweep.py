@@ -92,13 +92,13 @@ def _take_field(experiment, field):
     inner, names = experiment, field.split(".")
     for depth, name in enumerate(names):
         try:
-            item = int(name) if isinstance(inner, list) else name
-            value = inner[item]
+            key = int(name) if isinstance(inner, list) else name
+            value = inner[key]
         except (KeyError, IndexError, TypeError, ValueError):
             return None, experiment
         if depth == len(names) - 1:
             # Runs whose paths differ in the range alone are of one curve.
-            inner[item] = files.Part.parse(value).path if isinstance(value, str) else None
+            inner[key] = files.Part.parse(value).path if isinstance(value, str) else None
             return value, experiment
         inner = value
 

@@ -86,8 +86,8 @@ def _table_blocks(ranking, mixed):
     groups = ranking.ranked + ranking.unranked
     for group in groups:
         results = ranking.runs[group.runs[0]]
-        plain = [passport for column, passport in results.items() if not column.learns]
-        any_result = (plain or [*results.values()])[0]
+        static_results = [passport for column, passport in results.items() if not column.learns]
+        any_result = (static_results or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
         head = any_result["head"].partition("(")[0]
         rows.append([f"{group.name}{star}", head, f"{any_result['parameters']:,}"])
@@ -196,15 +196,15 @@ def _distribution_changes(passport):
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
     method = f" by {letters}-grams of their letters" if letters else ""
-    ways = {
+    changes = {
         "over other words than in training": trained and trained["words"] != lexicon["words"],
         f"the unknown word's probability spread over new words{method}": passport["spread_unknown"],
         "renormalised over the lexicon": passport["renormalised"],
     }
     learned = passport.get("learns_from_text") or ()
-    ways |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
-    changes = [way for way, is_so in ways.items() if is_so]
-    return ["; ".join(changes)] if changes else []
+    changes |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
+    lines = [change for change, applies in changes.items() if applies]
+    return ["; ".join(lines)] if lines else []
 
 
 # ---- runs side by side on a text that none of them was made for, with the lexicons that they have
