@@ -166,8 +166,8 @@ def average(
             f"the weights of an ensemble of {len(steps)} are {weights}: give as many numbers, none "
             "below 0, and one above it."
         )
-    shares = jnp.asarray(shares / shares.sum())
-    return jax.tree_util.Partial(Bound(_average, quantity), tuple(map(as_tree, steps)), shares)
+    normalised = jnp.asarray(shares / shares.sum())
+    return jax.tree_util.Partial(Bound(_average, quantity), tuple(map(as_tree, steps)), normalised)
 
 
 def _fuse(renormalised, steps, weight, words, carries):
