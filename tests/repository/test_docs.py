@@ -169,11 +169,11 @@ def test_the_losses_of_the_page_are_computed():
 
 
 def test_unknown_words_of_the_page_are_put_in():
-    snippet, of_data = snippets("alignments.md")
+    snippet, data_snippet = snippets("alignments.md")
     names = {}
     exec(snippet, names)
-    exec(of_data, {})
-    assert names["seen"] == (
+    exec(data_snippet, {})
+    assert names["annotated"] == (
         ["the", "<unk>", "in", "<unk>"],
         ["le", "<unkpos_0>", "de", "<unkpos_0>"],
     )

@@ -44,6 +44,7 @@ def test_make_installs_the_dependencies_and_those_for_development():
     assert names(development) == {
         "gcp-storage-emulator",
         "ipykernel",
+        "kubernetes-validate",
         "mypy",
         "nbclient",
         "nbformat",

@@ -142,7 +142,7 @@ def average(
     Args:
       steps: the members' steps.
       weights: one for each step, 0 or more, of any sum above 0; None for equal weights.
-      quantity: what is averaged, "probabilities" or "logs".
+      quantity: "probabilities" or "logs", of which the mean is taken.
 
     Raises:
       UserError: `steps` is empty, the weights do not fit, or `quantity` is neither of the two.

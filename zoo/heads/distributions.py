@@ -96,7 +96,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
       >>> q = heads.Distribution(head, params, {}, hidden)
       >>> bias = jnp.log(jnp.array([0.5, 0.25, 0.25]))
       >>> p = q._replace(params={**params, "bias": bias})
-      >>> heads.kl_divergence(p, q).round(3).tolist()  # log 3 - 1.5 log 2
+      >>> [round(float(nats), 3) for nats in heads.kl_divergence(p, q)]  # log 3 - 1.5 log 2
       [0.059, 0.059]
     """
     for name, distribution in {"p": p, "q": q}.items():

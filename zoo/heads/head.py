@@ -425,7 +425,6 @@ class Head(Component):
         belong to words cannot.
 
         Args:
-          lexicon: the words of training.
           new_lexicon: the words to be scored.
 
         Raises:
