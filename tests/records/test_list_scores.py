@@ -53,8 +53,8 @@ def test_lists_have_the_log_probabilities_of_forced_decoding(run):
         batch = source_batch([ids], len(ids), 1)
         step, carry = steps.from_sequence_to_sequence(model, run.params, run.tables, *batch)
         targets = np.array([[*numbers(run.lexicon, words), boundary]])
-        alone = force(step, np.array([boundary]), carry, targets)
-        np.testing.assert_allclose(values, np.asarray(alone)[0], atol=1e-5)
+        forced = force(step, np.array([boundary]), carry, targets)
+        np.testing.assert_allclose(values, np.asarray(forced)[0], atol=1e-5)
 
 
 def lists_of(texts, features):

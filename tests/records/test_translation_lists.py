@@ -46,9 +46,13 @@ def lists(folder, words=lambda text: text):
 
 
 def test_words_that_training_never_saw():
-    known = {"a", "b", "c"}
-    assert translation_lists.has_new(["a b", "a d", "c"], known).tolist() == [False, True, False]
-    assert translation_lists.new_share(["a d <unk>", "c e"], known) == 2 / 4
+    training_words = {"a", "b", "c"}
+    assert translation_lists.has_new(["a b", "a d", "c"], training_words).tolist() == [
+        False,
+        True,
+        False,
+    ]
+    assert translation_lists.new_share(["a d <unk>", "c e"], training_words) == 2 / 4
 
 
 def test_seeds_of_a_model():

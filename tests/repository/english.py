@@ -58,7 +58,7 @@ def documents() -> list[pathlib.Path]:
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def of_code(path: pathlib.Path) -> Iterator[Text]:
+def code_texts(path: pathlib.Path) -> Iterator[Text]:
     """Yields docstrings and messages: literals of four words and more."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         value = node.value if isinstance(node, ast.Constant) else None
@@ -66,7 +66,7 @@ def of_code(path: pathlib.Path) -> Iterator[Text]:
             yield Text(path, node.lineno, value)
 
 
-def of_document(path: pathlib.Path) -> Iterator[Text]:
+def document_paragraphs(path: pathlib.Path) -> Iterator[Text]:
     """Yields the paragraphs of a document, without its code."""
     text = re.sub(r"```.*?```|`[^`]*`", "CODE", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     line = 1
@@ -76,7 +76,7 @@ def of_document(path: pathlib.Path) -> Iterator[Text]:
         line += paragraph.count("\n") + 2
 
 
-def found(texts: list[Text], pattern: str) -> list[str]:
+def find_uses(texts: list[Text], pattern: str) -> list[str]:
     """Returns the uses of a pattern, each with its file and line."""
     uses = []
     for text in texts:
@@ -93,7 +93,9 @@ def without_verb(path: pathlib.Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef) or (text := ast.get_docstring(node)) is None:
             continue
-        decorators = {ast.unparse(one).rpartition(".")[2] for one in node.decorator_list}
+        decorators = {
+            ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list
+        }
         if decorators & {"property", "cached_property"} or not text.strip():
             continue
         first = re.match(r"[\w']*", text)
@@ -111,11 +113,11 @@ def main(folders):
     files = code_files(folders or CODE)
     for path in files:
         print(*without_verb(path), sep="\n", end="\n")
-    texts = [text for path in files for text in of_code(path)]
+    texts = [text for path in files for text in code_texts(path)]
     if not folders:
-        texts += [text for path in documents() for text in of_document(path)]
+        texts += [text for path in documents() for text in document_paragraphs(path)]
     for pattern, limit in PATTERNS.items():
-        uses = found(texts, pattern)
+        uses = find_uses(texts, pattern)
         count = sum(words(text.text) for text in texts)
         print(f"\n{pattern}: {1000 * len(uses) / count:.2f} of {limit} in a thousand words")
         print(*uses, sep="\n")

@@ -70,8 +70,12 @@ def shrunk_data(source, folder):
     if isinstance(source, Facts):
         return dataclasses.replace(source, train_questions=9, other_questions=3)
     if isinstance(source, Text) and hasattr(source, "words"):  # lm1b_full, of a filled lexicon
-        of = shrunk_data(Text(source.train, source.validation, source.tests), folder)
-        files = {"train": of.train, "validation": of.validation, "tests": of.tests}
+        files_source = shrunk_data(Text(source.train, source.validation, source.tests), folder)
+        files = {
+            "train": files_source.train,
+            "validation": files_source.validation,
+            "tests": files_source.tests,
+        }
         return dataclasses.replace(source, **files, words=12)
     text = {
         Realisations: "mr,ref\n" + '"name[One], food[two]",One has two\nname[Two],Two is it\n' * 3,
@@ -131,7 +135,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
     model, training = experiment.model, experiment.training
     core = shrunk_core(model.core)
     encoder = getattr(model, "encoder", None)
-    of_encoder = {"encoder": shrunk_core(encoder)} if encoder is not None else {}
+    encoder_change = {"encoder": shrunk_core(encoder)} if encoder is not None else {}
     head = model.head
     if isinstance(head, AdaptiveSoftmax):
         head = dataclasses.replace(head, cutoffs=(2, 3))
@@ -171,7 +175,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
             embedding=shrunk_embedding(model.embedding),
             core=core,
             head=head,
-            **of_encoder,
+            **encoder_change,
         ),
         training=dataclasses.replace(
             training,
@@ -218,8 +222,8 @@ def test_a_config_is_at_most_one_step_from_a_whole_one():
 
 
 def test_the_list_has_parameters_and_minutes_in_columns_of_their_own():
-    of = {line[2:].split()[0]: line for line in configs.table() if line[2:].strip()}
-    softmax, lstm = of["ptb_softmax"], of["ptb_awd_lstm"]
+    line_by_config = {line[2:].split()[0]: line for line in configs.table() if line[2:].strip()}
+    softmax, lstm = line_by_config["ptb_softmax"], line_by_config["ptb_awd_lstm"]
     assert lstm[: lstm.index("24M") + 3].split() == ["ptb_awd_lstm", "24M"]
     assert softmax.index(" min") > lstm.index("24M") + 3
     assert softmax.index("A softmax") == lstm.index("The AWD-LSTM")
@@ -254,14 +258,14 @@ def test_a_treebank_is_a_config_by_its_name():
 
 @pytest.mark.parametrize("name", [name for name in configs.names() if "wikitext2" in name])
 def test_heads_of_wikitext_are_those_of_the_penn_treebank(name):
-    recipe, other = configs.load(name), configs.load(name.replace("wikitext2", "ptb"))
+    recipe, ptb_recipe = configs.load(name), configs.load(name.replace("wikitext2", "ptb"))
     if "awd" in name:  # each text has rates of its own
-        assert type(recipe.model.head) is type(other.model.head)
+        assert type(recipe.model.head) is type(ptb_recipe.model.head)
         assert recipe.data.blank_lines == "kept"
         return
-    assert recipe.training == other.training and recipe.model.core == other.model.core
+    assert recipe.training == ptb_recipe.training and recipe.model.core == ptb_recipe.model.core
     if name != "wikitext2_adaptive":  # whose clusters are of more words
-        assert recipe.model == other.model
+        assert recipe.model == ptb_recipe.model
     # Papers count blank lines.
     assert recipe.data.blank_lines == "kept"
 
@@ -340,8 +344,11 @@ def test_models_of_the_billion_words_have_the_paper_s_parameters(name):
 
 
 def test_every_config_of_the_billion_words_is_in_the_table():
-    others = {"lm1b_small", "lm1b_full"}
-    assert {name for name in configs.names() if name.startswith("lm1b")} == {*LM1B, *others}
+    without_table_row = {"lm1b_small", "lm1b_full"}
+    assert {name for name in configs.names() if name.startswith("lm1b")} == {
+        *LM1B,
+        *without_table_row,
+    }
 
 
 def test_a_text_of_other_size_cannot_fill_a_lexicon(tmp_path):
@@ -350,8 +357,8 @@ def test_a_text_of_other_size_cannot_fill_a_lexicon(tmp_path):
     files = {"train": str(path), "validation": str(path), "tests": (str(path),)}
     source = dataclasses.replace(configs.load("lm1b_full").data, **files, words=5)
     assert {*source.lexicon_entries()} == {"aa", "bb", "ab", "ba"}
-    for words, most in ((6, 4), (2, 2)):
-        with pytest.raises(UserError, match=rf"^data\.words is {words}: .* make {most} at most"):
+    for words, limit in ((6, 4), (2, 2)):
+        with pytest.raises(UserError, match=rf"^data\.words is {words}: .* make {limit} at most"):
             dataclasses.replace(source, words=words).lexicon_entries()
 
 
@@ -363,6 +370,6 @@ def test_the_words_of_the_full_billion_fill_a_lexicon_of_the_paper_s_size():
     lexicon, _ = recipe.vocabulary.build(small)
     assert len(lexicon) == 50_000
     occur = np.array(lexicon.counts) > 0
-    own = {word for split in small.splits() for word in small.read(split).token_counts()}
-    assert own < set(lexicon.words)
-    assert {*np.array(lexicon.words)[occur]} <= own | {"</s>"}
+    text_words = {word for split in small.splits() for word in small.read(split).token_counts()}
+    assert text_words < set(lexicon.words)
+    assert {*np.array(lexicon.words)[occur]} <= text_words | {"</s>"}

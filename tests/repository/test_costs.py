@@ -14,8 +14,8 @@ def shape(*sizes, dtype=jnp.float32):
 
 
 def test_a_product_by_hand():
-    found = costs.count_products(lambda a, b: jnp.tanh(a @ b), shape(3, 5), shape(5, 7))
-    assert found == {Product(2 * 3 * 5 * 7, 4 * (15 + 35 + 21)): 1}
+    products = costs.count_products(lambda a, b: jnp.tanh(a @ b), shape(3, 5), shape(5, 7))
+    assert products == {Product(2 * 3 * 5 * 7, 4 * (15 + 35 + 21)): 1}
     # The gradient has two more.
     gradient = jax.grad(lambda a, b: (a @ b).sum(), argnums=(0, 1))
     assert (
@@ -28,8 +28,8 @@ def test_a_loop_counts_as_often_as_it_runs():
     def function(carry, steps):
         return jax.lax.scan(lambda h, x: (h @ x, None), carry, steps)[0]
 
-    found = costs.count_products(jax.jit(function), shape(2, 5), shape(11, 5, 5))
-    assert found == {Product(2 * 2 * 5 * 5, 4 * (10 + 25 + 10)): 11}
+    products = costs.count_products(jax.jit(function), shape(2, 5), shape(11, 5, 5))
+    assert products == {Product(2 * 2 * 5 * 5, 4 * (10 + 25 + 10)): 11}
 
 
 def test_a_convolution_and_rows_by_hand():
@@ -38,40 +38,40 @@ def test_a_convolution_and_rows_by_hand():
             x, kernel, (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC")
         )
 
-    found = costs.count_products(convolve, shape(2, 9, 3), shape(4, 3, 7))
-    assert [product.operations for product in found] == [2 * (2 * 6 * 7) * (4 * 3)]
+    products = costs.count_products(convolve, shape(2, 9, 3), shape(4, 3, 7))
+    assert [product.operations for product in products] == [2 * (2 * 6 * 7) * (4 * 3)]
     rows = costs.count_products(lambda table, i: table[i], shape(13, 7), shape(5, dtype=jnp.int32))
     assert [product.bytes for product in rows] == [2 * 5 * 7 * 4]
-    more = costs.count_products(
-        lambda table, i, new: table.at[i].add(new),
+    scatters = costs.count_products(
+        lambda table, i, updates: table.at[i].add(updates),
         *(shape(13, 7), shape(5, dtype=jnp.int32), shape(5, 7)),
     )
-    assert [product.bytes for product in more] == [3 * 5 * 7 * 4]
+    assert [product.bytes for product in scatters] == [3 * 5 * 7 * 4]
 
 
 def test_the_longer_branch_counts():
-    def function(which, a):
-        return jax.lax.cond(which, lambda a: a @ a, lambda a: a @ a @ a, a)
+    def function(predicate, a):
+        return jax.lax.cond(predicate, lambda a: a @ a, lambda a: a @ a @ a, a)
 
-    found = costs.count_products(function, shape(dtype=bool), shape(5, 5))
-    assert costs.operations(found) == 2 * 2 * 5**3
+    products = costs.count_products(function, shape(dtype=bool), shape(5, 5))
+    assert costs.operations(products) == 2 * 2 * 5**3
 
 
 def test_an_lstm_is_counted():
     core = LSTM(size=7)
     params = jax.eval_shape(lambda: core.init(jax.random.key(0), 5))
     carry = jax.eval_shape(lambda: core.initial_carry(3))
-    found = costs.count_products(core.apply, params, shape(3, 11, 5), carry)
+    products = costs.count_products(core.apply, params, shape(3, 11, 5), carry)
     # Per position 5 + 7 numbers times four gates of 7.
-    assert costs.operations(found) == 3 * 11 * 2 * (5 + 7) * 4 * 7
+    assert costs.operations(products) == 3 * 11 * 2 * (5 + 7) * 4 * 7
 
 
 def test_lost_time_is_that_of_the_formula():
     interval, saving, between, restart = 1000.0, 20.0, 86400.0, 300.0
     # Half an interval is done again for each loss, on average, while losses are seldom.
     expected = (saving / (interval + saving)) + (0.5 * (interval + saving) + restart) / between
-    found = scaling.lost(interval, saving, between, restart, hours=200_000)
-    assert found == pytest.approx(expected, rel=0.03)
+    share = scaling.lost(interval, saving, between, restart, hours=200_000)
+    assert share == pytest.approx(expected, rel=0.03)
     best = (2 * saving * between) ** 0.5
     around = [scaling.lost(k * best, saving, between, restart) for k in (0.3, 1, 3)]
     assert around[1] == min(around)

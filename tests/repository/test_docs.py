@@ -48,7 +48,7 @@ def test_what_commands_set_can_be_set(page):
         chosen = [value for flag, value in itertools.pairwise(words) if flag == "--set"]
         # M stands for the numbers that the text gives.
         configuration.apply_settings(
-            configs.load(name), [re.sub("=M$", "=7", one) for one in chosen]
+            configs.load(name), [re.sub("=M$", "=7", setting) for setting in chosen]
         )
 
 
@@ -65,15 +65,15 @@ def test_the_most_probable_spellings_are_printed(tmp_path, capsys):
     params = recipe.model.init(jax.random.key(0), lexicon)
     checkpoints.save("best", 1, {"params": params}, {})
     checkpoints.close()
-    for documented, here in (
+    for documented, replacement in (
         ("runs/ptb_char_lstm", str(workdir.path)),
         ("the new york stock", "word1 word2"),
     ):
         assert documented in snippet
-        snippet = snippet.replace(documented, here)
+        snippet = snippet.replace(documented, replacement)
     exec(snippet, {})
-    *found, last = capsys.readouterr().out.splitlines()
-    log_probs = [float(line.split()[0]) for line in found]
+    *lines, last = capsys.readouterr().out.splitlines()
+    log_probs = [float(line.split()[0]) for line in lines]
     assert len(log_probs) == 5 and log_probs == sorted(log_probs, reverse=True)
     assert re.fullmatch(r"exact|at most -\d+\.\d{3} may be missing", last)
 
@@ -114,8 +114,8 @@ def test_critical_regions_of_the_page_are_put_side_by_side(tmp_path, monkeypatch
     model = zoo.load(folder)
     for condition, verb in (("match", "jouent"), ("mismatch", "joue")):
         words = model.surprisal(f"les enfants du village {verb} dans la rue .")
-        (found,) = names["side_by_side"][condition]
-        assert found == pytest.approx(words[4].surprisal_bits, abs=1e-4)
+        (surprisal,) = names["side_by_side"][condition]
+        assert surprisal == pytest.approx(words[4].surprisal_bits, abs=1e-4)
 
 
 def test_reading_times_of_subjects_get_the_surprisal_of_their_words(tmp_path, monkeypatch):
@@ -142,8 +142,8 @@ def test_reading_times_of_subjects_get_the_surprisal_of_their_words(tmp_path, mo
     for verb, condition in (("jouent", "match"), ("joue", "mismatch")):
         bits = [row.surprisal_bits for row in model.surprisal(f"les enfants {verb} .")][:4]
         for subject in ("s1", "s2"):
-            own = times[(times.subject == subject) & (times.condition == condition)]
-            assert own.surprisal_bits.tolist() == pytest.approx(bits, abs=1e-4)
+            subject_times = times[(times.subject == subject) & (times.condition == condition)]
+            assert subject_times.surprisal_bits.tolist() == pytest.approx(bits, abs=1e-4)
 
 
 def test_the_page_of_runs_trains_beside_wandb(monkeypatch):
@@ -187,7 +187,7 @@ def test_a_step_function_is_decoded():
         exec(snippet, names)
     assert names["found"].words[:, 0].tolist() == [[1, 2, 0, 0], [2, 2, 1, 0]]
     assert names["again"].words[:, 0].tolist() == names["found"].words[:, 0].tolist()
-    found = names["found"]
-    inside = np.arange(4)[None, None] < np.asarray(found.lengths)[..., None]
-    np.testing.assert_allclose(names["forced"][inside], found.log_probs[inside], rtol=1e-6)
-    assert [one[0].words for one in names["translations"]] == [[1, 2], [2], [1, 1, 2]]
+    search_output = names["found"]
+    inside = np.arange(4)[None, None] < np.asarray(search_output.lengths)[..., None]
+    np.testing.assert_allclose(names["forced"][inside], search_output.log_probs[inside], rtol=1e-6)
+    assert [nbest[0].words for nbest in names["translations"]] == [[1, 2], [2], [1, 1, 2]]

@@ -22,51 +22,55 @@ PUBLIC = {
     **{f"{base.__module__}.{base.__name__}": base for base in BASES},
 }
 ZOO = pathlib.Path(losses.__file__).parents[1]
-OWN = ("self", "cls")
+IMPLICIT = ("self", "cls")
 # "name: text", or "several, names: see `function`", whose docstring explains them.
 ITEM = re.compile(r"((?:\w+, )+\w+(?=: see)|\*{0,2}\w+): \S")
 
 
 def items(docstring: str, section: str) -> dict[str, str]:
     """{name: text} of a section such as "Args"; a line that begins no item ends the reading."""
-    found: dict[str, str] = {}
+    text_by_name: dict[str, str] = {}
     lines = inspect.cleandoc(docstring).split("\n")
     if f"{section}:" not in lines:
-        return found
+        return text_by_name
     for line in lines[lines.index(f"{section}:") + 1 :]:
         if not line.startswith("  "):
             break
         if line.startswith("   "):
-            found[[*found][-1]] += f" {line.strip()}"
+            text_by_name[[*text_by_name][-1]] += f" {line.strip()}"
         else:
             match = ITEM.match(line.strip())
             assert match, f"{line!r} begins with no name"
             text = line.strip()[match.end() - 1 :]
-            found |= dict.fromkeys(match[1].split(", "), text)
-    return found
+            text_by_name |= dict.fromkeys(match[1].split(", "), text)
+    return text_by_name
 
 
 # What the class of heads tells of its methods' parameters, so that no method does.
-OF_METHODS = items(heads.Head.__doc__ or "", "Arguments of methods")
+METHOD_PARAMETERS = items(heads.Head.__doc__ or "", "Arguments of methods")
 
 
-def check(name: str, docstring: str, section: str, parameters: list[str], others=()):
+def check(name: str, docstring: str, section: str, parameters: list[str], further=()):
     """That all of the parameters are items, each its own, and nothing else is; nor does an item
     hold one of the others."""
-    given = items(docstring, section)
-    assert [*given] == parameters, f"{name}: {section} are {[*given]}"
-    for item, text in given.items():
-        names = {*parameters, *others}
-        inside = [other for other in names if re.search(rf"\. {re.escape(other)}: ", text)]
+    text_by_name = items(docstring, section)
+    assert [*text_by_name] == parameters, f"{name}: {section} are {[*text_by_name]}"
+    for item, text in text_by_name.items():
+        names = {*parameters, *further}
+        inside = [
+            parameter for parameter in names if re.search(rf"\. {re.escape(parameter)}: ", text)
+        ]
         assert not inside, f"{name}: {', '.join(inside)} within the item of {item}"
 
 
 def methods(kind: type) -> dict[str, object]:
     """The public methods that a class writes itself, as they were written."""
-    own = {name: inspect.unwrap(method) for name, method in vars(kind).items() if callable(method)}
+    callables = {
+        name: inspect.unwrap(method) for name, method in vars(kind).items() if callable(method)
+    }
     return {
         name: method
-        for name, method in own.items()
+        for name, method in callables.items()
         if not name.startswith("_") and inspect.isfunction(method) and method.__doc__
     }
 
@@ -75,7 +79,11 @@ def parameters_of(function) -> list[str]:
     """The names of the parameters, as docstrings write them."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(function).parameters.values()
-    return [stars.get(one.kind, "") + one.name for one in parameters if one.name != "self"]
+    return [
+        stars.get(parameter.kind, "") + parameter.name
+        for parameter in parameters
+        if parameter.name != "self"
+    ]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -84,36 +92,46 @@ def test_a_parameter_is_an_item(name):
     if inspect.isfunction(public):
         check(name, public.__doc__, "Args", parameters_of(public))
         return
-    own = vars(public).get("__annotations__", {})
+    annotations = vars(public).get("__annotations__", {})
     if dataclasses.is_dataclass(public):
         fields = [field.name for field in dataclasses.fields(public)]
-        given = [*items(public.__doc__, "Attributes")]
-        assert given == [field for field in fields if field in given or field in own]
-        check(name, public.__doc__, "Attributes", given, fields)
-    of_head = isinstance(public, type) and issubclass(public, heads.Head)
-    shared = OF_METHODS if of_head else ()
+        attributes = [*items(public.__doc__, "Attributes")]
+        assert attributes == [
+            field for field in fields if field in attributes or field in annotations
+        ]
+        check(name, public.__doc__, "Attributes", attributes, fields)
+    is_head = isinstance(public, type) and issubclass(public, heads.Head)
+    shared = METHOD_PARAMETERS if is_head else ()
     for method, function in methods(public).items():
         if items(function.__doc__, "Args"):
-            parameters = [one for one in parameters_of(function) if one not in shared]
+            parameters = [
+                parameter_name
+                for parameter_name in parameters_of(function)
+                if parameter_name not in shared
+            ]
             check(f"{name}.{method}", function.__doc__, "Args", parameters)
 
 
 def test_the_contract_documents_every_parameter():
     """Parameters that many methods take in the class, all others in the method, none in both."""
     for method, function in methods(heads.Head).items():
-        others = [name for name in parameters_of(function) if name not in OF_METHODS]
-        assert [*items(function.__doc__, "Args")] == others, method
+        own_parameters = [name for name in parameters_of(function) if name not in METHOD_PARAMETERS]
+        assert [*items(function.__doc__, "Args")] == own_parameters, method
 
 
 def names_of(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
     """The parameters of a function, or the fields of a class, as docstrings write them."""
     if isinstance(node, ast.ClassDef):
         return [part.target.id for part in node.body if isinstance(part, ast.AnnAssign)]
-    given = node.args
-    names = [one.arg for one in (*given.posonlyargs, *given.args) if one.arg not in OWN]
-    names += [f"*{given.vararg.arg}"] if given.vararg else []
-    names += [one.arg for one in given.kwonlyargs]
-    return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
+    arguments = node.args
+    names = [
+        argument.arg
+        for argument in (*arguments.posonlyargs, *arguments.args)
+        if argument.arg not in IMPLICIT
+    ]
+    names += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
+    names += [argument.arg for argument in arguments.kwonlyargs]
+    return names + ([f"**{arguments.kwarg.arg}"] if arguments.kwarg else [])
 
 
 @pytest.mark.parametrize("path", sorted(ZOO.rglob("*.py")), ids=lambda path: str(path.name))
@@ -123,11 +141,18 @@ def test_every_docstring_has_one_parameter_an_item(path):
             continue
         names = names_of(node)
         section = "Attributes" if isinstance(node, ast.ClassDef) else "Args"
-        given = items(ast.get_docstring(node) or "", section)
+        text_by_name = items(ast.get_docstring(node) or "", section)
         if section == "Args":  # attributes may be those of a base, or set when it is made
-            assert [*given] == [name for name in names if name in given], (path, node.name)
-        for item, text in given.items():
-            inside = [other for other in names if re.search(rf"[.;] {re.escape(other)}: ", text)]
+            assert [*text_by_name] == [name for name in names if name in text_by_name], (
+                path,
+                node.name,
+            )
+        for item, text in text_by_name.items():
+            inside = [
+                parameter
+                for parameter in names
+                if re.search(rf"[.;] {re.escape(parameter)}: ", text)
+            ]
             assert not inside, f"{path}, {node.name}: {inside} within the item of {item}"
 
 
@@ -139,10 +164,10 @@ def test_every_field_of_a_component_is_an_attribute(package):
         if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
             continue
         fields = {field.name for field in dataclasses.fields(kind)}
-        given = {*items(vars(kind).get("__doc__") or "", "Attributes")}
-        own = {*vars(kind).get("__annotations__", ())} & fields
-        assert own <= given, f"{name} does not document {own - given}"
-        assert given <= fields | {*dir(kind)}, f"{name} does not have {given - fields}"
+        attributes = {*items(vars(kind).get("__doc__") or "", "Attributes")}
+        own_fields = {*vars(kind).get("__annotations__", ())} & fields
+        assert own_fields <= attributes, f"{name} does not document {own_fields - attributes}"
+        assert attributes <= fields | {*dir(kind)}, f"{name} does not have {attributes - fields}"
 
 
 # Modules that only export names of others.
@@ -151,15 +176,15 @@ DOORS = ("attention", "cores", "embeddings")
 
 def exported_names() -> set[tuple[str, str]]:
     """(module, name) of all names that a package exports, directly or on first access."""
-    found = set()
+    exports = set()
     for init in (*ZOO.rglob("__init__.py"), *(ZOO / f"{door}.py" for door in DOORS)):
         text = init.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and node.module:
-                found |= {(node.module, alias.name) for alias in node.names}
-        found |= {(module, name) for name, module in re.findall(r'"(\w+)": "(zoo[\w.]+)"', text)}
+                exports |= {(node.module, alias.name) for alias in node.names}
+        exports |= {(module, name) for name, module in re.findall(r'"(\w+)": "(zoo[\w.]+)"', text)}
     # Bases that whoever writes a head or a task reads.
-    return found | {(base.__module__, base.__name__) for base in (*BASES, tasks.Task)}
+    return exports | {(base.__module__, base.__name__) for base in (*BASES, tasks.Task)}
 
 
 EXPORTED = exported_names()
@@ -172,20 +197,20 @@ SECTIONS = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):", re.MULTILINE
 
 def helpers_with_sections(module: str, tree: ast.Module, exported) -> list[str]:
     """The names of helpers, nested ones included, whose docstrings have a section."""
-    found = []
+    helpers = []
 
     def visit(node, public):
         for part in getattr(node, "body", []):
             if not isinstance(part, ast.FunctionDef | ast.ClassDef):
                 continue
-            known = public or (node is tree and (module, part.name) in exported)
-            known = known and not part.name.startswith("_")
-            if not known and SECTIONS.search(ast.get_docstring(part) or ""):
-                found.append(part.name)
-            visit(part, known)
+            is_exported = public or (node is tree and (module, part.name) in exported)
+            is_exported = is_exported and not part.name.startswith("_")
+            if not is_exported and SECTIONS.search(ast.get_docstring(part) or ""):
+                helpers.append(part.name)
+            visit(part, is_exported)
 
     visit(tree, False)
-    return found
+    return helpers
 
 
 def test_helpers_have_one_sentence():

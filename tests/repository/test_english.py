@@ -9,19 +9,19 @@ from tests.repository import english
 
 @functools.cache
 def code():
-    return [text for path in english.code_files() for text in english.of_code(path)]
+    return [text for path in english.code_files() for text in english.code_texts(path)]
 
 
 @functools.cache
 def documents():
-    return [text for path in english.documents() for text in english.of_document(path)]
+    return [text for path in english.documents() for text in english.document_paragraphs(path)]
 
 
 @pytest.mark.parametrize("pattern", english.PATTERNS)
 @pytest.mark.parametrize("read", [code, documents], ids=["code", "documents"])
 def test_habits_are_as_rare_as_in_optax(pattern, read):
     texts = read()
-    uses = english.found(texts, pattern)
+    uses = english.find_uses(texts, pattern)
     count = sum(english.words(text.text) for text in texts)
     assert len(uses) <= english.PATTERNS[pattern] * count / 1000, uses
 
@@ -39,8 +39,8 @@ def test_both_habits_are_seen(tmp_path, monkeypatch):
     )
     (line,) = english.without_verb(path)
     assert line == "a.py:1: f: The sum of those of rows, which is no mean."
-    texts = [*english.of_code(path)]
+    texts = [*english.code_texts(path)]
     assert len(texts) == 2
-    assert english.found(texts, r"\bthose of\b") == [
+    assert english.find_uses(texts, r"\bthose of\b") == [
         "a.py:2: The sum of those of rows, which is no mean."
     ]

@@ -48,9 +48,9 @@ def test_the_loss_falls(example, head, capsys):
     losses, perplexity = EXAMPLES[example].main(HEADS[head], steps=30)
     assert losses[-1] < losses[0] - 0.3
     assert 1 < perplexity < 80  # of 229 words
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("step   0: loss ")
-    assert said[-1].startswith(f"{type(HEADS[head]).__name__}: exact perplexity {perplexity:.2f} ")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("step   0: loss ")
+    assert lines[-1].startswith(f"{type(HEADS[head]).__name__}: exact perplexity {perplexity:.2f} ")
 
 
 @pytest.mark.slow
@@ -75,9 +75,9 @@ def test_the_logits_of_gemma_are_the_published_ones():
     assert jnp.abs(scores).max() > 25
     expected = jax.nn.log_softmax(scores)
     np.testing.assert_allclose(model(inputs), expected, rtol=1e-4, atol=1e-4)
-    of_targets = jnp.take_along_axis(expected, targets[..., None], axis=-1)[..., 0]
+    target_log_probs = jnp.take_along_axis(expected, targets[..., None], axis=-1)[..., 0]
     loss = model.loss(inputs, targets, weights, None)
-    np.testing.assert_allclose(loss, -(weights * of_targets).sum() / weights.sum(), rtol=1e-5)
+    np.testing.assert_allclose(loss, -(weights * target_log_probs).sum() / weights.sum(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -86,10 +86,10 @@ def test_lines_for_the_head_are_counted(example):
     lines = path.read_text(encoding="utf-8").splitlines()
     count = sum(line.endswith("  # zoo") for line in lines)
     page = (ROOT / "docs" / "your_model.md").read_text(encoding="utf-8")
-    (told,) = re.findall(
+    (documented_count,) = re.findall(
         rf"^\| `{EXAMPLES[example].__name__}` \| .* \| (\d+) \|$", page, re.MULTILINE
     )
-    assert int(told) == count
+    assert int(documented_count) == count
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -53,8 +53,8 @@ def test_the_library_does_not_use_the_lab(arrows):
 def test_the_map_shows_the_house():
     """python -m tests.repository.house writes it."""
     text = (house.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (found,) = house.MAP.findall(text)
-    assert found == house.drawn_map()
+    (page_map,) = house.MAP.findall(text)
+    assert page_map == house.drawn_map()
 
 
 @pytest.mark.parametrize("room", WITHOUT_DATACLASSES)

@@ -20,19 +20,19 @@ def test_every_cell_of_code_was_executed_in_order():
     for cell in cells:
         ast.parse(cell.source)
         assert max(map(len, cell.source.splitlines())) <= 100
-        assert not [one for one in cell.outputs if one.get("name") == "stderr"]
+        assert not [output for output in cell.outputs if output.get("name") == "stderr"]
 
 
 def test_outputs_of_another_kind_are_found():
-    kept = notebook.read()
-    changed = copy.deepcopy(kept)
-    assert notebook.kinds(changed) == notebook.kinds(kept)
-    changed.cells[-1].outputs.pop()
-    assert notebook.kinds(changed) != notebook.kinds(kept)
+    saved_notebook = notebook.read()
+    shortened_notebook = copy.deepcopy(saved_notebook)
+    assert notebook.kinds(shortened_notebook) == notebook.kinds(saved_notebook)
+    shortened_notebook.cells[-1].outputs.pop()
+    assert notebook.kinds(shortened_notebook) != notebook.kinds(saved_notebook)
 
 
 @pytest.mark.slow
 def test_it_shows_what_it_is_kept_with(tmp_path):
-    found = notebook.executed(tmp_path)  # raises CellExecutionError where a cell does
-    assert notebook.kinds(found) == notebook.kinds(notebook.read())
+    executed_notebook = notebook.executed(tmp_path)  # raises CellExecutionError where a cell does
+    assert notebook.kinds(executed_notebook) == notebook.kinds(notebook.read())
     assert (tmp_path / "treebank" / "log_linear" / "metrics.jsonl").exists()

@@ -28,8 +28,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 def names(requirements):
     """The packages of requirements, as they are compared: lower case, no underscores."""
-    found = [re.match(r"[\w.-]+", requirement)[0] for requirement in requirements]
-    return {name.lower().replace("_", "-") for name in found}
+    packages = [re.match(r"[\w.-]+", requirement)[0] for requirement in requirements]
+    return {name.lower().replace("_", "-") for name in packages}
 
 
 def test_make_installs_the_dependencies_and_those_for_development():
@@ -37,9 +37,9 @@ def test_make_installs_the_dependencies_and_those_for_development():
         [line for line in (ROOT / file).read_text().splitlines() if not line.startswith("#")]
         for file in ("requirements.txt", "tests/requirements.txt")
     )
-    others = {**PROJECT["optional-dependencies"]}
-    assert sorted(["pytest>=9", *development]) == sorted(others.pop("dev"))
-    used = sum(others.values(), PROJECT["dependencies"])
+    extras = {**PROJECT["optional-dependencies"]}
+    assert sorted(["pytest>=9", *development]) == sorted(extras.pop("dev"))
+    used = sum(extras.values(), PROJECT["dependencies"])
     assert sorted(required) == sorted(["pytest>=9", *used])
     assert names(development) == {
         "gcp-storage-emulator",
@@ -123,21 +123,23 @@ def packages_of(folder):
 
 @pytest.mark.slow
 def test_zoo_needs_its_dependencies_and_no_others():
-    others = PROJECT["optional-dependencies"]
-    extras = (others[name] for name in ("flax", "train", "export", "hub", "bucket", "subwords"))
-    needed = names(sum(extras, PROJECT["dependencies"]))
+    extras = PROJECT["optional-dependencies"]
+    needed_extras = (
+        extras[name] for name in ("flax", "train", "export", "hub", "bucket", "subwords")
+    )
+    needed = names(sum(needed_extras, PROJECT["dependencies"]))
     assert packages_of(ROOT / "zoo") == needed
-    assert names(others["flax"]) == {"flax"}
+    assert names(extras["flax"]) == {"flax"}
     rooms = [room for room in (ROOT / "zoo").iterdir() if room.is_dir()]
     assert [room.name for room in rooms if "flax" in packages_of(room)] == ["interop"]
 
 
 # Rooms that need no package but jax, numpy and optax. Treebanks and tables of data sets are read
 # by files of their own.
-ALONE = ("base/arrays", "losses", "lexicon", "layers", "heads")
+INDEPENDENT_ROOMS = ("base/arrays", "losses", "lexicon", "layers", "heads")
 
 
-@pytest.mark.parametrize("room", ALONE)
+@pytest.mark.parametrize("room", INDEPENDENT_ROOMS)
 def test_a_head_alone_needs_little(room):
     packages = packages_of(ROOT / "zoo" / room)
     assert packages and packages <= names(PROJECT["dependencies"])
@@ -152,8 +154,8 @@ def test_names_that_are_imported_when_asked_for(package):
     for imported in checked.body:
         for alias in imported.names:
             assert alias.name in module.__all__ and alias.name in dir(module)
-            found = getattr(importlib.import_module(imported.module), alias.name)
-            assert getattr(module, alias.name) is found
+            member = getattr(importlib.import_module(imported.module), alias.name)
+            assert getattr(module, alias.name) is member
     names = {alias.name for imported in checked.body for alias in imported.names}
     assert names == {*module.__all__} - {"__version__"}
     with pytest.raises(AttributeError, match=rf"module '{package}' has no attribute 'nothing'"):
@@ -185,15 +187,15 @@ def test_importing_heads_imports_no_more_than_they_need():
     assert done.returncode == 0, done.stderr
     rooms, count, shape = done.stdout.splitlines()
     assert not set(rooms.split()) & {"data", "experiment", "interop", "lab", "models"}
-    number, _, others = count.partition(" ")
-    assert int(number) < 110 and others in ("set()", "{'unicodedata'}")
+    number, _, foreign_modules = count.partition(" ")
+    assert int(number) < 110 and foreign_modules in ("set()", "{'unicodedata'}")
     assert shape.startswith("(2,) ")
 
 
-def folders(of):
+def folders(root):
     """The dotted names of the folders below one that hold Python."""
-    found = {path.parent.relative_to(ROOT) for path in (ROOT / of).rglob("*.py")}
-    return {".".join(path.parts) for path in found}
+    packages = {path.parent.relative_to(ROOT) for path in (ROOT / root).rglob("*.py")}
+    return {".".join(path.parts) for path in packages}
 
 
 def test_every_folder_is_a_package_that_git_keeps():
@@ -205,41 +207,43 @@ def test_every_folder_is_a_package_that_git_keeps():
 
 def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
     setuptools = pytest.importorskip("setuptools")
-    given = {}
-    monkeypatch.setattr(setuptools, "setup", lambda **options: given.update(options))
+    options = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **options: options.update(options))
     monkeypatch.chdir(ROOT)
     runpy.run_path("setup.py")
     recipes = {f"zoo.{name}" for name in folders("configs")}
-    assert sorted(given["packages"]) == sorted(folders("zoo") | recipes)
-    assert given["package_dir"] == {"zoo.configs": "configs"}
+    assert sorted(options["packages"]) == sorted(folders("zoo") | recipes)
+    assert options["package_dir"] == {"zoo.configs": "configs"}
     data = [path for path in (ROOT / "configs").rglob("*.*") if path.suffix not in (".py", ".pyc")]
-    patterns = given["package_data"]["zoo.configs"]
+    patterns = options["package_data"]["zoo.configs"]
     assert {path.parent for path in data} == {ROOT / "configs"}
     assert all(any(path.match(pattern) for pattern in patterns) for path in data)
-    others = {path for path in (ROOT / "zoo").rglob("*.*") if path.suffix not in (".py", ".pyc")}
-    named = {
+    data_files = {
+        path for path in (ROOT / "zoo").rglob("*.*") if path.suffix not in (".py", ".pyc")
+    }
+    packaged_files = {
         ROOT / package.replace(".", "/") / name
-        for package, names in given["package_data"].items()
+        for package, names in options["package_data"].items()
         for name in names
         if package != "zoo.configs"
     }
-    assert others == named
+    assert data_files == packaged_files
     # tests/release.py installs it so: packages in their places, found on Python's path
     monkeypatch.setattr(sys, "argv", ["setup.py", "editable_wheel"])
     runpy.run_path("setup.py")
-    assert sorted(given["packages"]) == sorted(folders("zoo"))
-    assert given["package_dir"] == {"": "."}
+    assert sorted(options["packages"]) == sorted(folders("zoo"))
+    assert options["package_dir"] == {"": "."}
 
 
 @pytest.mark.slow
 def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
     """As they lie where zoo was installed, and from a folder with a `configs` of its own."""
-    site, here = tmp_path / "site", tmp_path / "here"
+    site, working_folder = tmp_path / "site", tmp_path / "here"
     leave_out = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "zoo", site / "zoo", ignore=leave_out)
     shutil.copytree(ROOT / "configs", site / "zoo" / "configs", ignore=leave_out)
-    (here / "configs").mkdir(parents=True)
-    (here / "configs" / "mine.py").write_text("raise SystemExit('not this one')\n")
+    (working_folder / "configs").mkdir(parents=True)
+    (working_folder / "configs" / "mine.py").write_text("raise SystemExit('not this one')\n")
     source = (
         "from zoo import configuration as recipes\n"
         "from zoo.sources import files\n"
@@ -253,7 +257,9 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-c", source]
-    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=working_folder, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     inside = site / "zoo" / "configs"
     shape = repr(rare_words_log_linear.shape("Word"))
@@ -274,17 +280,19 @@ def test_what_is_no_recipe_is_not_taken_for_one():
 
 
 def test_the_extras_are_those_of_the_package():
-    others = {name: names(wanted) for name, wanted in PROJECT["optional-dependencies"].items()}
-    del others["dev"]
+    packages_by_extra = {
+        name: names(requirements) for name, requirements in PROJECT["optional-dependencies"].items()
+    }
+    del packages_by_extra["dev"]
     packages = importlib.metadata.packages_distributions()
-    found = {
-        name: {one for module in modules for one in names(packages[module])}
+    distributions_by_extra = {
+        name: {distribution for module in modules for distribution in names(packages[module])}
         for name, modules in lazy.EXTRAS.items()
     }
-    assert found.keys() == others.keys()
-    for name, wanted in others.items():  # several packages may share a module
-        assert wanted <= found[name], name
-        assert len(lazy.EXTRAS[name]) == len(wanted), name
+    assert distributions_by_extra.keys() == packages_by_extra.keys()
+    for name, requirements in packages_by_extra.items():  # several packages may share a module
+        assert requirements <= distributions_by_extra[name], name
+        assert len(lazy.EXTRAS[name]) == len(requirements), name
 
 
 @pytest.mark.slow
@@ -293,7 +301,7 @@ def test_packages_of_extras_are_imported_where_their_lack_is_told():
     extras = {module for modules in lazy.EXTRAS.values() for module in modules}
     for path in {*(ROOT / "zoo").rglob("*.py")} - {folder.standalone_file()}:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        told = {
+        guarded = {
             inside
             for block in ast.walk(tree)
             if isinstance(block, ast.With)
@@ -302,12 +310,12 @@ def test_packages_of_extras_are_imported_where_their_lack_is_told():
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                found = {alias.name.partition(".")[0] for alias in node.names}
+                imports = {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                found = {node.module.partition(".")[0]}
+                imports = {node.module.partition(".")[0]}
             else:
                 continue
-            assert node in told or not found & extras, path
+            assert node in guarded or not imports & extras, path
 
 
 def test_a_package_that_is_not_there_is_named(capsys):
@@ -315,16 +323,16 @@ def test_a_package_that_is_not_there_is_named(capsys):
         with lazy.extra():
             raise ModuleNotFoundError("No module named 'flatbuffers'", name="flatbuffers.table")
 
-    said = (
+    message = (
         "flatbuffers is not installed, which belongs to the extra 'export' of zoo: pip install "
         "'.[export]' in the checkout, or with the path of the wheel for the dot, installs all of "
         "it."
     )
     assert program.run(main) == 2
-    assert capsys.readouterr().err == f"error: {said}\n"
+    assert capsys.readouterr().err == f"error: {message}\n"
     with pytest.raises(ModuleNotFoundError) as raised:
         main()
-    assert (str(raised.value), raised.value.name) == (said, "flatbuffers.table")
+    assert (str(raised.value), raised.value.name) == (message, "flatbuffers.table")
     # Modules that no package of ours is are somebody's mistake.
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'zoo\.nothing'$"):
         program.run(lambda: importlib.import_module("zoo.nothing"))
@@ -334,19 +342,19 @@ def test_a_package_that_is_not_there_is_named(capsys):
 
 def installed_bare():
     """The modules of the packages that `pip install .` brings: the dependencies, and theirs."""
-    todo, found = names(PROJECT["dependencies"]), set()
+    todo, installed = names(PROJECT["dependencies"]), set()
     while todo:
         package = todo.pop()
-        found.add(package)
+        installed.add(package)
         required = importlib.metadata.requires(package) or []
-        todo |= names(line for line in required if "extra ==" not in line) - found
+        todo |= names(line for line in required if "extra ==" not in line) - installed
     modules = importlib.metadata.packages_distributions()
-    return {module for module, packages in modules.items() if names(packages) & found}
+    return {module for module, packages in modules.items() if names(packages) & installed}
 
 
-def bare(source, *more):
-    """A process in which no package can be imported but those of `installed_bare`, and `more`."""
-    absent = {*importlib.metadata.packages_distributions()} - installed_bare() - {"zoo", *more}
+def bare(source, *extras):
+    """A process in which no package can be imported but those of `installed_bare`, and `extras`."""
+    absent = {*importlib.metadata.packages_distributions()} - installed_bare() - {"zoo", *extras}
     source = (
         "import importlib.abc, runpy, sys\n"
         f"absent = {absent}\n"
@@ -368,7 +376,7 @@ SCORE = "import zoo; print(zoo.load('models/micro').score(['la souleur'])[0].log
 
 
 @pytest.mark.parametrize(
-    ("source", "package", "more"),
+    ("source", "package", "extras"),
     [
         ("program('train.py', '--config', 'micro_softmax', DIR)", "orbax", ""),
         ("program('zoo', 'export', 'models/micro', DIR)", "safetensors", ""),
@@ -381,21 +389,21 @@ SCORE = "import zoo; print(zoo.load('models/micro').score(['la souleur'])[0].log
     ],
 )
 @pytest.mark.slow
-def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, more, tmp_path):
+def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, extras, tmp_path):
     treebank = tmp_path / "bank.conllu"
     treebank.write_text("1\tle\tle\tDET\t_\t_\t0\troot\t_\t_\n\n")
     for name, path in (("DIR", tmp_path / "new"), ("CONLLU", treebank)):
         source = source.replace(name, repr(str(path)))
-    done = bare(source, *more.split())
+    done = bare(source, *extras.split())
     (extra,) = (extra for extra, modules in lazy.EXTRAS.items() if package in modules)
-    said = (
+    message = (
         f"{package} is not installed, which belongs to the extra {extra!r} of zoo: pip install "
         f"'.[{extra}]' in the checkout, or with the path of the wheel for the dot, installs all of "
         "it."
     )
-    assert done.stderr.splitlines()[-1].endswith(said), done.stderr
+    assert done.stderr.splitlines()[-1].endswith(message), done.stderr
     if source.startswith("program"):
-        assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
+        assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
     assert not (tmp_path / "new").exists()
 
 
@@ -411,13 +419,13 @@ def test_after_a_bare_install_every_module_is_imported_or_names_all_it_needs():
     )
     done = bare(f"sys.path.insert(0, '')\n{source}")
     assert done.returncode == 0, done.stderr
-    said = done.stdout.splitlines()
+    messages = done.stdout.splitlines()
     # In the module that exports have, which does not need zoo.
-    alone = r"(flatbuffers|safetensors) is not installed: pip install jax flatbuffers safetensors"
+    export = r"(flatbuffers|safetensors) is not installed: pip install jax flatbuffers safetensors"
     extras = "|".join(lazy.EXTRAS)
-    sentence = rf"{alone}|.* belongs to the extra '({extras})' of zoo: pip install '\.\[\2\]'.*"
-    assert len(said) > 10
-    assert not [line for line in said if not re.fullmatch(sentence, line)]
+    sentence = rf"{export}|.* belongs to the extra '({extras})' of zoo: pip install '\.\[\2\]'.*"
+    assert len(messages) > 10
+    assert not [line for line in messages if not re.fullmatch(sentence, line)]
 
 
 @pytest.mark.parametrize(

@@ -47,16 +47,20 @@ def public(room: str) -> dict[str, object]:
     module = importlib.import_module(room)
     names = getattr(module, "__all__", None)
     if names is None:  # a module: what is defined in it
-        every = {n: value for n, value in vars(module).items() if not n.startswith("_")}
-        names = [n for n, value in every.items() if getattr(value, "__module__", "") == room]
-    every = {name: getattr(module, name) for name in names}
-    return {n: one for n, one in every.items() if inspect.isclass(one) or inspect.isfunction(one)}
+        members = {n: value for n, value in vars(module).items() if not n.startswith("_")}
+        names = [n for n, value in members.items() if getattr(value, "__module__", "") == room]
+    members = {name: getattr(module, name) for name in names}
+    return {
+        n: member
+        for n, member in members.items()
+        if inspect.isclass(member) or inspect.isfunction(member)
+    }
 
 
 PUBLIC = {
-    f"{room}.{name}": (room, one)
+    f"{room}.{name}": (room, member)
     for room, without in ROOMS.items()
-    for name, one in public(room).items()
+    for name, member in public(room).items()
     if name not in without
 }
 
@@ -78,9 +82,9 @@ def test_what_needs_no_example_is_there(room):
 
 def test_heads_and_cores_are_dataclasses():
     for room in ("zoo.heads", "zoo.cores"):
-        for name, one in public(room).items():
-            record = dataclasses.is_dataclass(one) or hasattr(one, "_fields")
-            assert record or not inspect.isclass(one) or name in ROOMS[room]
+        for name, member in public(room).items():
+            record = dataclasses.is_dataclass(member) or hasattr(member, "_fields")
+            assert record or not inspect.isclass(member) or name in ROOMS[room]
 
 
 @pytest.mark.parametrize(
@@ -91,10 +95,10 @@ def test_heads_and_cores_are_dataclasses():
     ],
 )
 def test_example(name, tmp_path, monkeypatch):
-    room, one = PUBLIC[name]
+    room, member = PUBLIC[name]
     monkeypatch.chdir(tmp_path)
     with np.printoptions(precision=4, suppress=True):
         names = dict(beginning(room))
         if room == "zoo.data":  # which begins with files
             run_docstring(importlib.import_module(room).__doc__, names)
-        run_docstring(one.__doc__, names)
+        run_docstring(member.__doc__, names)

@@ -257,10 +257,10 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
         for seed in (0, 1):
             worse = offset + seed / 8
             loss = {"log_perplexity": 1.5 + worse, "perplexity": math.exp(1.5 + worse)}
-            seen = {"band": "1-9", "tokens": 2, "log_perplexity": 1.5 + worse}
-            unseen = {"band": "unseen", "tokens": 1, "log_perplexity": 1.5 + worse}
+            seen_band = {"band": "1-9", "tokens": 2, "log_perplexity": 1.5 + worse}
+            unseen_band = {"band": "unseen", "tokens": 1, "log_perplexity": 1.5 + worse}
             mixture = {"weight": 0.25, "words": 4, "log_perplexity": 1.0 + worse}
-            figures = {**loss, "bands": [unseen, seen], "mixture": mixture}
+            figures = {**loss, "bands": [unseen_band, seen_band], "mixture": mixture}
             training = {**PASSPORT["training"], "recipe_but_seed": recipe, "seed": seed}
             folder = tmp_path / f"{recipe}_{seed}"
             make_run(folder, worse=worse, figures=figures, training=training)

@@ -61,11 +61,11 @@ def test_pages_are_written_as_files(pages, tmp_path):
     folder.mkdir()
     (folder / "old.md").write_text("# Of a page that went\n")
     pages.write(folder)
-    written = {file.relative_to(folder).as_posix() for file in folder.rglob("*.md")}
+    page_paths = {file.relative_to(folder).as_posix() for file in folder.rglob("*.md")}
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
-    assert written == {*re.findall(r" (\S+\.md)$", navigation, re.MULTILINE)}
+    assert page_paths == {*re.findall(r" (\S+\.md)$", navigation, re.MULTILINE)}
     assert not [*folder.rglob("*.py")] and (folder / "site" / "style.css").is_file()
-    for place in written:
+    for place in page_paths:
         text = (folder / place).read_text("utf-8")
         assert "```math" not in text
         if place.startswith("reference/"):
@@ -103,14 +103,14 @@ def test_every_page_with_python_is_executed():
 def test_an_export_draws_a_text_without_zoo():
     (snippet,) = python_of(DOCS / "export.md")
     hidden = "import sys\nsys.modules['zoo'] = None\n"
-    found = subprocess.run(
+    program = subprocess.run(
         [sys.executable, "-c", hidden + snippet],
         check=True,
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert len(found.stdout.split()) > 4
+    assert len(program.stdout.split()) > 4
 
 
 def resolves(name):
@@ -139,7 +139,11 @@ def test_every_name_in_the_text_exists(page):
 
 def test_every_head_has_a_page():
     exported = (getattr(heads, name) for name in heads.__all__)
-    kinds = {one.__name__ for one in exported if isinstance(one, type) and one is not heads.Head}
+    kinds = {
+        member.__name__
+        for member in exported
+        if isinstance(member, type) and member is not heads.Head
+    }
     kinds = {name for name in kinds if issubclass(getattr(heads, name), heads.Head)}
     assert {page.read_text("utf-8").split()[1] for page in HEADS} == kinds
 
