@@ -90,9 +90,8 @@ def right(runs: Sequence[str], split: str, constrained: bool) -> np.ndarray:
     """
     answers = []
     for run in runs:
-        for place, passport in results.read_passports(
-            f"{read_records()[run][0]}:{run}", {"exact match"}
-        ):
+        path = f"{read_records()[run][0]}:{run}"
+        for place, passport in results.read_passports(path, {"exact match"}):
             if passport["split"] == split and bool(passport["constraint"]) is constrained:
                 arrays = place.read_scores(passport)
                 assert arrays is not None

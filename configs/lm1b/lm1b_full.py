@@ -34,9 +34,7 @@ class FilledText(Text):
 
     def lexicon_entries(self):
         """Returns the words of all splits, and others that are made of two halves of these."""
-        words = sorted(
-            {word for split in self.splits() for word in self.read(split).token_counts()}
-        )
+        words = sorted({w for split in self.splits() for w in self.read(split).token_counts()})
         entries: dict[str, tuple[str, ...]] = dict.fromkeys(words, ())
         draw = random.Random(0)
         for _ in range(100 * self.words):
