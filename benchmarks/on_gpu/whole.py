@@ -73,16 +73,7 @@ def lm1b(rows: Rows):
 def tests(rows: Rows):
     """Runs the fast tests of heads, losses and training; rows name the ones that fail."""
     chosen = ["tests/losses/test_softmax.py"] if rows.small else [*TESTED]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-vv",
-        "--tb=line",
-        "-p",
-        "no:cacheprovider",
-        *chosen,
-    ]
+    command = [sys.executable, "-m", "pytest", "-vv", "--tb=line", "-pno:cacheprovider", *chosen]
     if importlib.util.find_spec("xdist") and rows.on_gpu:
         command += ["-n", "8"]
     count = {"PASSED": 0, "FAILED": 0, "ERROR": 0}

@@ -207,15 +207,15 @@ def test_every_folder_is_a_package_that_git_keeps():
 
 def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
     setuptools = pytest.importorskip("setuptools")
-    options = {}
-    monkeypatch.setattr(setuptools, "setup", lambda **options: options.update(options))
+    setup_options = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **options: setup_options.update(options))
     monkeypatch.chdir(ROOT)
     runpy.run_path("setup.py")
     recipes = {f"zoo.{name}" for name in folders("configs")}
-    assert sorted(options["packages"]) == sorted(folders("zoo") | recipes)
-    assert options["package_dir"] == {"zoo.configs": "configs"}
+    assert sorted(setup_options["packages"]) == sorted(folders("zoo") | recipes)
+    assert setup_options["package_dir"] == {"zoo.configs": "configs"}
     data = [path for path in (ROOT / "configs").rglob("*.*") if path.suffix not in (".py", ".pyc")]
-    patterns = options["package_data"]["zoo.configs"]
+    patterns = setup_options["package_data"]["zoo.configs"]
     assert {path.parent for path in data} == {ROOT / "configs"}
     assert all(any(path.match(pattern) for pattern in patterns) for path in data)
     data_files = {
@@ -223,7 +223,7 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
     }
     packaged_files = {
         ROOT / package.replace(".", "/") / name
-        for package, names in options["package_data"].items()
+        for package, names in setup_options["package_data"].items()
         for name in names
         if package != "zoo.configs"
     }
@@ -231,8 +231,8 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
     # tests/release.py installs it so: packages in their places, found on Python's path
     monkeypatch.setattr(sys, "argv", ["setup.py", "editable_wheel"])
     runpy.run_path("setup.py")
-    assert sorted(options["packages"]) == sorted(folders("zoo"))
-    assert options["package_dir"] == {"": "."}
+    assert sorted(setup_options["packages"]) == sorted(folders("zoo"))
+    assert setup_options["package_dir"] == {"": "."}
 
 
 @pytest.mark.slow
