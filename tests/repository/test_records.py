@@ -17,7 +17,6 @@ from zoo import configuration
 from zoo.base.trust import permissions
 from zoo.errors import UserError
 from zoo.lab.comparison import text_report
-from zoo.lab.comparison.sweep import field_value
 from zoo.lab.evaluation import item_scores, records, significance
 
 FILES = sorted(cells.FOLDER.glob("*.jsonl"))
@@ -134,12 +133,6 @@ def test_seeds_of_records_without_scores_are_compared_by_their_seeds(tmp_path):
         r"\(p < 0\.001 by 3 and 3 seeds\)",
         lines,
     )
-
-
-def test_a_record_has_the_fields_of_its_recipes():
-    run = f"{cells.FOLDER / 'french_inputs.jsonl'}:fr16_words_softmax_0"
-    assert field_value(run, "data.train") == 864
-    assert field_value(run, "training.epochs") == 8
 
 
 @pytest.mark.parametrize(

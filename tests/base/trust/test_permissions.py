@@ -95,7 +95,7 @@ def with_head(name):
     return lambda recipe: recipe["model"]["head"].update(component=name)
 
 
-@pytest.mark.parametrize("program", ["evaluate", *slow("score", "compare", "sweep", "generate")])
+@pytest.mark.parametrize("program", ["evaluate", *slow("score", "compare", "generate")])
 def test_a_planted_module_is_not_run(call, workdir, here, program):
     (here / "text.txt").write_text("le chat\n")
     call(evaluate, workdir, "--split", "test")
@@ -105,7 +105,6 @@ def test_a_planted_module_is_not_run(call, workdir, here, program):
         "evaluate": (evaluate, workdir),
         "score": (commands, "score", workdir, "text.txt"),
         "compare": (commands, "compare", workdir),  # reads results alone
-        "sweep": (commands, "compare", workdir, "--sweep", "training.batch"),
         "generate": (commands, "generate", workdir),
     }[program]
     code, _, errors = call(*arguments)

@@ -12,7 +12,6 @@ from zoo.lab.comparison import (
     learning_curves,
     micro_report,
     page_report,
-    sweep,
     text_report,
 )
 from zoo.lab.comparison.comparison import TextFilter
@@ -24,16 +23,6 @@ CASES = {
         text_report,
         "tables",
         (["a", "b"], True, TextFilter(splits=[])),
-    ),
-    "compare a b --sweep training.batch --plot s.svg --label one": (
-        sweep,
-        "plot_sweep",
-        ("training.batch", ["a", "b"], "s.svg", ["one"]),
-    ),
-    "compare a --sweep training.batch": (
-        sweep,
-        "plot_sweep",
-        ("training.batch", ["a"], "sweep.png", []),
     ),
     "compare a b --plot c.svg": (
         learning_curves,

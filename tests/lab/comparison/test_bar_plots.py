@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from records import rank
 from tests.marks import slow
 from zoo.errors import UserError
-from zoo.lab.comparison import bar_plots, learning_curves, plot_style, sweep, translations
+from zoo.lab.comparison import bar_plots, learning_curves, plot_style, translations
 from zoo.lab.comparison import trial_summary as trials_picture
 from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses
@@ -264,35 +264,9 @@ def test_recipes_of_one_colour_differ_by_their_mark():
     assert len(marks) == 36
 
 
-def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(figures, file):
-    points = [
-        sweep.SweepPoint(864, GroupLosses("a", (6.0, 6.4))),
-        sweep.SweepPoint(13826, GroupLosses("c", (5.0,), (), (4, 6))),
-    ]
-    tag_points = [sweep.SweepPoint(864, GroupLosses("d", (7.0,)))]
-    rnn, softmax, tags = by_recipe(dict.fromkeys(("rnn", "softmax", "tags")))
-    panels = {
-        "test (7 tokens)": {softmax: points, tags: tag_points},
-        "validation": {tags: tag_points, rnn: [sweep.SweepPoint(None, GroupLosses("rnn", (3.0,)))]},
-    }
-    sweep.draw_sweep("data.train", panels, file)
-    test, validation = figures[0].axes
-    assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
-    assert test.get_xlabel() == "sentences of training text"
-    assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
-    np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
-    single = {"test": {softmax: points[1:]}}
-    sweep.draw_sweep("data.train", single, file)
-    assert spans_of(figures[1].axes[0])[0].tolist() == [4, 6]
-    tag_lines = [test.containers[1].lines[0], validation.containers[0].lines[0]]
-    assert len({line.get_color() for line in tag_lines}) == 1
-    assert labels_of(figures[0]) == ["softmax", "tags", "rnn"]
-
-
 def draw_everything(name, tmp_path):
     """A picture of each kind, of a recipe of that name, and of words like it."""
     word = name.replace("\udce9", "é")  # which no text file has
-    points = [sweep.SweepPoint(value, GroupLosses(name, (2.0,))) for value in (1.0, 100.0)]
     band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
     recipe = Group(name, 0, ())
     pictures = {
@@ -310,7 +284,6 @@ def draw_everything(name, tmp_path):
         "lengths": lambda file: translations.draw_by_length(
             [name], [LengthBucket(1, 5, 3, [20.0], [(1, 30)])], file
         ),
-        "sweep": lambda file: sweep.draw_sweep("size", {word: {recipe: points}}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -331,7 +304,7 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
     )
     draw_everything(name, tmp_path)
     plain = name.replace("\x1b", "\\x1b").replace("\udce9", "\\udce9")
-    assert len(texts) == 7
+    assert len(texts) == 6
     for number, picture_texts in enumerate(texts):
         if number != 4:  # attention, which has words and no names
             assert any(plain in text for text in picture_texts)
@@ -348,12 +321,11 @@ def test_attention(file, source, target):
 @pytest.mark.parametrize(
     "report",
     [
-        lambda workdir, file: sweep.plot_sweep("training.batch", [workdir], file),
         lambda workdir, file: learning_curves.plot_curves([workdir], file),
         lambda workdir, file: bar_plots.plot_bands([workdir], file),
         lambda workdir, file: bar_plots.plot_agreement([workdir], file),
     ],
-    ids=["sweep", "curves", "kept bands", "kept agreement"],
+    ids=["curves", "kept bands", "kept agreement"],
 )
 def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report):
     (tmp_path / "notes").write_text("mine")

@@ -28,7 +28,7 @@ def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys
     passport |= {name: f"{passport[name]}{red}" for name in ("head", "counts", "split")}
     result.write_text(json.dumps(passport))
     picture = str(workdir / "picture.png")
-    for line in (["compare"], ["compare", "--plot", picture, "--sweep", "training.batch"]):
+    for line in (["compare"], ["compare", "--plot", picture, "--by", "frequency"]):
         command_table.main([*line, str(workdir)])
         printed.append(capsys.readouterr())
     for out, _ in printed:

@@ -25,18 +25,13 @@ COMPARE = (
         "on agreement pairs by distance; BLEU by the length of the source",
         choices=("frequency", "distance", "length"),
     ),
-    Option("--plot FILE", "draws learning curves, or what --by or --sweep asks for"),
+    Option("--plot FILE", "draws learning curves, or what --by asks for"),
     Option(
         "--against",
         "the axis of learning curves; default: step",
         choices=("step", "epoch", "minutes"),
     ),
     Option("--training", "draws the training loss, too"),
-    Option(
-        "--sweep FIELD",
-        "draws the results against one number of the recipes, as vocabulary.features.0.count; "
-        "--plot default: sweep.png",
-    ),
     Option("--page FILE", "writes a page: curves, figures, a text word by word, differences"),
     Option("--text FILE", "with --page: a text that is shown instead of a split"),
     Option(
@@ -67,11 +62,6 @@ def run_compare(arguments: argparse.Namespace):
         _write_page(arguments)
     elif arguments.data or arguments.micro:
         _judge(arguments)
-    elif arguments.sweep:
-        from zoo.lab.comparison import sweep
-
-        file = arguments.plot or "sweep.png"
-        sweep.plot_sweep(arguments.sweep, arguments.runs, file, arguments.label)
     elif arguments.by == "length":
         from zoo.lab.comparison import translations
 

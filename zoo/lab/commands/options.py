@@ -16,7 +16,7 @@ _MAX_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
-    *("label", "method", "metric", "rules", "split", "state", "sweep", "symmetrise", "tokenize"),
+    *("label", "method", "metric", "rules", "split", "state", "symmetrise", "tokenize"),
     *("tokenizer", "trust", "unknowns", "slf"),
 )
 
@@ -434,20 +434,19 @@ RULES = {
         --weights excludes --posterior-weight, --word-penalty: has all weights
         """,
     "compare": f"""{_ADDED_WORDS_RULES}
-        --micro excludes --page, --plot, --by, --sweep, --data: judges by the micro language itself
+        --micro excludes --page, --plot, --by, --data: judges by the micro language itself
         --micro excludes --split, --label: judges by the micro language itself
-        --page excludes --plot, --by, --sweep, --data: shows all that runs keep
-        --data excludes --plot, --by, --sweep, --split: judges the runs on another text
-        --sweep excludes --by, --split: draws all texts
+        --page excludes --plot, --by, --data: shows all that runs keep
+        --data excludes --plot, --by, --split: judges the runs on another text
         --by distance needs --plot FILE
         --against needs --plot FILE: is for learning curves
-        --against excludes --by, --sweep: is for learning curves
+        --against excludes --by: is for learning curves
         --training needs --plot FILE: is for learning curves
-        --training excludes --by, --sweep: is for learning curves
+        --training excludes --by: is for learning curves
         --text needs --page FILE
         --text excludes --split: is shown in place of a split
         --sentences needs --page FILE
-        --label needs --plot FILE, --page FILE, --sweep FIELD
+        --label needs --plot FILE, --page FILE
         --state needs --data FILE
         --unseen-weight needs --data FILE
         --add-words needs --data FILE, --page FILE

@@ -1,7 +1,7 @@
 """Runs side by side: comparable figures in columns, and the seeds of a recipe in groups.
 
-`zoo compare` prints them (`text_report`), draws them (`bar_plots`, `learning_curves`,
-`sweep`) and writes them as a page (`page_report`).
+`zoo compare` prints them (`text_report`), draws them (`bar_plots`, `learning_curves`) and writes
+them as a page (`page_report`).
 """
 
 import dataclasses
