@@ -96,7 +96,7 @@ def nothing_named(monkeypatch):
     """What a program has opened, and what it has to be asked for, is its own and not the next
     test's."""
     monkeypatch.setattr(permissions, "_closed", {})
-    monkeypatch.setattr(permissions, "_named", set())
+    monkeypatch.setattr(permissions, "_user_names", set())
     monkeypatch.setattr(permissions, "_paths_are_open", False)
 
 

@@ -176,7 +176,7 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
     """A core of the weights U m has the same values, and its gradient times m is that of U."""
     if large:
         monkeypatch.setattr(products, "TRANSPOSED", 0)
-        monkeypatch.setattr(dropout, "DRAWN", 2 * core.blocks * SIZE)
+        monkeypatch.setattr(dropout, "DRAWN_AT_A_TIME", 2 * core.blocks * SIZE)
     params = examples.random_params(core, random, INPUT_SIZE)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
     carry = examples.randomised(core.initial_carry(BATCH), random)
@@ -189,7 +189,7 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
 
     keys = Keys.from_key(key, BATCH)
     masks = [
-        np.where(core._weight_mask(layer["recurrent"], keys, place).kept, 2, 0)
+        np.where(core._weight_mask(layer["recurrent"], keys, place).is_kept, 2, 0)
         for place, layer in enumerate(params)
     ]
     assert all(0.2 < (mask == 0).mean() < 0.8 for mask in masks)

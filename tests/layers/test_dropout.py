@@ -60,9 +60,9 @@ def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
 def test_the_mask_of_a_matrix_does_not_depend_on_the_blocks_in_which_it_is_drawn(rate, monkeypatch):
     weights = jnp.ones((61, 300))
     mask = dropout.weight_mask(weights, rate, jax.random.key(3))
-    monkeypatch.setattr(dropout, "DRAWN", 7 * 300)
+    monkeypatch.setattr(dropout, "DRAWN_AT_A_TIME", 7 * 300)
     in_blocks = dropout.weight_mask(weights, rate, jax.random.key(3))
-    np.testing.assert_array_equal(mask.kept, in_blocks.kept)
+    np.testing.assert_array_equal(mask.is_kept, in_blocks.is_kept)
     dropped = np.asarray(dropout.drop_weights(weights, mask))
     np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
     assert abs(dropped.mean() - 1) < 5 * np.sqrt(rate / (1 - rate) / weights.size)
@@ -75,7 +75,7 @@ def test_each_entry_of_a_matrix_is_dropped_by_itself(rate):
     """Also where many share a random word: of any two columns the products have both means."""
     rows, columns = 20_000, 39
     mask = dropout.weight_mask(jnp.ones((rows, columns)), rate, jax.random.key(0))
-    dropped = 1 - np.asarray(mask.kept, np.float64)
+    dropped = 1 - np.asarray(mask.is_kept, np.float64)
     variance = rate * (1 - rate)
     assert np.abs(dropped.mean(axis=0) - rate).max() < 5 * np.sqrt(variance / rows)
     centred = (dropped - rate) / np.sqrt(variance)

@@ -66,7 +66,7 @@ SHARDED = {
 def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, random, monkeypatch):
     """Both of the recurrent weights, whose rows are drawn in blocks, and of each batch row."""
     monkeypatch.setattr(products, "TRANSPOSED", 0)  # as large recurrent weights are
-    monkeypatch.setattr(dropout, "DRAWN", 40)
+    monkeypatch.setattr(dropout, "DRAWN_AT_A_TIME", 40)
     params = core.init(jax.random.key(0), 7)
     inputs = jnp.asarray(random.normal(size=(4, 3, 7)), jnp.float32)
     keys = Keys.from_key(jax.random.key(1), 4)

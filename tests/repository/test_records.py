@@ -83,7 +83,7 @@ def test_a_record_says_where_it_comes_from(file):
 
 def test_each_run_of_a_record_can_be_trained_again(monkeypatch):
     """The recipe that train.py reads is the recorded one, field by field."""
-    monkeypatch.setattr(permissions, "_named", {"configs.lm1b_full:FilledText"})
+    monkeypatch.setattr(permissions, "_user_names", {"configs.lm1b_full:FilledText"})
     paths = records.expand(map(str, FILES))
     assert len(paths) == len(cells.read_records())
     for path in paths[:: len(paths) // 20]:

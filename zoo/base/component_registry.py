@@ -35,8 +35,8 @@ def name_of(component: type) -> str:
     """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class"."""
     name = component.__qualname__
     # Mostly a package that is imported already exports it.
-    others = PACKAGES if in_zoo(component.__module__) else ()
-    for package in (*filter(sys.modules.get, PACKAGES), *others):
+    packages = PACKAGES if in_zoo(component.__module__) else ()
+    for package in (*filter(sys.modules.get, PACKAGES), *packages):
         module = importlib.import_module(package)
         if name in _exported(module) and getattr(module, name) is component:
             return f"{package}:{name}"
@@ -48,11 +48,11 @@ def component(name: str) -> type | None:
 
     Imports only one of `PACKAGES`.
     """
-    package, _, of_class = name.partition(":")
+    package, _, class_name = name.partition(":")
     if package not in PACKAGES:
         return None
     module = importlib.import_module(package)
-    value = getattr(module, of_class) if of_class in _exported(module) else None
+    value = getattr(module, class_name) if class_name in _exported(module) else None
     is_frozen = dataclasses.is_dataclass(value) and value.__dataclass_params__.frozen  # type: ignore[union-attr]
     return value if isinstance(value, type) and is_frozen else None
 
@@ -65,8 +65,8 @@ def _exported(module: ModuleType) -> list[str]:
 def imported(name: str) -> type | None:
     """Returns the component "module:Class" of a module outside zoo that is already imported; None
     if it is not, or if the class is not a dataclass derived from a class of zoo."""
-    module, _, of_class = name.partition(":")
-    value = getattr(sys.modules.get(module), of_class, None)
+    module, _, class_name = name.partition(":")
+    value = getattr(sys.modules.get(module), class_name, None)
     if in_zoo(module) or not isinstance(value, type) or not dataclasses.is_dataclass(value):
         return None
     return value if any(in_zoo(base.__module__) for base in value.__mro__) else None
@@ -90,7 +90,7 @@ def components(kind: type) -> dict[str, type]:
     if not in_zoo(kind.__module__):
         beside = getattr(sys.modules.get(kind.__module__), "__dict__", {}).values()
         classes += [
-            one for one in beside if isinstance(one, type) and dataclasses.is_dataclass(one)
+            value for value in beside if isinstance(value, type) and dataclasses.is_dataclass(value)
         ]
     return {
         value.__name__: value

@@ -53,7 +53,8 @@ def connect(coordinator: str | None, count: int | str | None, index: int | None)
     try:
         yield
     except Exception as error:
-        if reason := _lost(error):
+        reason = _lost(error)
+        if reason:
             raise ProcessLost(
                 f"another process of this run has ended, or cannot be reached any more ({reason}): "
                 "give the same command to all processes again; the run resumes from its last "
@@ -80,9 +81,9 @@ def is_multiprocess(coordinator: str | None, count: int | str | None, index: int
             f"--coordinator {shortened(coordinator, 80)}: give HOST:PORT, the machine of process 0 "
             "and a free port there."
         )
-    given = {"--coordinator": coordinator, "--process": index}
+    options = {"--coordinator": coordinator, "--process": index}
     if count in (None, 1):
-        for option, value in given.items():
+        for option, value in options.items():
             if value is not None and count is None:
                 raise UserError(f"{option} needs --processes, the number of processes or {AUTO}.")
         if index:
@@ -92,7 +93,7 @@ def is_multiprocess(coordinator: str | None, count: int | str | None, index: int
         return True
     if not isinstance(count, int) or count < 1:
         raise UserError(f"--processes {count}: give at least 1, or {AUTO}.")
-    for option, value in given.items():
+    for option, value in options.items():
         if value is None:
             raise UserError(
                 f"--processes {count} needs {option}: give it, or --processes {AUTO} where SLURM, "
@@ -107,6 +108,7 @@ def is_multiprocess(coordinator: str | None, count: int | str | None, index: int
 
 
 def _initialize(coordinator, count, index):
+    """Calls `jax.distributed.initialize`, and checks that all processes agree on their number."""
     bind = None
     if coordinator is not None:
         host, _, port = coordinator.rpartition(":")
@@ -189,8 +191,8 @@ def check_same_texts(**texts: str):
     digests = [hashlib.sha256(text.encode()).digest() for text in texts.values()]
     mine = np.frombuffer(b"".join(digests), np.uint8).reshape(len(texts), -1)
     everywhere = np.asarray(multihost_utils.process_allgather(mine))
-    for index, other in enumerate(everywhere):
-        for name, first_digest, digest in zip(texts, everywhere[0], other, strict=True):
+    for index, digests_there in enumerate(everywhere):
+        for name, first_digest, digest in zip(texts, everywhere[0], digests_there, strict=True):
             if not np.array_equal(first_digest, digest):
                 raise UserError(
                     f"process {index} has another {name.replace('_', ' ')} than process 0 (sha256 "
@@ -207,18 +209,18 @@ def wait():
 
 
 def maximum(number: int) -> jax.Array:
-    """Computes the greatest of the numbers of all processes, asynchronously on the devices."""
-    by_device, compute = _greatest()
+    """Computes the maximum of the numbers of all processes, asynchronously on the devices."""
+    by_device, compute = _compile_maximum()
     mine = np.full(jax.local_device_count(), number, np.int32)
     return compute(jax.make_array_from_process_local_data(by_device, mine))
 
 
 @functools.cache
-def _greatest():
-    """Returns (sharding of one number a device, compiled function of the greatest)."""
+def _compile_maximum():
+    """Returns the sharding of one number for each device, and the compiled maximum over them."""
     mesh = Mesh(np.array(jax.devices()), ("all",), axis_types=(AxisType.Auto,))
-    whole = NamedSharding(mesh, PartitionSpec())
-    return NamedSharding(mesh, PartitionSpec("all")), jax.jit(jnp.max, out_shardings=whole)
+    replicated = NamedSharding(mesh, PartitionSpec())
+    return NamedSharding(mesh, PartitionSpec("all")), jax.jit(jnp.max, out_shardings=replicated)
 
 
 def code_digest() -> str:

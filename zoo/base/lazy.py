@@ -56,7 +56,7 @@ def without(*modules: str) -> Iterator[None]:
 
 def names(package: str, modules: dict[str, tuple[str, ...]]):
     """Returns `__getattr__` and `__dir__` of a package that imports names on first access."""
-    home = {name: module for module, of_module in modules.items() for name in of_module}
+    home = {name: module for module, module_names in modules.items() for name in module_names}
 
     def get(name: str):
         if name not in home:

@@ -92,8 +92,8 @@ def check(value: Any, shape: Any, name: str = "it") -> None:
     """
     if isinstance(shape, dict):
         _expect(isinstance(value, dict), value, dict, name)
-        for named, inner in shape.items():
-            for key in value if named is ... else [named]:
+        for field, inner in shape.items():
+            for key in value if field is ... else [field]:
                 check(value.get(key), inner, key if name == "it" else f"{name}.{key}")
     elif isinstance(shape, list):
         _expect(isinstance(value, list), value, list, name)
@@ -122,10 +122,10 @@ def _is(value, kind) -> bool:
 
 def _expect(right, value, kind, name):
     if not right:
-        shown = _KINDS[type(value)]
+        description = _KINDS[type(value)]
         if not isinstance(value, dict | list | None):
-            shown = shortened(json.dumps(value), 60)
-        raise ValueError(f"{name} is {shown}, where {_KINDS[kind]} should be")
+            description = shortened(json.dumps(value), 60)
+        raise ValueError(f"{name} is {description}, where {_KINDS[kind]} should be")
 
 
 def _object(pairs):
@@ -161,7 +161,7 @@ def _check_depth(value):
     for _ in range(DEEPEST + 1):
         if not level:
             return
-        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        inner = (node.values() if isinstance(node, dict) else node for node in level)
         level = [item for items in inner for item in items if isinstance(item, dict | list)]
     raise ValueError(f"it has more than {DEEPEST} levels")
 

@@ -30,29 +30,29 @@ _END = re.compile(r"[0-9a-f]{32}\.(partial|unlocked)")
 FORGOTTEN = 24 * 3600.0
 
 
-def belongs_to(path: pathlib.Path, whole: pathlib.Path) -> bool:
-    """Whether a path is a temporary path of `whole`, of any process."""
-    before = f".{whole.name}."
-    return path.name.startswith(before) and bool(_END.fullmatch(path.name[len(before) :]))
+def belongs_to(path: pathlib.Path, target: pathlib.Path) -> bool:
+    """Whether a path is a temporary path of `target`, of any process."""
+    prefix = f".{target.name}."
+    return path.name.startswith(prefix) and bool(_END.fullmatch(path.name[len(prefix) :]))
 
 
-def clear(whole: pathlib.Path):
+def clear(target: pathlib.Path):
     """Removes the temporary files that dead processes left of a path; ignores failures."""
     beside: list[pathlib.Path] = []
     with contextlib.suppress(OSError):  # a folder that may be written to, and not listed
-        beside += whole.parent.iterdir()
+        beside += target.parent.iterdir()
     for path in beside:
         with contextlib.suppress(OSError):  # another process may remove it, too
-            if belongs_to(path, whole) and _is_left(path):
+            if belongs_to(path, target) and _is_abandoned(path):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _is_left(path) -> bool:
+def _is_abandoned(path) -> bool:
     """Whether the process that made a path is dead."""
     if path.suffix == ".partial":
         with contextlib.suppress(OSError), _locked(path):
             return True
-    newest = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
+    newest = max(entry.lstat().st_mtime for entry in (path, *path.rglob("*")))
     return time.time() - newest > FORGOTTEN
 
 
@@ -68,17 +68,17 @@ def _locked(path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def new_path(whole: pathlib.Path, make=pathlib.Path.touch) -> Iterator[pathlib.Path]:
-    """Yields a new temporary path of `whole`, to be renamed, whose lock is held in its context."""
-    clear(whole)
-    own = whole.with_name(f".{whole.name}.{uuid.uuid4().hex}.partial")
-    unlocked = own.with_suffix(".unlocked")  # so that no other process finds it free before
+def new_path(target: pathlib.Path, make=pathlib.Path.touch) -> Iterator[pathlib.Path]:
+    """Yields a new temporary path of `target`, to be renamed, whose lock is held in its context."""
+    clear(target)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
+    unlocked = temporary.with_suffix(".unlocked")  # so that no other process finds it free before
     make(unlocked)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a file system without locks
             stack.enter_context(_locked(unlocked))
-        unlocked.rename(own)
-        yield own
+        unlocked.rename(temporary)
+        yield temporary
 
 
 @contextlib.contextmanager
@@ -95,17 +95,17 @@ def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
             above = [above for above in out.parents if not above.exists()]
             out.parent.mkdir(parents=True, exist_ok=True)
             stack.callback(_remove_empty, above)
-            own = stack.enter_context(new_path(out, pathlib.Path.mkdir))
-            stack.callback(shutil.rmtree, own, ignore_errors=True)
+            temporary = stack.enter_context(new_path(out, pathlib.Path.mkdir))
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
         with naming(out):
-            yield own
+            yield temporary
         with _making(out):
             if not _is_free(out):
                 raise UserError(
                     f"{out} has just been made by another process: look at it, or give another "
                     "folder."
                 )
-            own.replace(out)
+            temporary.replace(out)
 
 
 def _remove_empty(folders):
@@ -116,8 +116,8 @@ def _remove_empty(folders):
 
 def check_place(path: pathlib.Path, instead: str = "another folder"):
     """Checks that a file or folder can be made in the folders above it."""
-    whole = path.absolute()
-    above = next(above for above in whole.parents if above.exists())
+    target = path.absolute()
+    above = next(above for above in target.parents if above.exists())
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         reason = "may not be written to" if above.is_dir() else "is a file"
         raise UserError(f"{path} cannot be made ({above} {reason}): give {instead}.")
@@ -131,8 +131,8 @@ def _making(out):
         if isinstance(error, OSError) and error.errno in FULL:
             error.filename = str(out)
             raise
-        why = getattr(error, "strerror", None) or error
-        raise UserError(f"{out} cannot be made ({why}): give another folder.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{out} cannot be made ({reason}): give another folder.") from error
 
 
 @contextlib.contextmanager

@@ -47,6 +47,7 @@ def _additive_forward(queries, keys, vector):
 
 
 def _additive_backward(residuals, cotangent):
+    """Computes the gradients of queries, keys and vector; recomputes tanh(q + k) by queries."""
     queries, keys, vector = residuals
     wide = accumulator(queries)
 
@@ -55,18 +56,18 @@ def _additive_backward(residuals, cotangent):
         activated = jnp.tanh(query[:, None] + keys).astype(wide)
         weighted = scores_gradient[:, :, None]
         inside = weighted * (1 - activated * activated)
-        of_vector = jnp.einsum("bs,bsa->a", scores_gradient, activated)
+        vector_gradient = jnp.einsum("bs,bsa->a", scores_gradient, activated)
         query_gradient = inside.sum(1) * vector[None]
-        return (sums[0] + inside, sums[1] + of_vector), query_gradient
+        return (sums[0] + inside, sums[1] + vector_gradient), query_gradient
 
     sums = jnp.zeros(keys.shape, wide), jnp.zeros(vector.shape, wide)
-    (of_keys, of_vector), of_queries = jax.lax.scan(
+    (keys_gradient, vector_gradient), query_gradients = jax.lax.scan(
         step, sums, (jnp.swapaxes(queries, 0, 1), jnp.swapaxes(cotangent, 0, 1))
     )
     return (
-        jnp.swapaxes(of_queries, 0, 1).astype(queries.dtype),
-        (of_keys * vector[None, None]).astype(keys.dtype),
-        of_vector.astype(vector.dtype),
+        jnp.swapaxes(query_gradients, 0, 1).astype(queries.dtype),
+        (keys_gradient * vector[None, None]).astype(keys.dtype),
+        vector_gradient.astype(vector.dtype),
     )
 
 
@@ -125,12 +126,12 @@ class Attention(Component, abc.ABC):
 
         Weights are uniform in +-1/sqrt(inputs), biases 0.
         """
-        of_state, of_scores = jax.random.split(key)
+        state_key, scores_key = jax.random.split(key)
         size = self.output_size(hidden_size)
         return {
-            "state": _weights(of_state, (memory_size + hidden_size, size)),
+            "state": _weights(state_key, (memory_size + hidden_size, size)),
             "state_bias": jnp.zeros(size),
-            **self._init_scores(of_scores, hidden_size, memory_size),
+            **self._init_scores(scores_key, hidden_size, memory_size),
         }
 
     @abc.abstractmethod
@@ -183,9 +184,9 @@ class Attention(Component, abc.ABC):
         scores = self._scores(params, grouped, prepared.keys)
         weights = masked_softmax(scores, prepared.mask)
         context = products.einsum("bts,bsm->btm", weights, prepared.memory)
-        both = jnp.concatenate([context, grouped], axis=-1)
-        rows_of_both = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
-        states = jnp.tanh(products.affine(rows_of_both, params["state"], params["state_bias"]))
+        inputs = jnp.concatenate([context, grouped], axis=-1)
+        flat = inputs.reshape(inputs.shape[0] * inputs.shape[1], inputs.shape[2])
+        states = jnp.tanh(products.affine(flat, params["state"], params["state_bias"]))
         return (
             states.reshape(*leading, states.shape[-1]),
             weights.reshape(*leading, weights.shape[-1]),
@@ -233,12 +234,12 @@ class Bahdanau(Attention):
 
     def _init_scores(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
         units = self.units or hidden_size
-        of_queries, of_keys, of_vector = jax.random.split(key, 3)
+        queries_key, keys_key, vector_key = jax.random.split(key, 3)
         return {
-            "queries": _weights(of_queries, (hidden_size, units)),
-            "keys": _weights(of_keys, (memory_size, units)),
+            "queries": _weights(queries_key, (hidden_size, units)),
+            "keys": _weights(keys_key, (memory_size, units)),
             "keys_bias": jnp.zeros(units),
-            "vector": _weights(of_vector, (units, 1))[:, 0],
+            "vector": _weights(vector_key, (units, 1))[:, 0],
         }
 
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:

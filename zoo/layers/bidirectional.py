@@ -77,12 +77,13 @@ class Bidirectional(Core):
 
     def decoder_carry(self, carry: Carry) -> Carry:
         """Returns the sum or the concatenation of the two carries, depending on `merge`."""
-        forward, backward = (self.core.decoder_carry(one) for one in carry)
+        forward, backward = (self.core.decoder_carry(core_carry) for core_carry in carry)
         if self.merge == "sum":
             return jax.tree.map(jnp.add, forward, backward)
-        return jax.tree.map(lambda *two: jnp.concatenate(two, axis=-1), forward, backward)
+        return jax.tree.map(lambda *carries: jnp.concatenate(carries, axis=-1), forward, backward)
 
     def _apply(self, params, inputs, carry, reset, key):
+        """Computes (hidden, carry) of the core and, over reversed texts, of the backward core."""
         if key is None:
             forward_key = backward_key = None
         else:

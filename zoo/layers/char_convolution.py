@@ -135,11 +135,11 @@ class Convolution:
 
     def _forward(self, params, letters, lengths):
         """Computes (the vectors, the residuals of `_backward`), without the windows' products."""
-        of_letters = _letter_vectors(params, letters)
+        vectors = _letter_vectors(params, letters)
         groups = zip(self.widths, params["filters"], strict=True)
         pool = self._mean if self.pooling == "mean" else self._maximum
         pooled, positions = zip(
-            *(pool(of_letters, lengths, width, filters) for width, filters in groups), strict=True
+            *(pool(vectors, lengths, width, filters) for width, filters in groups), strict=True
         )
         y = ACTIVATIONS[self.activation](jnp.concatenate(pooled, axis=-1))
         layers = []
@@ -148,18 +148,18 @@ class Convolution:
             transformed = jax.nn.relu(products.affine(y, layer["weights"], layer["bias"]))
             layers.append((y, gate, transformed))
             y = gate * transformed + (1 - gate) * y
-        kept = positions, tuple(layers), y
+        residuals = positions, tuple(layers), y
         if "projection" in params:
             y = products.affine(y, **params["projection"])
-        return y, kept
+        return y, residuals
 
-    def _backward(self, params, letters, lengths, others, kept, cotangent):
+    def _backward(self, params, letters, lengths, inputs, residuals, cotangent):
         """Computes (the gradient of params, ()), see zoo.base.arrays.row_blocks.CustomGradient.
 
         It is written by hand: with several widths, automatic differentiation would keep the
         windows' products of each width, or recompute them.
         """
-        positions, layers, y = kept
+        positions, layers, y = residuals
         gradients: dict[str, Any] = {"highway": ()}
         if "projection" in params:
             gradient, cotangent = _affine_gradient(y, params["projection"]["weights"], cotangent)
@@ -169,61 +169,63 @@ class Convolution:
         ):
             to_gate = cotangent * (transformed - below) * gate * (1 - gate)
             to_transformed = jnp.where(transformed > 0, cotangent * gate, 0)
-            of_gate, through_gate = _affine_gradient(below, layer["gate_weights"], to_gate)
-            of_layer, through = _affine_gradient(below, layer["weights"], to_transformed)
-            of_gate = {f"gate_{name}": value for name, value in of_gate.items()}
-            gradients["highway"] = ({**of_layer, **of_gate}, *gradients["highway"])
+            gate_gradient, through_gate = _affine_gradient(below, layer["gate_weights"], to_gate)
+            layer_gradient, through = _affine_gradient(below, layer["weights"], to_transformed)
+            gate_gradient = {f"gate_{name}": value for name, value in gate_gradient.items()}
+            gradients["highway"] = ({**layer_gradient, **gate_gradient}, *gradients["highway"])
             cotangent = cotangent * (1 - gate) + through + through_gate
         y = layers[0][0] if layers else y
         cotangent = cotangent * (y > 0 if self.activation == "relu" else 1 - y * y)
 
-        of_letters = _letter_vectors(params, letters)
-        to_letters, of_filters, start = jnp.zeros_like(of_letters), [], 0
+        vectors = _letter_vectors(params, letters)
+        vectors_gradient, filter_gradients, start = jnp.zeros_like(vectors), [], 0
         for width, filters, position in zip(self.widths, params["filters"], positions, strict=True):
             count = filters["bias"].shape[0]
-            of_group = cotangent[:, start : start + count]
+            group_gradient = cotangent[:, start : start + count]
             start += count
             backward = self._mean_gradient if self.pooling == "mean" else self._maximum_gradient
-            gradient, to_windows = backward(of_letters, lengths, width, filters, position, of_group)
-            of_filters.append({"weights": gradient, "bias": of_group.sum(0)})
+            gradient, to_windows = backward(
+                vectors, lengths, width, filters, position, group_gradient
+            )
+            filter_gradients.append({"weights": gradient, "bias": group_gradient.sum(0)})
             positions = to_windows.shape[1]
             for offset, part in enumerate(jnp.split(to_windows, width, axis=-1)):
-                to_letters = to_letters.at[:, offset : offset + positions].add(part)
-        gradients["filters"] = tuple(of_filters)
-        total = jnp.zeros(params["letters"].shape, to_letters.dtype)
-        gradients["letters"] = total.at[letters].add(to_letters)
+                vectors_gradient = vectors_gradient.at[:, offset : offset + positions].add(part)
+        gradients["filters"] = tuple(filter_gradients)
+        total = jnp.zeros(params["letters"].shape, vectors_gradient.dtype)
+        gradients["letters"] = total.at[letters].add(vectors_gradient)
         # The caller may keep layers in lists or tuples: the gradients get the same structure.
         return jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(gradients)), ()
 
-    def _mean(self, of_letters, lengths, width, filters):
+    def _mean(self, vectors, lengths, width, filters):
         """Computes (the mean of x over the windows of a width [n, filters], ())."""
-        windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
+        windows, shares = _windows(vectors, width), _shares(vectors, lengths, width)
         # The mean of products is the product with the mean, one for each word.
         mean = jnp.einsum("np,npw->nw", shares, windows)
         return products.affine(mean, **filters), ()
 
-    def _mean_gradient(self, of_letters, lengths, width, filters, position, cotangent):
+    def _mean_gradient(self, vectors, lengths, width, filters, position, cotangent):
         """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]."""
-        windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
+        windows, shares = _windows(vectors, width), _shares(vectors, lengths, width)
         mean = jnp.einsum("np,npw->nw", shares, windows)
         gradient, to_mean = _affine_gradient(mean, filters["weights"], cotangent)
         return gradient["weights"], shares[:, :, None] * to_mean[:, None]
 
-    def _maximum(self, of_letters, lengths, width, filters):
+    def _maximum(self, vectors, lengths, width, filters):
         """Computes (the maximum of x over the windows, its first position), [n, filters] each."""
-        windows = _windows(of_letters, width)
+        windows = _windows(vectors, width)
         rows = windows.reshape(-1, windows.shape[-1])
         x = products.matmul(rows, filters["weights"]).reshape(*windows.shape[:2], -1)
-        x = jnp.where(_there(of_letters, lengths, width)[:, :, None], x, -jnp.inf)
-        most = x.max(1)
+        x = jnp.where(_is_inside(vectors, lengths, width)[:, :, None], x, -jnp.inf)
+        maximum = x.max(1)
         positions = jnp.arange(x.shape[1], dtype=jnp.int32)[None, :, None]
-        position = jnp.where(x == most[:, None], positions, x.shape[1]).min(1)
-        return most + filters["bias"][None], position
+        position = jnp.where(x == maximum[:, None], positions, x.shape[1]).min(1)
+        return maximum + filters["bias"][None], position
 
-    def _maximum_gradient(self, of_letters, lengths, width, filters, position, cotangent):
+    def _maximum_gradient(self, vectors, lengths, width, filters, position, cotangent):
         """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]; of
         several windows with the maximum the first gets all of it."""
-        windows = _windows(of_letters, width)
+        windows = _windows(vectors, width)
         positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
         to_x = jnp.where(position[:, None] == positions, cotangent[:, None], 0)
         to_x = to_x.reshape(-1, to_x.shape[-1])
@@ -243,16 +245,16 @@ class Convolution:
 
     def _vectors(self, params, letters, lengths, **options):
         """Computes the vectors of spellings, [n, size], in the type of the parameters."""
-        least = max(self.widths)
+        min_width = max(self.widths)
         gradable = CustomGradient(self._forward, self._backward)
-        vectors = map_by_length(gradable, params, letters, lengths, min_width=least, **options)
+        vectors = map_by_length(gradable, params, letters, lengths, min_width=min_width, **options)
         return precision.rounded_as(vectors, params["letters"])
 
     def distinct_vectors(self, params, tables, words):
         """Computes the vectors of words, [..., size], with each distinct word computed once."""
         if not words.size:
-            one = jnp.zeros(1, jnp.int32)
-            like = jax.eval_shape(lambda: self.distinct_vectors(params, tables, one))
+            word = jnp.zeros(1, jnp.int32)
+            like = jax.eval_shape(lambda: self.distinct_vectors(params, tables, word))
             return jnp.zeros((*words.shape, like.shape[-1]), like.dtype)
         vocabulary = tables["lengths"].shape[0]
         distinct, slot = jnp.unique(
@@ -291,18 +293,18 @@ def _matmul_gradients(x, weights, cotangent):
     return products.gradient(x, cotangent, weights), to_x
 
 
-def _windows(of_letters, width):
+def _windows(vectors, width):
     """Returns the letter vectors of each window side by side, [n, L - width + 1, width d_c]."""
-    positions = of_letters.shape[1] - width + 1
-    return jnp.concatenate([of_letters[:, i : i + positions] for i in range(width)], axis=-1)
+    positions = vectors.shape[1] - width + 1
+    return jnp.concatenate([vectors[:, i : i + positions] for i in range(width)], axis=-1)
 
 
-def _there(of_letters, lengths, width):
+def _is_inside(vectors, lengths, width):
     """Whether each window lies within its spelling, [n, L - width + 1]."""
-    return jnp.arange(of_letters.shape[1] - width + 1)[None] < (lengths - width + 1)[:, None]
+    return jnp.arange(vectors.shape[1] - width + 1)[None] < (lengths - width + 1)[:, None]
 
 
-def _shares(of_letters, lengths, width):
+def _shares(vectors, lengths, width):
     """Computes the weight of each window in the mean over windows, [n, L - width + 1]."""
-    counts = (lengths - width + 1).clip(1)[:, None].astype(of_letters.dtype)
-    return _there(of_letters, lengths, width).astype(of_letters.dtype) / counts
+    counts = (lengths - width + 1).clip(1)[:, None].astype(vectors.dtype)
+    return _is_inside(vectors, lengths, width).astype(vectors.dtype) / counts

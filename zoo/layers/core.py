@@ -91,17 +91,17 @@ class Core(Component):
                 f"{type(self).__name__}.apply: reset is {reset.dtype} of the shape {reset.shape}: "
                 f"give bool of the shape {(batch, time)}, True where a text begins"
             )
-        of_batch = None if key is None else Keys.from_key(key, batch)
+        batch_keys = None if key is None else Keys.from_key(key, batch)
         # States are at least float32, whatever the type of the weights; the carry keeps its type.
         inputs = inputs.astype(accumulator(inputs))
-        given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
-        hidden, last = self._apply(params, inputs, given, reset, of_batch)
+        cast_carry = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
+        hidden, last = self._apply(params, inputs, cast_carry, reset, batch_keys)
         if hidden.shape != (batch, time, self.output_size):
             raise UserError(
                 f"{type(self).__name__}._apply returns hidden states of the shape {hidden.shape}: "
                 f"return {(batch, time, self.output_size)}, the last being its output_size"
             )
-        return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
+        return hidden, jax.tree.map(lambda array, like: _as_type(array, like.dtype), last, carry)
 
     def _apply(self, params, inputs, carry, reset, key):
         raise self._unwritten("_apply")
@@ -130,22 +130,22 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
     if length >= time:
         return jax.checkpoint(function)(weights, arrays, state)
     weights, arrays, state = sharded_functions.vary_together((weights, arrays, state))
-    chunks, rest = divmod(time, length)
-    whole = chunks * length
-    in_order = jax.tree.map(lambda x: x[:whole].reshape(chunks, length, *x.shape[1:]), arrays)
+    chunks, remainder = divmod(time, length)
+    end = chunks * length
+    in_order = jax.tree.map(lambda x: x[:end].reshape(chunks, length, *x.shape[1:]), arrays)
 
     @jax.checkpoint
-    def of_chunk(weights, chunk, state):
+    def apply_chunk(weights, chunk, state):
         outputs, state = function(weights, chunk, state)
         return state, outputs
 
-    state, outputs = jax.lax.scan(lambda s, chunk: of_chunk(weights, chunk, s), state, in_order)
-    outputs = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), outputs)
-    if not rest:
+    state, outputs = jax.lax.scan(lambda s, chunk: apply_chunk(weights, chunk, s), state, in_order)
+    outputs = jax.tree.map(lambda x: x.reshape(end, *x.shape[2:]), outputs)
+    if not remainder:
         return outputs, state
-    last = jax.tree.map(lambda x: x[whole:], arrays)
-    state, of_rest = of_chunk(weights, last, state)
-    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, of_rest)
+    last = jax.tree.map(lambda x: x[end:], arrays)
+    state, last_outputs = apply_chunk(weights, last, state)
+    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, last_outputs)
     return joined, state
 
 
@@ -200,7 +200,9 @@ class Stacked(Core, abc.ABC):
     def __post_init__(self):
         check_least(self, size=1, layers=1, last_size=0, rematerialise=0)
         rates = ["dropout", "input_dropout", "recurrent_dropout"]
-        dropout.check_rates(self, *rates, *["last_dropout"] * (self.last_dropout is not None))
+        if self.last_dropout is not None:
+            rates.append("last_dropout")
+        dropout.check_rates(self, *rates)
 
     def cells(self, layer: int) -> int:
         """Returns D of a layer: `size`, or `last_size` for the last layer if it is given."""
@@ -212,8 +214,8 @@ class Stacked(Core, abc.ABC):
     @property
     def output_size(self) -> int:
         """R of the last layer, or the sum of all layers' R with `skip`."""
-        shown = range(self.layers) if self.skip else [self.layers - 1]
-        return sum(map(self.state_size, shown))
+        output_layers = range(self.layers) if self.skip else [self.layers - 1]
+        return sum(map(self.state_size, output_layers))
 
     def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
         """Returns {name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
@@ -235,10 +237,10 @@ class Stacked(Core, abc.ABC):
             if layer:
                 inputs = self.state_size(layer - 1) + (input_size if self.skip else 0)
             shapes = self._weight_shapes(layer, inputs)
-            of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
+            weight_keys = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
                 name: uniform(k, shape, scale)
-                for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
+                for k, (name, shape) in zip(weight_keys, shapes.items(), strict=True)
             }
             params.append({**weights, **self._biases(layer)})
         return tuple(params)
@@ -248,6 +250,7 @@ class Stacked(Core, abc.ABC):
         return tuple(jnp.zeros((batch, self.cells(layer))) for layer in range(self.layers))
 
     def _apply(self, params, inputs, carry, reset, key):
+        """Computes (hidden [B, T, R], carry) layer by layer, each over all positions."""
         batch, time, _ = inputs.shape
         dtype = inputs.dtype
         keep = jnp.ones((time, batch, 1), dtype)
@@ -260,8 +263,8 @@ class Stacked(Core, abc.ABC):
             x = outputs[-1] if outputs else inputs
             if outputs and self.skip:
                 x = jnp.concatenate([inputs, x], axis=-1)
-            given = {**weights, "mask": self._weight_mask(weights["recurrent"], key, layer)}
-            hidden, last = in_chunks(self._layer, self.rematerialise, given, (x, keep), state)
+            masked = {**weights, "mask": self._weight_mask(weights["recurrent"], key, layer)}
+            hidden, last = in_chunks(self._layer, self.rematerialise, masked, (x, keep), state)
             last_layer = layer == self.layers - 1 and self.last_dropout is not None
             rate = self.last_dropout if last_layer else self.dropout
             outputs.append(self._drop(hidden, rate, key, 1 + layer))
@@ -287,5 +290,5 @@ class Stacked(Core, abc.ABC):
         if key is None or not rate:
             return None
         # Noise words use the batch's key, too: the constant gives another stream.
-        of_layer = jax.random.fold_in(key.batch, 0x75736561 + layer)
-        return dropout.weight_mask(recurrent, rate, of_layer)
+        layer_key = jax.random.fold_in(key.batch, 0x75736561 + layer)
+        return dropout.weight_mask(recurrent, rate, layer_key)

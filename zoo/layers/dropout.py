@@ -13,7 +13,7 @@ from zoo.errors import UserError, field_name
 _STEPS = 65536
 # Entries of a matrix whose mask is drawn at once. The generator takes up to 16 bytes an entry, of
 # which XLA may keep eight, not the mask, until the backward pass. Of a loop it keeps the results.
-DRAWN = 1 << 20
+DRAWN_AT_A_TIME = 1 << 20
 
 
 def check_rates(recipe, *fields: str):
@@ -34,24 +34,24 @@ def _threshold(rate):
 def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
     """Draws masks [B, *shape]: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate)
     otherwise. Each takes 16 random bits, which halves the generator's share of a training step."""
-    return jnp.where(_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
+    return jnp.where(_draw_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
 
 
-def _kept(keys, shape, rate):
+def _draw_kept(keys, shape, rate):
     """Draws which numbers are kept, bool [B, *shape]."""
     bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
     return bits >= _threshold(rate)
 
 
-def _kept_by_few_bits(keys, count, rate):
+def _draw_kept_by_few_bits(keys, count, rate):
     """Draws which entries of rows are kept, bool [B, count], with as many random bits as the rate
     needs, from one for 1/2 to 16: of a large matrix, the generator is most of a mask's time."""
     threshold = _threshold(rate)
-    few = (1, 2, 4, 8) if isinstance(threshold, int) else ()  # not for a traced rate
-    bits = next((bits for bits in few if threshold % (_STEPS >> bits) == 0), 16)
+    bit_counts = (1, 2, 4, 8) if isinstance(threshold, int) else ()  # not for a traced rate
+    bits = next((bits for bits in bit_counts if threshold % (_STEPS >> bits) == 0), 16)
     words = -(-count * bits // 32)
-    drawn = jax.vmap(lambda key: jax.random.bits(key, (words,), jnp.uint32))(keys)[:, None]
-    parts = drawn >> jnp.arange(0, 32, bits, dtype=jnp.uint32)[None, :, None] & (2**bits - 1)
+    random_bits = jax.vmap(lambda key: jax.random.bits(key, (words,), jnp.uint32))(keys)[:, None]
+    parts = random_bits >> jnp.arange(0, 32, bits, dtype=jnp.uint32)[None, :, None] & (2**bits - 1)
     return (parts >= threshold // (_STEPS >> bits)).reshape(len(keys), -1)[:, :count]
 
 
@@ -73,7 +73,7 @@ class WeightMask(NamedTuple):
     multiplied.
     """
 
-    kept: jax.Array  # bool [D, E], False where the entry is set to 0
+    is_kept: jax.Array  # bool [D, E], False where the entry is set to 0
     factor: jax.Array
 
 
@@ -81,17 +81,17 @@ def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
     """Draws the mask of a matrix (Wan et al. 2013; Merity et al. 2018)."""
     rows, columns = weights.shape
 
-    def of_rows(arrays):
+    def draw_rows(arrays):
         keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(arrays[0])
-        return _kept_by_few_bits(keys, columns, rate)
+        return _draw_kept_by_few_bits(keys, columns, rate)
 
-    block = row_blocks.even_block(rows, max(1, DRAWN // columns))
-    kept = row_blocks.map_rows(of_rows, (jnp.arange(rows),), block)
-    return WeightMask(kept, jnp.asarray(_factor(rate), weights.dtype))
+    block = row_blocks.even_block(rows, max(1, DRAWN_AT_A_TIME // columns))
+    is_kept = row_blocks.map_rows(draw_rows, (jnp.arange(rows),), block)
+    return WeightMask(is_kept, jnp.asarray(_factor(rate), weights.dtype))
 
 
 def drop_weights(weights: jax.Array, mask: WeightMask | None) -> jax.Array:
-    return weights if mask is None else jnp.where(mask.kept, weights * mask.factor, 0)
+    return weights if mask is None else jnp.where(mask.is_kept, weights * mask.factor, 0)
 
 
 def drop_words(vectors: jax.Array, words: jax.Array, rate: float, key: jax.Array) -> jax.Array:

@@ -35,8 +35,8 @@ def _forward(activation, projections, recurrent, hidden, keep, mask):
     masked, (function, _) = drop_weights(recurrent, mask), ACTIVATIONS[activation]
 
     def step(hidden, inputs):
-        projection, kept = inputs
-        hidden = function(projection + products.matmul(hidden * kept, masked))
+        projection, keep_position = inputs
+        hidden = function(projection + products.matmul(hidden * keep_position, masked))
         return hidden, hidden
 
     last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
@@ -50,9 +50,9 @@ def _backward(activation, residuals, cotangents):
     times_transpose = products.by_transpose(drop_weights(recurrent, mask))
 
     def step(hidden_gradient, inputs):
-        output_gradient, hidden, kept = inputs
+        output_gradient, hidden, keep_position = inputs
         z_gradient = (hidden_gradient + output_gradient) * slope(hidden)
-        return times_transpose(z_gradient) * kept, z_gradient
+        return times_transpose(z_gradient) * keep_position, z_gradient
 
     hidden_gradient, z_gradients = jax.lax.scan(
         step, last_gradient, (hiddens_gradient, hiddens, keep), reverse=True

@@ -245,12 +245,12 @@ class Concat(Embedding):
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Returns the warnings of the parts, with the part's number if several parts have some."""
-        of_parts = [(number, part.warnings(lexicon)) for number, part in enumerate(self.parts)]
-        of_parts = [(number, notes) for number, notes in of_parts if notes]
-        if len(of_parts) == 1:
-            return of_parts[0][1]
+        warnings = [(number, part.warnings(lexicon)) for number, part in enumerate(self.parts)]
+        warnings = [(number, notes) for number, notes in warnings if notes]
+        if len(warnings) == 1:
+            return warnings[0][1]
         return {
-            f"{name}, part {number}": n for number, notes in of_parts for name, n in notes.items()
+            f"{name}, part {number}": n for number, notes in warnings for name, n in notes.items()
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, new_lexicon: Lexicon) -> Params:

@@ -44,8 +44,8 @@ def _forward(projections, recurrent, bias, hidden, keep, mask):
     masked = drop_weights(recurrent, mask)
 
     def step(hidden, inputs):
-        projection, kept = inputs
-        hidden = hidden * kept
+        projection, keep_position = inputs
+        hidden = hidden * keep_position
         gates = _gates(projection, hidden, masked, bias)
         _, update, candidate, _ = gates
         hidden = candidate + update * (hidden - candidate)
@@ -56,29 +56,27 @@ def _forward(projections, recurrent, bias, hidden, keep, mask):
 
 
 def _backward(residuals, cotangents):
+    """Computes the gradients of `gru`, position by position from the last; U's after the scan."""
     recurrent, hidden, keep, hiddens, gates, mask = residuals
     hiddens_gradient, last_gradient = cotangents
     previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
     times_transpose = products.by_transpose(drop_weights(recurrent, mask))
 
     def step(hidden_gradient, inputs):
-        output_gradient, previous, (reset_gate, update, candidate, product), kept = inputs
+        output_gradient, previous, (reset_gate, update, candidate, product), keep_position = inputs
         hidden_gradient += output_gradient
         through = hidden_gradient * (1 - update) * (1 - candidate * candidate)
-        of_gates = (
+        gate_gradients = (
             through * product * reset_gate * (1 - reset_gate),
             hidden_gradient * (previous - candidate) * update * (1 - update),
         )
-        z_gradient = jnp.concatenate([*of_gates, through * reset_gate], axis=-1)
+        z_gradient = jnp.concatenate([*gate_gradients, through * reset_gate], axis=-1)
         through_gates = times_transpose(z_gradient)
-        hidden_gradient = (through_gates + hidden_gradient * update) * kept
+        hidden_gradient = (through_gates + hidden_gradient * update) * keep_position
         return hidden_gradient, (z_gradient, through)
 
     hidden_gradient, (z_gradients, through) = jax.lax.scan(
-        step,
-        last_gradient,
-        (hiddens_gradient, previous_hiddens, gates, keep),
-        reverse=True,
+        step, last_gradient, (hiddens_gradient, previous_hiddens, gates, keep), reverse=True
     )
     # The gradient of h U_n + c has the reset gate as a factor, the gradient of x W_n does not.
     size = recurrent.shape[0]

@@ -51,8 +51,8 @@ def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask)
     masked = drop_weights(recurrent, mask)
 
     def step(carry, inputs):
-        inputs_product, kept = inputs
-        previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
+        inputs_product, keep_position = inputs
+        previous_hidden, previous_cell = carry[0] * keep_position, carry[1] * keep_position
         gates = activated(inputs_product, previous_hidden, masked)
         new_hidden, new_cell = cell(gates, previous_cell)
         if projection is not None:
@@ -66,14 +66,16 @@ def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask)
 
 
 def _backward(residuals, cotangents):
+    """Computes the gradients of `lstm`, position by position from the last; U's after the scan."""
     recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection, mask = residuals
     hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
     previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
     times_transpose = products.by_transpose(drop_weights(recurrent, mask))
 
     def step(carry, inputs):
+        """Carries the gradients of h and c to the position before."""
         hidden_gradient, cell_gradient = carry
-        output_gradient, new_cell, previous_cell, gates, kept = inputs
+        output_gradient, new_cell, previous_cell, gates, keep_position = inputs
         input_gate, forget, candidate, output = gates
         hidden_gradient += output_gradient
         total = hidden_gradient
@@ -90,8 +92,8 @@ def _backward(residuals, cotangents):
             ],
             axis=-1,
         )
-        previous_gradient = times_transpose(z_gradient) * kept
-        carry = (previous_gradient, cell_gradient * forget * kept)
+        previous_gradient = times_transpose(z_gradient) * keep_position
+        carry = (previous_gradient, cell_gradient * forget * keep_position)
         return carry, (z_gradient, None if projection is None else total)
 
     (hidden_gradient, cell_gradient), (z_gradients, totals) = jax.lax.scan(
@@ -156,8 +158,9 @@ class LSTM(Stacked):
 
     def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
         shapes = super()._weight_shapes(layer, inputs)
-        own = {"projection": (self.cells(layer), self.projection)} if self.projection else {}
-        return shapes | own
+        if self.projection:
+            shapes["projection"] = self.cells(layer), self.projection
+        return shapes
 
     def _biases(self, layer: int) -> dict[str, jax.Array]:
         forget = jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias)

@@ -76,26 +76,27 @@ class LastWords(Core):
         return jax.tree.map(lambda leaf: leaf.reshape(batch, self.words - 1, *leaf.shape[1:]), flat)
 
     def _apply(self, params, inputs, carry, reset, key):
+        """Computes (hidden, carry) with all runs in progress as rows of the core's batch."""
         batch, time, _ = inputs.shape
         runs = self.words
         if reset is None:
             reset = jnp.zeros((batch, time), bool)
         empty = self.core.initial_carry(batch)
 
-        def step(carry, of_position):
-            x, begins, number = of_position
+        def step(carry, inputs_at_position):
+            x, begins, number = inputs_at_position
 
-            def begun(old, new):
+            def begun(array, initial):
                 """Returns the carries after the last 0 ... n - 1 words, [B n, ...]."""
-                old = jnp.where(begins.reshape(-1, *(1,) * (old.ndim - 1)), 0, old)
-                whole = jnp.concatenate([new[:, None].astype(old.dtype), old], axis=1)
-                return whole.reshape(batch * runs, *old.shape[2:])
+                array = jnp.where(begins.reshape(-1, *(1,) * (array.ndim - 1)), 0, array)
+                carries = jnp.concatenate([initial[:, None].astype(array.dtype), array], axis=1)
+                return carries.reshape(batch * runs, *array.shape[2:])
 
             hidden, carry = self.core.apply(
                 params,
                 jnp.repeat(x, runs, axis=0)[:, None],
                 jax.tree.map(begun, carry, empty),
-                key=None if key is None else _of_runs(key, number, runs),
+                key=None if key is None else _run_keys(key, number, runs),
             )
             carry = jax.tree.map(lambda x: x.reshape(batch, runs, *x.shape[1:])[:, :-1], carry)
             return carry, hidden.reshape(batch, runs, -1)[:, -1]
@@ -106,14 +107,14 @@ class LastWords(Core):
         return jnp.moveaxis(hidden, 0, 1), carry
 
 
-def _of_runs(of_batch, position, runs):
+def _run_keys(keys, position, runs):
     """Returns keys for all runs at a position; the batch's key, for weights, stays the same."""
 
-    def of_row(key):
+    def row_keys(key):
         numbers = position * runs + jnp.arange(runs)
         return jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
 
-    return Keys(of_batch.batch, jax.vmap(of_row)(of_batch.rows).reshape(-1))
+    return Keys(keys.batch, jax.vmap(row_keys)(keys.rows).reshape(-1))
 
 
 # ---- the feed-forward n-gram model, whose hidden states depend on the last n - 1 words only
@@ -183,6 +184,7 @@ class NGram(Core):
         return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
 
     def _apply(self, params, inputs, carry, reset, key):
+        """Computes (hidden, carry) from the products W_k e_t, added to the positions' sums."""
         batch, time, _ = inputs.shape
         rows = None if key is None else key.rows
         inputs = _drop(inputs, self.input_dropout, rows, 0)
@@ -191,17 +193,17 @@ class NGram(Core):
         text = jnp.zeros((batch, time), jnp.int32)
         if reset is not None:
             text = jnp.cumsum(reset, axis=1, dtype=jnp.int32)
-        of_targets = jnp.concatenate([text, jnp.repeat(text[:, -1:], ahead, axis=1)], axis=1)
+        target_text = jnp.concatenate([text, jnp.repeat(text[:, -1:], ahead, axis=1)], axis=1)
 
         sums = jnp.zeros((batch, time + ahead, self.size), inputs.dtype)
         if ahead:
-            same = of_targets[:, :ahead] == 0
-            sums = sums.at[:, :ahead].add(jnp.where(same[:, :, None], carry, 0))
+            same_text = target_text[:, :ahead] == 0
+            sums = sums.at[:, :ahead].add(jnp.where(same_text[:, :, None], carry, 0))
         flat = inputs.reshape(batch * time, -1)
         for back, weights in enumerate(params["context"]):
             ahead_sums = products.matmul(flat, weights).reshape(batch, time, -1)
-            same = of_targets[:, back : back + time] == text
-            ahead_sums = jnp.where(same[:, :, None], ahead_sums, 0)
+            same_text = target_text[:, back : back + time] == text
+            ahead_sums = jnp.where(same_text[:, :, None], ahead_sums, 0)
             sums = sums.at[:, back : back + time].add(ahead_sums)
 
         hidden = jax.nn.relu(sums[:, :time] + params["bias"][None, None])

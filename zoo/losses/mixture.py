@@ -144,12 +144,7 @@ def weighted_mixture_loss(
 
 @sharded_functions.over_tokens("contexts", axes=2)
 def mixture_log_probs(
-    contexts: Array,
-    log_prior: Array,
-    weights: Array,
-    bias: Array,
-    *,
-    soft_cap: Real | None = None,
+    contexts: Array, log_prior: Array, weights: Array, bias: Array, *, soft_cap: Real | None = None
 ) -> Array:
     """Computes log p of every word under a mixture of softmaxes.
 

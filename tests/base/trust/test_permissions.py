@@ -51,7 +51,7 @@ def suffix(word):
 def fresh(monkeypatch):
     """As in a new process: nothing named, nothing closed."""
     monkeypatch.setattr(permissions, "_closed", {})
-    monkeypatch.setattr(permissions, "_named", set())
+    monkeypatch.setattr(permissions, "_user_names", set())
     monkeypatch.setattr(permissions, "_paths_are_open", False)
     monkeypatch.setattr(user_modules, "_folders", [])
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
@@ -272,7 +272,7 @@ def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, se
     assert call(evaluate, workdir, "--data", "texts_of_mine/near.txt")[0] == 0
     if path.endswith("secret.txt") or path == "linked.txt":
         assert call(evaluate, workdir, "--data", path)[0] == 0
-        permissions._named.clear()
+        permissions._user_names.clear()
         options = ("--split", "test", "--trust-paths")
         assert call(evaluate, workdir, *options)[0] == 0
 
@@ -318,7 +318,7 @@ def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     experiment = Workdir(workdir).experiment()
     permissions._closed.clear()  # a new process, with a config that names the same
     Workdir(workdir).claim(experiment)
-    permissions._named.clear()
+    permissions._user_names.clear()
     assert Run.load(workdir).read("test").sentences
 
 

@@ -73,18 +73,19 @@ def check_offsets(offsets: np.ndarray, name: str):
         )
 
 
-def offsets(lengths: np.ndarray, size: int, name: str, whole: str) -> np.ndarray:
+def offsets(lengths: np.ndarray, size: int, name: str, array_name: str) -> np.ndarray:
     """Returns the offsets, int64 [n + 1], of parts whose lengths were read; ValueError unless the
-    lengths are those of an array of `size` items, which is called `whole`."""
+    lengths add up to the `size` items of an array, which errors call `array_name`."""
     check(lengths, np.integer, name)
     # A sum that wraps, like a length below 0, is a fall.
     sums = np.concatenate([[0], np.cumsum(lengths.astype(np.int64))])
     if sums[-1] != size or (sums[1:] < sums[:-1]).any():
-        raise ValueError(f"{name} do not add up to {whole}")
+        raise ValueError(f"{name} do not add up to {array_name}")
     return sums
 
 
 def _members(archive, size, valid, prefix):
+    """Reads the arrays of an archive of `size` bytes, after checks of their names and headers."""
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("it has two arrays with the same name")

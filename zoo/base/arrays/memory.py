@@ -37,12 +37,12 @@ def host_memory() -> int | None:
     return min(sizes)
 
 
-def check(what: str, needed: int, available: int | None = None):
+def check(task: str, needed: int, available: int | None = None):
     """Raises UserError if a computation needs more than the whole memory, used or free."""
     available = device_memory() if available is None else available
     if available is not None and needed > available:
         raise UserError(
-            f"{what} needs at least {_amount(needed)}, and there are {_amount(available)}: give a "
+            f"{task} needs at least {_amount(needed)}, and there are {_amount(available)}: give a "
             "smaller number, or a machine with more memory."
         )
 

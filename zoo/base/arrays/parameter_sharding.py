@@ -23,12 +23,12 @@ NAMES = (WORDS, FEATURES, HIDDEN, VECTOR)
 Axes: TypeAlias = Mapping[str, tuple[str | None, ...]]
 
 
-def axes(**of_parameters: tuple[str | None, ...]) -> Axes:
+def axes(**names_by_parameter: tuple[str | None, ...]) -> Axes:
     """Makes an immutable mapping of the names of the axes of parameters."""
-    return MappingProxyType(of_parameters)
+    return MappingProxyType(names_by_parameter)
 
 
-def path_name(path) -> str:
+def path_name(path: tuple) -> str:
     """Formats the path of a parameter in a pytree, such as "head/network/bias"."""
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
@@ -36,7 +36,7 @@ def path_name(path) -> str:
 def partition_specs(shapes: Any, parameter_axes: Axes) -> Any:
     """Makes a tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`."""
 
-    def of_array(path, array):
+    def spec_of_array(path, array):
         name = path_name(path)
         names = parameter_axes.get(name, (None,) * len(array.shape))
         if len(names) != len(array.shape):
@@ -46,7 +46,7 @@ def partition_specs(shapes: Any, parameter_axes: Axes) -> Any:
             )
         return PartitionSpec(*names)
 
-    return jax.tree.map_with_path(of_array, shapes)
+    return jax.tree.map_with_path(spec_of_array, shapes)
 
 
 class Layout(NamedTuple):
@@ -94,17 +94,17 @@ def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Lay
         )
     not_by_rows = []
 
-    def of_array(path, array, names):
+    def shard(path, array, names):
         rows = [number for number, name in enumerate(names) if name in (WORDS, FEATURES)]
         columns = [number for number in range(len(names)) if rows and number not in rows]
         sizes = array.shape
-        whole = (n for n in (*rows, *columns) if sizes[n] and sizes[n] % mesh.shape[axis] == 0)
-        cut = next(whole, None)
+        divisible = (n for n in (*rows, *columns) if sizes[n] and sizes[n] % mesh.shape[axis] == 0)
+        cut = next(divisible, None)
         if rows and cut not in rows:
-            how = "whole on every device" if cut is None else "cut by columns"
-            not_by_rows.append(f"{path_name(path)} {[*array.shape]}, {how}")
+            description = "whole on every device" if cut is None else "cut by columns"
+            not_by_rows.append(f"{path_name(path)} {[*array.shape]}, {description}")
         spec = () if cut is None else (*[None] * cut, axis)
         return NamedSharding(mesh, PartitionSpec(*spec))
 
-    shardings = jax.tree.map_with_path(of_array, shapes, partition_specs(shapes, parameter_axes))
+    shardings = jax.tree.map_with_path(shard, shapes, partition_specs(shapes, parameter_axes))
     return Layout(shardings, tuple(not_by_rows))

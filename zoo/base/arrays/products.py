@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from zoo.base.arrays import sharded_functions
 from zoo.base.arrays.precision import is_narrow, rounded_as
+from zoo.base.arrays.types import Array
 
 # The letters of the axes of an ellipsis, and of the axis that `_contracted_on_cpu` adds.
 _LEADING, _ADDED = "ABCDEFGH", "Z"
@@ -24,52 +25,52 @@ _LEADING, _ADDED = "ABCDEFGH", "Z"
 TRANSPOSED = 1 << 18
 
 
-def matmul(left, right):
-    """Computes left @ right, [..., M] or [...]."""
-    if is_narrow(left) or is_narrow(right):
-        columns = "m"[: right.ndim - 1]
-        return einsum(f"...k,k{columns}->...{columns}", left, right)
-    if left.ndim > 2 and sharded_functions.is_local():
-        # Of merged axes XLA for CPUs computes the gradient of `right` up to twice as fast.
-        product = left.reshape(-1, left.shape[-1]) @ right
-        return product.reshape(*left.shape[:-1], *right.shape[1:])
-    return left @ right
+def matmul(lhs: Array, rhs: Array) -> Array:
+    """Computes lhs @ rhs, [..., M] or [...]."""
+    if is_narrow(lhs) or is_narrow(rhs):
+        columns = "m"[: rhs.ndim - 1]
+        return einsum(f"...k,k{columns}->...{columns}", lhs, rhs)
+    if lhs.ndim > 2 and sharded_functions.is_local():
+        # Of merged axes XLA for CPUs computes the gradient of `rhs` up to twice as fast.
+        product = lhs.reshape(-1, lhs.shape[-1]) @ rhs
+        return product.reshape(*lhs.shape[:-1], *rhs.shape[1:])
+    return lhs @ rhs
 
 
-def matmul_transposed(left, right):
-    """Computes left @ right.T, [..., M], without a transposed copy of `right`."""
-    if is_narrow(left) or is_narrow(right):
-        return einsum("...k,mk->...m", left, right)
-    return left @ right.T
+def matmul_transposed(lhs: Array, rhs: Array) -> Array:
+    """Computes lhs @ rhs.T, [..., M], without a transposed copy of `rhs`."""
+    if is_narrow(lhs) or is_narrow(rhs):
+        return einsum("...k,mk->...m", lhs, rhs)
+    return lhs @ rhs.T
 
 
-def by_transpose(right) -> Callable:
-    """Returns a function of `left`, [..., K], that computes left @ right.T, for use in a loop.
+def by_transpose(rhs: Array) -> Callable[[Array], Array]:
+    """Returns a function of `lhs`, [..., K], that computes lhs @ rhs.T, for use in a loop.
 
-    `right`: [M, K]. If it is small, it is transposed once: on CPU a product of 20 rows with the
+    `rhs`: [M, K]. If it is small, it is transposed once: on CPU a product of 20 rows with the
     copy takes as little as two thirds of the time. With a large copy it takes longer.
     """
-    if right.size > TRANSPOSED:
-        return lambda left: matmul_transposed(left, right)
-    transposed = right.T
-    return lambda left: matmul(left, transposed)
+    if rhs.size > TRANSPOSED:
+        return lambda lhs: matmul_transposed(lhs, rhs)
+    transposed = rhs.T
+    return lambda lhs: matmul(lhs, transposed)
 
 
-def affine(inputs, weights, bias):
+def affine(inputs: Array, weights: Array, bias: Array) -> Array:
     """Computes inputs @ weights + bias, [..., M]."""
     scores = matmul(inputs, weights)
     # Not `broadcast_to`, whose gradient on explicit axes has every device gather all rows.
     return scores + jnp.expand_dims(bias.astype(scores.dtype), range(scores.ndim - bias.ndim))
 
 
-def gradient(inputs, slopes, weights):
+def gradient(inputs: Array, cotangent: Array, weights: Array) -> Array:
     """Computes the gradient of the weights in matmul(inputs, weights), [K, M], in their type,
     without merging leading axes, which would send all rows of a shared one to every device."""
 
-    def of_weights(inputs, slopes):
-        return einsum("...k,...m->km", rounded_as(inputs, weights), slopes).astype(weights.dtype)
+    def compute(inputs, cotangent):
+        return einsum("...k,...m->km", rounded_as(inputs, weights), cotangent).astype(weights.dtype)
 
-    return _sharded_like(weights, of_weights, inputs, slopes)
+    return _sharded_like(weights, compute, inputs, cotangent)
 
 
 def _sharded_like(array, function, *operands):
@@ -80,89 +81,90 @@ def _sharded_like(array, function, *operands):
         return function(*operands)
     spec = jax.sharding.PartitionSpec(*sharded_functions.spec_of(array))
     return sharded_functions.with_automatic_axes(
-        lambda given: function(*given), operands, mesh, lambda result: spec
+        lambda arrays: function(*arrays), operands, mesh, lambda result: spec
     )
 
 
-def both_gradients(slopes, inputs, weights):
-    """Computes the gradients of matmul_transposed(inputs, weights), in at least float32."""
-    slopes = rounded_as(slopes, weights)
-    return matmul(slopes, weights), einsum("nm,nk->mk", slopes, rounded_as(inputs, weights))
+def both_gradients(cotangent: Array, inputs: Array, weights: Array) -> tuple[Array, Array]:
+    """Computes the gradients of the inputs and the weights in matmul_transposed(inputs, weights),
+    in at least float32."""
+    cotangent = rounded_as(cotangent, weights)
+    return matmul(cotangent, weights), einsum("nm,nk->mk", cotangent, rounded_as(inputs, weights))
 
 
-def einsum(axes: str, left, right):
+def einsum(axes: str, lhs: Array, rhs: Array) -> Array:
     """Computes jnp.einsum of two operands, in at least float32."""
-    axes = _in_letters(axes, left, right)
-    narrow = [x.dtype for x in (right, left) if is_narrow(x)]
+    axes = _in_letters(axes, lhs, rhs)
+    narrow = [x.dtype for x in (rhs, lhs) if is_narrow(x)]
     if not narrow:
-        wide = jnp.promote_types(jnp.result_type(left, right), jnp.float32)
-        return jnp.einsum(axes, left, right, preferred_element_type=wide)
-    left, right = sharded_functions.vary_together((left, right))
-    return _rounded_einsum(axes, narrow[0], (left.dtype, right.dtype), left, right)
+        wide = jnp.promote_types(jnp.result_type(lhs, rhs), jnp.float32)
+        return jnp.einsum(axes, lhs, rhs, preferred_element_type=wide)
+    lhs, rhs = sharded_functions.vary_together((lhs, rhs))
+    return _rounded_einsum(axes, narrow[0], (lhs.dtype, rhs.dtype), lhs, rhs)
 
 
-def _in_letters(axes, left, right):
-    for operand, array in zip(_parts(axes)[0], (left, right), strict=True):
+def _in_letters(axes, lhs, rhs):
+    for operand, array in zip(_parts(axes)[0], (lhs, rhs), strict=True):
         if "..." in operand:
             return axes.replace("...", _LEADING[: array.ndim - len(operand) + len("...")])
     return axes
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
-def _rounded_einsum(axes, narrow, types, left, right):
-    return _forward(axes, narrow, types, left, right)[0]
+def _rounded_einsum(axes, narrow, types, lhs, rhs):
+    return _forward(axes, narrow, types, lhs, rhs)[0]
 
 
-def _forward(axes, narrow, types, left, right):
-    rounded = left.astype(narrow), right.astype(narrow)
+def _forward(axes, narrow, types, lhs, rhs):
+    rounded = lhs.astype(narrow), rhs.astype(narrow)
     return _contracted(axes, *rounded), rounded
 
 
 def _backward(axes, narrow, types, rounded, cotangent):
-    (of_left, of_right), result = _parts(axes)
-    left, right = rounded
+    (left_axes, right_axes), result = _parts(axes)
+    lhs, rhs = rounded
     cotangent = cotangent.astype(narrow)
-    of_left_axes = functools.partial(_contracted, f"{result},{of_right}->{of_left}")
-    left_gradient = _sharded_like(left, of_left_axes, cotangent, right)
+    left_product = functools.partial(_contracted, f"{result},{right_axes}->{left_axes}")
+    left_gradient = _sharded_like(lhs, left_product, cotangent, rhs)
     # The operand with the gradient's rows comes first: its columns need no transposition after it.
-    if of_right[-1] in of_left:
-        of_right_axes = functools.partial(_contracted, f"{result},{of_left}->{of_right}")
-        right_gradient = _sharded_like(right, of_right_axes, cotangent, left)
+    if right_axes[-1] in left_axes:
+        right_product = functools.partial(_contracted, f"{result},{left_axes}->{right_axes}")
+        right_gradient = _sharded_like(rhs, right_product, cotangent, lhs)
     else:
-        of_right_axes = functools.partial(_contracted, f"{of_left},{result}->{of_right}")
-        right_gradient = _sharded_like(right, of_right_axes, left, cotangent)
+        right_product = functools.partial(_contracted, f"{left_axes},{result}->{right_axes}")
+        right_gradient = _sharded_like(rhs, right_product, lhs, cotangent)
     return left_gradient.astype(types[0]), right_gradient.astype(types[1])
 
 
 _rounded_einsum.defvjp(_forward, _backward)
 
 
-def _contracted(axes, left, right):
+def _contracted(axes, lhs, rhs):
     """Computes the einsum of operands of a narrow type, in float32."""
     plain = functools.partial(jnp.einsum, axes, preferred_element_type=jnp.float32)
     on_cpu = functools.partial(_contracted_on_cpu, axes)
-    return jax.lax.platform_dependent(left, right, cpu=on_cpu, default=plain)
+    return jax.lax.platform_dependent(lhs, rhs, cpu=on_cpu, default=plain)
 
 
-def _contracted_on_cpu(axes, left, right):
+def _contracted_on_cpu(axes, lhs, rhs):
     """Computes an einsum in a form that XLA for CPUs runs in the narrow type.
 
-    XLA would convert both operands to float32 unless the last axis of `left` is summed, or if there
+    XLA would convert both operands to float32 unless the last axis of `lhs` is summed, or if there
     are batch axes and an operand is a transposition. If two axes are summed, it copies the operands
     into the order of its product before: so an axis of size 1 is added. Barriers keep operands and
     result as they are: XLA would fold a transposition into the product too late, when it can no
     longer convert the operands, and then fail when the program runs.
     """
-    (of_left, of_right), result = _parts(axes)
-    shared = [axis for axis in of_left if axis in of_right]
+    (left_axes, right_axes), result = _parts(axes)
+    shared = [axis for axis in left_axes if axis in right_axes]
     summed = [axis for axis in shared if axis not in result]
-    in_order = shared == summed and of_left[-1:] in summed
+    in_order = shared == summed and left_axes[-1:] in summed
     if len(summed) == 1 and not in_order:
-        left = jnp.expand_dims(left, of_left.index(summed[0]))
-        right = jnp.expand_dims(right, of_right.index(summed[0]))
+        lhs = jnp.expand_dims(lhs, left_axes.index(summed[0]))
+        rhs = jnp.expand_dims(rhs, right_axes.index(summed[0]))
         axes = axes.replace(summed[0], _ADDED + summed[0])
-    left, right = jax.lax.optimization_barrier((left, right))
-    product = jnp.einsum(axes, left, right, preferred_element_type=jnp.float32)
+    lhs, rhs = jax.lax.optimization_barrier((lhs, rhs))
+    product = jnp.einsum(axes, lhs, rhs, preferred_element_type=jnp.float32)
     return jax.lax.optimization_barrier(product)
 
 

@@ -28,7 +28,7 @@ class Keys(NamedTuple):
     rows: jax.Array  # [B], one key for each batch row, whatever its device
 
     @classmethod
-    def from_key(cls, key, batch: int) -> "Keys":
+    def from_key(cls, key: "jax.Array | Keys", batch: int) -> "Keys":
         """Splits one key into the keys of a batch; keys of a batch stay as they are."""
         if isinstance(key, Keys):
             return key
@@ -47,6 +47,6 @@ def fold_in_rows(rows: jax.Array, data: int) -> jax.Array:
     return jax.vmap(lambda key: jax.random.fold_in(key, data))(rows)
 
 
-def uniform(key: jax.Array, shape: tuple[int, ...], scale) -> jax.Array:
+def uniform(key: jax.Array, shape: tuple[int, ...], scale: float) -> jax.Array:
     """Draws start values, uniform in +-scale."""
     return jax.random.uniform(key, shape, minval=-scale, maxval=scale)

@@ -76,8 +76,7 @@ def cut_rows(tree: Any, block: int, filling: str = "constant") -> Any:
 def join_rows(tree: Any, rows: int) -> Any:
     """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `cut_rows`."""
     return jax.tree.map(
-        lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
-        tree,
+        lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows], tree
     )
 
 

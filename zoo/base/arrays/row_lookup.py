@@ -1,14 +1,16 @@
 """Lookup of table rows that a trainer can differentiate by the rows instead of the table."""
 
 import copy
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import precision, sharded_functions
+from zoo.base.arrays.types import Array
 
 
-def take(table, ids):
+def take(table: Any, ids: Array) -> Array:
     """Looks up table[ids]. Gives [..., *row]."""
     if isinstance(table, Watched | Computed):
         return table.take(ids)
@@ -58,13 +60,13 @@ class Watched:
     def dtype(self):
         return self._dtype
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> "Watched":
         """Returns the same table with rows of another dtype; both record lookups in one list."""
-        other = copy.copy(self)
-        other._dtype = jnp.dtype(dtype)
-        return other
+        cast = copy.copy(self)
+        cast._dtype = jnp.dtype(dtype)
+        return cast
 
-    def take(self, ids):
+    def take(self, ids: Array) -> Array:
         """Looks up rows, and records their ids. Gives [..., *row]."""
         ids = jnp.asarray(ids)
         self.ids.append(ids)

@@ -15,15 +15,17 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+Function = TypeVar("Function", bound=Callable)
 
-def vary_together(tree):
+
+def vary_together(tree: Any) -> Any:
     """Makes all arrays of a tree vary over all manual axes over which any of them varies.
 
     A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
@@ -41,12 +43,12 @@ def vary_together(tree):
     return jax.tree.map(vary, tree)
 
 
-def zeros(shape, dtype, like: jax.Array) -> jax.Array:
+def zeros(shape: Any, dtype: Any, like: jax.Array) -> jax.Array:
     """Makes zeros that vary over the manual axes over which the array `like` varies."""
     return jnp.zeros_like(like, dtype=dtype, shape=shape)
 
 
-def filled(shape, value, dtype, like: jax.Array) -> jax.Array:
+def filled(shape: Any, value: float, dtype: Any, like: jax.Array) -> jax.Array:
     """Makes an array filled with a value, as `zeros` does with 0."""
     return jnp.full_like(like, value, dtype=dtype, shape=shape)
 
@@ -67,7 +69,7 @@ def _meshes(tree):
 # ---------------------------------------------------------------- automatic axes
 
 
-def split_rows(rows: int, block: int, tree) -> tuple[int, int]:
+def split_rows(rows: int, block: int, tree: Any) -> tuple[int, int]:
     """Divides rows into runs of adjacent rows that each lie on one device.
 
     Gives (number of runs, which divides the rows; rows of each run in a block). `tree`: arrays of
@@ -83,15 +85,15 @@ def split_rows(rows: int, block: int, tree) -> tuple[int, int]:
     return math.gcd(rows, automatic_devices(tree)), block
 
 
-def replicate_rows(array):
+def replicate_rows(array: jax.Array) -> jax.Array:
     """Replicates the rows of an array on every device of an automatic mesh, once.
 
     Each lookup of rows by number would otherwise search every device and sum over them.
     """
     if automatic_devices(array) == 1:
         return array
-    others = [PartitionSpec.UNCONSTRAINED] * (array.ndim - 1)
-    sharding = NamedSharding(next(_meshes(array)), PartitionSpec(None, *others))
+    column_axes = [PartitionSpec.UNCONSTRAINED] * (array.ndim - 1)
+    sharding = NamedSharding(next(_meshes(array)), PartitionSpec(None, *column_axes))
     return jax.lax.with_sharding_constraint(array, sharding)
 
 
@@ -105,7 +107,7 @@ def is_local() -> bool:
     return manual or jax.device_count() == 1
 
 
-def automatic_devices(tree) -> int:
+def automatic_devices(tree: Any) -> int:
     """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh."""
     mesh = next(_meshes(tree), None)
     if mesh is None:
@@ -117,19 +119,19 @@ def automatic_devices(tree) -> int:
 # ---------------------------------------------------------------- explicit axes
 
 
-def explicit_mesh(tree):
+def explicit_mesh(tree: Any) -> Any:
     """Returns the first mesh with explicit axes on which an array of a tree lies, or None."""
     return next((mesh for mesh in _meshes(tree) if AxisType.Explicit in mesh.axis_types), None)
 
 
-def spec_of(array) -> tuple:
+def spec_of(array: jax.Array) -> tuple:
     """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes."""
     spec = jax.typeof(array).sharding.spec
     names = [() if name is None else name if isinstance(name, tuple) else (name,) for name in spec]
     return (*names, *[()] * (np.ndim(array) - len(names)))
 
 
-def with_automatic_axes(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpec]):
+def with_automatic_axes(function: Callable, tree: Any, mesh: Any, spec: Callable) -> Any:
     """Computes function(tree) with the explicit axes of a mesh made automatic within it."""
     leaves, structure = jax.tree.flatten(tree)
     slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
@@ -141,46 +143,48 @@ def with_automatic_axes(function: Callable, tree, mesh, spec: Callable[[Any], Pa
         }
     )
 
-    def of_arrays(arrays):
+    def call(arrays):
         with jax.sharding.use_abstract_mesh(inner):
             within = [jax.sharding.reshard(x, PartitionSpec(*[None] * x.ndim)) for x in arrays]
-            given = [*leaves]
+            arguments = [*leaves]
             for slot, x in zip(slots, within, strict=True):
-                given[slot] = x
-            results = function(jax.tree.unflatten(structure, given))
+                arguments[slot] = x
+            results = function(jax.tree.unflatten(structure, arguments))
         return jax.tree.map(
             lambda x: jax.sharding.reshard(x, NamedSharding(mesh, spec(x))), results
         )
 
     # Always compiled: operations one by one would need the mesh as an argument.
-    return jax.jit(of_arrays)([leaves[slot] for slot in slots])
+    return jax.jit(call)([leaves[slot] for slot in slots])
 
 
-def over_tokens(argument: str, axes: int = 1):
-    """Decorates a function of tokens, so that it can be called with arrays on explicit axes."""
+def over_tokens(argument: str, axes: int = 1) -> Callable[[Function], Function]:
+    """Decorates a function of tokens, so that it can be called with arrays on explicit axes.
+
+    `argument` is the name of the states; their axes except the last `axes` are the tokens'.
+    """
 
     def decorate(function):
+        """Wraps the function for arrays on explicit axes; others call it unchanged."""
         signature = inspect.signature(function)
 
         @functools.wraps(function)
-        def called(*positional, **named):
-            mesh = explicit_mesh((positional, named))
+        def wrapper(*positional, **keywords):
+            mesh = explicit_mesh((positional, keywords))
             if mesh is None:
-                return function(*positional, **named)
-            bound = signature.bind(*positional, **named)
-            of_tokens = spec_of(bound.arguments[argument])
-            of_tokens = of_tokens[: len(of_tokens) - axes]
+                return function(*positional, **keywords)
+            bound = signature.bind(*positional, **keywords)
+            token_spec = spec_of(bound.arguments[argument])
+            token_spec = token_spec[: len(token_spec) - axes]
 
             def spec(result):
-                if result.ndim < len(of_tokens):
+                if result.ndim < len(token_spec):
                     return PartitionSpec()
-                return PartitionSpec(*of_tokens, *[None] * (result.ndim - len(of_tokens)))
+                return PartitionSpec(*token_spec, *[None] * (result.ndim - len(token_spec)))
 
-            def whole(given):
-                return function(*given[0], **given[1])
+            arguments = bound.args, bound.kwargs
+            return with_automatic_axes(lambda x: function(*x[0], **x[1]), arguments, mesh, spec)
 
-            return with_automatic_axes(whole, (bound.args, bound.kwargs), mesh, spec)
-
-        return called
+        return wrapper
 
     return decorate

@@ -38,15 +38,11 @@ def _best_width(counts: np.ndarray) -> int:
 
 
 def levels(
-    rows: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-    height: int,
-    width: int | None = None,
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, height: int, width: int | None = None
 ) -> Levels:
     """Makes {"columns": int32 [lists, width], "values": float32 [lists, width]} of each level of a
     sparse matrix, padded with the value 0."""
-    made = []
+    levels_so_far = []
     if width is None:
         width = _best_width(np.bincount(rows, minlength=height))
     while True:
@@ -61,9 +57,9 @@ def levels(
         shape = (int(lists.sum()), width)
         level = {"columns": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
         level["columns"].reshape(-1)[slot], level["values"].reshape(-1)[slot] = columns, values
-        made.append(level)
+        levels_so_far.append(level)
         if len(level["columns"]) == height:
-            return made
+            return levels_so_far
         rows = np.repeat(np.arange(height), lists)
         columns, values = np.arange(len(rows)), np.ones(len(rows), np.float32)
 
@@ -71,7 +67,7 @@ def levels(
 def _sum_lists(level, dense):
     """Computes sum_w values[l, w] * dense[columns[l, w]] for each list l, [lists, N]."""
 
-    def some(lists):
+    def sum_block(lists):
         rows, values = lists["columns"], lists["values"].astype(dense.dtype)
         # A loop, not an array with an axis more: the sum is fused with its gathers.
         return sum(
@@ -81,17 +77,17 @@ def _sum_lists(level, dense):
 
     count, width = level["columns"].shape
     if count <= LISTS_AT_A_TIME or dense.shape[1] > MOST_CUT_COLUMNS:
-        return some(level)
+        return sum_block(level)
     blocks = -(-count // LISTS_AT_A_TIME)
     padding = blocks * LISTS_AT_A_TIME - count
     blocked = jax.tree.map(
         lambda x: jnp.pad(x, ((0, padding), (0, 0))).reshape(blocks, LISTS_AT_A_TIME, width), level
     )
-    return jax.lax.map(some, blocked).reshape(-1, dense.shape[1])[:count]
+    return jax.lax.map(sum_block, blocked).reshape(-1, dense.shape[1])[:count]
 
 
 @jax.custom_vjp
-def product(matrix, transpose, dense):
+def product(matrix: Levels, transpose: Levels, dense: jax.Array) -> jax.Array:
     """Computes A X for a sparse matrix A [R, C] and a dense matrix X [C, N]."""
     return functools.reduce(lambda lists, level: _sum_lists(level, lists), matrix, dense)
 

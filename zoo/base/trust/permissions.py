@@ -22,7 +22,7 @@ from zoo.errors import UserError, shortened
 
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
 _closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
-_named: set[str] = set()  # by the user
+_user_names: set[str] = set()  # by the user
 _paths_are_open = False
 
 
@@ -45,12 +45,12 @@ def names_in(recipe: Any) -> set[str]:
 
 def open_names(names: Iterable[str]):
     """Opens names that the user names: components and functions as "module:name", and paths."""
-    _named.update(names)
+    _user_names.update(names)
 
 
 def open_unclosed_names(names: Iterable[str]):
     """Opens the names of a recipe in the program, except the ones that another recipe closed."""
-    _named.update(name for name in names if name not in _closed)
+    _user_names.update(name for name in names if name not in _closed)
 
 
 def all_open(names: Iterable[str]) -> bool:
@@ -75,7 +75,7 @@ def open_paths():
 
 def stranger(name: str, *, path: bool = False) -> str | None:
     """Returns the folder of the run that closed a name; None if the name may be used."""
-    if name in _named or (path and _paths_are_open):
+    if name in _user_names or (path and _paths_are_open):
         return None
     return _closed.get(name)
 
@@ -91,7 +91,7 @@ def component(name: str) -> type:
             f"the saved recipe has the component {name}, which this version of zoo does not have: "
             "use the version that saved it."
         )
-    if name not in _named:
+    if name not in _user_names:
         raise UserError(
             f"the saved recipe has the component {name}, which is not part of zoo, and whose "
             f"module would be run: look at it, and add --trust {name} if you trust it."
@@ -123,12 +123,12 @@ def leads_out(name: str) -> bool:
     return bool(_DISK.match(name)) or any(part in _NOWHERE for part in _SLASHES.split(name))
 
 
-def check_remote(names: Iterable[str], where: str):
+def check_remote(names: Iterable[str], location: str):
     """Checks that names, joined to a folder, name files below it."""
     for name in names:
         if leads_out(name):
             raise UserError(
-                f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an "
+                f"{location} has an object whose name, {shortened(name)!r}, is absolute or has an "
                 "empty part, . or .., so that it could be written outside the folder of the run: "
                 "delete or rename that object, or give another address."
             )

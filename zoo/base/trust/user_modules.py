@@ -91,12 +91,12 @@ class Missing(Exception):
 def value(name: str) -> Any:
     """Imports a module and returns its function or class, by "module:name"."""
     module, _, path = name.partition(":")
-    found: Any = load(module)
+    member: Any = load(module)
     for part in path.split("."):
-        if not hasattr(found, part):
+        if not hasattr(member, part):
             raise Missing(f"{module} has no {path!r}")
-        found = getattr(found, part)
-    return found
+        member = getattr(member, part)
+    return member
 
 
 def load(name: str) -> ModuleType:
