@@ -54,11 +54,9 @@ def _additive_backward(residuals, cotangent):
     def step(sums, inputs):
         query, scores_gradient = inputs
         activated = jnp.tanh(query[:, None] + keys).astype(wide)
-        weighted = scores_gradient[:, :, None]
-        inside = weighted * (1 - activated * activated)
+        inside = scores_gradient[:, :, None] * (1 - activated * activated)
         vector_gradient = jnp.einsum("bs,bsa->a", scores_gradient, activated)
-        query_gradient = inside.sum(1) * vector[None]
-        return (sums[0] + inside, sums[1] + vector_gradient), query_gradient
+        return (sums[0] + inside, sums[1] + vector_gradient), inside.sum(1) * vector[None]
 
     sums = jnp.zeros(keys.shape, wide), jnp.zeros(vector.shape, wide)
     (keys_gradient, vector_gradient), query_gradients = jax.lax.scan(
@@ -181,8 +179,7 @@ class Attention(Component, abc.ABC):
         *leading, size = hidden.shape
         # All positions of all rows that attend to the same memory, together.
         grouped = hidden.reshape(batch, math.prod(leading) // max(batch, 1), size)
-        scores = self._scores(params, grouped, prepared.keys)
-        weights = masked_softmax(scores, prepared.mask)
+        weights = masked_softmax(self._scores(params, grouped, prepared.keys), prepared.mask)
         context = products.einsum("bts,bsm->btm", weights, prepared.memory)
         inputs = jnp.concatenate([context, grouped], axis=-1)
         flat = inputs.reshape(inputs.shape[0] * inputs.shape[1], inputs.shape[2])

@@ -113,8 +113,7 @@ def backward_order(reset: jax.Array) -> jax.Array:
     # The end of a text is where the next one begins.
     begins = jnp.where(reset, positions, time)[:, 1:]
     begins = jnp.pad(begins, ((0, 0), (0, 1)), constant_values=time)
-    ends = jax.lax.cummin(begins, axis=1, reverse=True)
-    return starts + ends - 1 - positions
+    return starts + jax.lax.cummin(begins, axis=1, reverse=True) - 1 - positions
 
 
 def _reordered(x, order):

@@ -143,10 +143,8 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
     outputs = jax.tree.map(lambda x: x.reshape(end, *x.shape[2:]), outputs)
     if not remainder:
         return outputs, state
-    last = jax.tree.map(lambda x: x[end:], arrays)
-    state, last_outputs = apply_chunk(weights, last, state)
-    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, last_outputs)
-    return joined, state
+    state, last_outputs = apply_chunk(weights, jax.tree.map(lambda x: x[end:], arrays), state)
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, last_outputs), state
 
 
 # ------------------- stacked recurrent layers, the base class of `LSTM`, `GRU` and `Elman`
@@ -214,8 +212,7 @@ class Stacked(Core, abc.ABC):
     @property
     def output_size(self) -> int:
         """R of the last layer, or the sum of all layers' R with `skip`."""
-        output_layers = range(self.layers) if self.skip else [self.layers - 1]
-        return sum(map(self.state_size, output_layers))
+        return sum(map(self.state_size, range(0 if self.skip else self.layers - 1, self.layers)))
 
     def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
         """Returns {name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""

@@ -39,8 +39,7 @@ def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Ar
 
 def _draw_kept(keys, shape, rate):
     """Draws which numbers are kept, bool [B, *shape]."""
-    bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
-    return bits >= _threshold(rate)
+    return jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys) >= _threshold(rate)
 
 
 def _draw_kept_by_few_bits(keys, count, rate):
@@ -119,6 +118,5 @@ def activation_penalty(hidden: jax.Array) -> jax.Array:
 
 def temporal_penalty(hidden: jax.Array, reset: jax.Array | None = None) -> jax.Array:
     """Computes the mean square of each hidden state's difference from the one before it."""
-    before = jnp.concatenate([hidden[:, :1], hidden[:, :-1]], axis=1)
-    steps = activation_penalty(hidden - before)
+    steps = activation_penalty(hidden - jnp.concatenate([hidden[:, :1], hidden[:, :-1]], axis=1))
     return steps if reset is None else jnp.where(reset, 0, steps)

@@ -261,8 +261,7 @@ class Concat(Embedding):
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """Initialises {"0": parameters of the first part, ...}."""
-        keys = jax.random.split(key, len(self.parts))
-        parts = zip(self.parts, keys, strict=True)
+        parts = zip(self.parts, jax.random.split(key, len(self.parts)), strict=True)
         return {str(number): part.init(k, lexicon) for number, (part, k) in enumerate(parts)}
 
     @sharded_functions.over_tokens("words", axes=0)

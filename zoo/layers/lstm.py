@@ -106,8 +106,7 @@ def _backward(residuals, cotangents):
     gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
     projection_gradient = None
     if projection is not None:
-        outputs = gates[3] * jnp.tanh(cells)
-        projection_gradient = products.gradient(outputs, totals, projection)
+        projection_gradient = products.gradient(gates[3] * jnp.tanh(cells), totals, projection)
     gradients = (z_gradients, drop_weights(gradient, mask), hidden_gradient, cell_gradient)
     return *gradients, None, projection_gradient, None
 
@@ -163,8 +162,7 @@ class LSTM(Stacked):
         return shapes
 
     def _biases(self, layer: int) -> dict[str, jax.Array]:
-        forget = jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias)
-        return {"bias": forget.reshape(-1)}
+        return {"bias": jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias).reshape(-1)}
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns zeros: for each layer (hidden [B, R], cell [B, D])."""

@@ -101,8 +101,7 @@ class LastWords(Core):
             carry = jax.tree.map(lambda x: x.reshape(batch, runs, *x.shape[1:])[:, :-1], carry)
             return carry, hidden.reshape(batch, runs, -1)[:, -1]
 
-        positions = jnp.arange(time)
-        along = jnp.moveaxis(inputs, 1, 0), jnp.moveaxis(reset, 1, 0), positions
+        along = jnp.moveaxis(inputs, 1, 0), jnp.moveaxis(reset, 1, 0), jnp.arange(time)
         carry, hidden = jax.lax.scan(step, carry, along)
         return jnp.moveaxis(hidden, 0, 1), carry
 

@@ -331,11 +331,10 @@ def _block_loss(shared, tables, h, s, u):
     target_scores = jnp.take_along_axis(block_scores, s[None], axis=0)[0]
 
     def gradients(sums):
-        expected = exponentials * (u / z)[None]
-        slopes = _less_observed(expected, s, u)
-        slopes = jnp.where(u[None] == 0, 0, slopes)  # as zero_padding_rows; columns are tokens
+        score_gradients = _less_observed(exponentials * (u / z)[None], s, u)
+        score_gradients = jnp.where(u[None] == 0, 0, score_gradients)  # columns are tokens
         adaptor_gradients = sparse_products.product(
-            tables["of_feature"], tables["of_signature"], slopes
+            tables["of_feature"], tables["of_signature"], score_gradients
         )
         bias_gradient = adaptor_gradients.sum(axis=1)
         adaptor_gradients = precision.rounded_as(adaptor_gradients, weights)

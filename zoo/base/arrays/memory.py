@@ -11,8 +11,7 @@ from zoo.errors import UserError
 
 def device_memory() -> int | None:
     """Returns the bytes of memory of the first accelerator, or `host_memory()` without one."""
-    statistics = jax.local_devices()[0].memory_stats() or {}
-    return statistics.get("bytes_limit") or host_memory()
+    return (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit") or host_memory()
 
 
 def host_memory() -> int | None:

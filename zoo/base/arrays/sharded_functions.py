@@ -31,8 +31,7 @@ def vary_together(tree: Any) -> Any:
     A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
     that was the same on all devices is summed over the devices.
     """
-    arrays = [x for x in jax.tree.leaves(tree) if _is_array(x)]
-    axes = frozenset().union(*map(_varying, arrays))
+    axes = frozenset().union(*map(_varying, filter(_is_array, jax.tree.leaves(tree))))
     if not axes:
         return tree
 
