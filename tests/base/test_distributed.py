@@ -61,9 +61,9 @@ def test_a_collective_that_breaks_off_is_a_lost_process(joined, kind):
     ],
 )
 def test_other_errors_stay_as_they_are(joined, error):
-    with pytest.raises(type(error)) as found, joined():
+    with pytest.raises(type(error)) as failure, joined():
         raise error
-    assert found.value is error
+    assert failure.value is error
 
 
 def gathering(monkeypatch, change):
@@ -90,12 +90,12 @@ def test_the_code_has_one_hash_in_all_processes(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         (tmp_path / name / "version.py").write_text("1")
         (tmp_path / name / "more.py").write_text("2")
-    found = []
+    messages = []
     for name in ("a", "b"):
         monkeypatch.setattr(distributed.version, "__file__", str(tmp_path / name / "version.py"))
-        found.append(distributed.code_digest())
+        messages.append(distributed.code_digest())
     (tmp_path / "b" / "more.py").write_text("3")
-    assert found[0] == found[1] != distributed.code_digest()
+    assert messages[0] == messages[1] != distributed.code_digest()
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -24,8 +24,8 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_json_of_ours_never_has_is_refused(name):
-    text, said = WRONG[name]
-    with pytest.raises(ValueError, match=said):
+    text, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
         strict_json.loads(text)
     assert strict_json.object_or_none(text) is None
 
@@ -52,7 +52,7 @@ RIGHT = {
     **{"count": 3, "loss": "nan", "texts": [{"by": "a"}], "rest": {"x": 1}, "more": []},
     **{"source": None, "groups": {"verb": {"right": 1}}},
 }
-OTHERS = {
+VALID = {
     "count": (True, 2.0, 2**63, "3", None),
     "loss": ("low", False, [1.0], None),
     "name": (3, []),
@@ -63,10 +63,10 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", VALID)
 def test_a_value_of_another_type_is_named(name):
     strict_json.check(RIGHT, SHAPE)
-    for value in OTHERS[name]:
+    for value in VALID[name]:
         with pytest.raises(ValueError, match=rf"^{name}[.0-9a-z]* is .* should be$"):
             strict_json.check({**RIGHT, name: value}, SHAPE)
 

@@ -35,29 +35,29 @@ def maker(tmp_path):
 
 
 def test_a_killed_process_leaves_nothing_for_long(maker, tmp_path):
-    process, left = maker
-    others = [tmp_path / f".out2.{'0' * 32}.partial", tmp_path / ".out.mine.partial"]
-    for path in others:
+    process, leftover = maker
+    unrelated = [tmp_path / f".out2.{'0' * 32}.partial", tmp_path / ".out.mine.partial"]
+    for path in unrelated:
         path.mkdir()
     with temporary_files.folder(tmp_path / "out") as folder:
-        assert (left / "part").exists()  # of a process that lives
+        assert (leftover / "part").exists()  # of a process that lives
         (folder / "whole").write_text("2")
     process.kill()
     process.wait()
-    assert (left / "part").exists()
+    assert (leftover / "part").exists()
     (tmp_path / "out/whole").unlink()
     with temporary_files.folder(tmp_path / "out"):
-        assert not left.exists()
-    assert {*tmp_path.iterdir()} == {tmp_path / "out", *others}  # nobody else's
+        assert not leftover.exists()
+    assert {*tmp_path.iterdir()} == {tmp_path / "out", *unrelated}  # nobody else's
 
 
 def test_a_file_is_cleared_as_a_folder_is(tmp_path):
-    left = tmp_path / f".file.{'0' * 32}.partial"
-    left.write_text("half")
-    with temporary_files.new_path(tmp_path / "file") as own:
-        assert [*tmp_path.iterdir()] == [own]
+    leftover = tmp_path / f".file.{'0' * 32}.partial"
+    leftover.write_text("half")
+    with temporary_files.new_path(tmp_path / "file") as temporary:
+        assert [*tmp_path.iterdir()] == [temporary]
         temporary_files.clear(tmp_path / "file")
-        assert own.exists()
+        assert temporary.exists()
 
 
 @pytest.mark.parametrize("suffix", ["partial", "unlocked"])
@@ -69,17 +69,17 @@ def test_work_whose_lock_nobody_can_tell_is_left_for_a_day(tmp_path, monkeypatch
 
     if suffix == "partial":
         monkeypatch.setattr(fcntl, "flock", refuse)
-    left = tmp_path / f".out.{'0' * 32}.{suffix}"
-    (left / "shards").mkdir(parents=True)
-    (left / "shards/0").write_text("0")
+    leftover = tmp_path / f".out.{'0' * 32}.{suffix}"
+    (leftover / "shards").mkdir(parents=True)
+    (leftover / "shards/0").write_text("0")
     days_ago = time.time() - 2 * temporary_files.FORGOTTEN
-    for path in (left, left / "shards"):
+    for path in (leftover, leftover / "shards"):
         os.utime(path, (days_ago, days_ago))
     temporary_files.clear(tmp_path / "out")
-    assert left.exists()  # a file in it was written just now
-    os.utime(left / "shards/0", (days_ago, days_ago))
+    assert leftover.exists()  # a file in it was written just now
+    os.utime(leftover / "shards/0", (days_ago, days_ago))
     temporary_files.clear(tmp_path / "out")
-    assert not left.exists()
+    assert not leftover.exists()
 
 
 def test_of_two_that_make_a_folder_the_second_is_told(tmp_path):
@@ -98,10 +98,10 @@ def test_what_fails_leaves_nothing(tmp_path):
     with pytest.raises(KeyError), temporary_files.folder(tmp_path / "new/folders/out"):
         raise KeyError
     assert not [*tmp_path.iterdir()]
-    old = os.umask(0o027)
+    umask = os.umask(0o027)
     try:
         with temporary_files.folder(tmp_path / "out") as folder:
             (folder / "file").touch()
     finally:
-        os.umask(old)
+        os.umask(umask)
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o750  # the user's own choice

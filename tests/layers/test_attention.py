@@ -60,11 +60,11 @@ def reference(params, hidden, memory, mask):
         h, context = hidden[row, time], np.zeros(memory.shape[2])
         places = np.flatnonzero(mask[row])
         scores = [score(params, h, memory[row, place]) for place in places]
-        for place, one in zip(places, scores, strict=True):
-            weights[row, time, place] = np.exp(one - references.log_sum_exp(scores))
+        for place, score in zip(places, scores, strict=True):
+            weights[row, time, place] = np.exp(score - references.log_sum_exp(scores))
             context += weights[row, time, place] * memory[row, place]
-        both = np.concatenate([context, h])
-        states[row, time] = np.tanh(both @ params["state"] + params["state_bias"])
+        context_and_hidden = np.concatenate([context, h])
+        states[row, time] = np.tanh(context_and_hidden @ params["state"] + params["state_bias"])
     return states, weights
 
 
@@ -94,18 +94,18 @@ def test_gradients_are_those_of_finite_differences(random, name):
         states, weights = apply(params, arrays["hidden"], arrays["memory"], MASK)
         return (states * factors[0]).sum() + (weights * factors[1]).sum()
 
-    found = jax.grad(weighted_sum)(arrays)
+    gradients = jax.grad(weighted_sum)(arrays)
     expected = references.finite_differences(weighted_sum, arrays)
-    for name, gradient in found.items():
+    for name, gradient in gradients.items():
         assert np.abs(gradient).max() > 1e-3, name
         np.testing.assert_allclose(gradient, expected[name], rtol=1e-6, atol=1e-8, err_msg=name)
-    np.testing.assert_array_equal(found["memory"][~MASK], 0)
+    np.testing.assert_array_equal(gradients["memory"][~MASK], 0)
 
 
 def test_additive_scores_hold_little(random):
     """Less than the [B, T, S, A] numbers of the formula, with gradients."""
     shapes = (8, 64, 32), (8, 64, 32), (32,)
-    arguments = [jnp.asarray(random.normal(size=one), jnp.float32) for one in shapes]
+    arguments = [jnp.asarray(random.normal(size=shape), jnp.float32) for shape in shapes]
     gradient = jax.grad(lambda *x: attention.additive_scores(*x).sum(), argnums=(0, 1, 2))
     compiled = jax.jit(gradient).lower(*arguments).compile()
     assert compiled.memory_analysis().temp_size_in_bytes < 8 * 64 * 64 * 32 * 4 / 4
@@ -120,14 +120,14 @@ def test_hypotheses_look_at_the_memory_of_their_sentence(component, random):
     # TIME hypotheses a sentence, side by side, one step; with a time axis, and without.
     rows = hidden.reshape(BATCH * TIME, SIZE)
     for step in (rows, rows[:, None]):
-        found = apply(params, step, memory, mask, prepared=prepared)
-        for one, other in zip(found, (states, weights), strict=True):
-            assert one.shape[:-1] == step.shape[:-1]
-            np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-12)
+        results = apply(params, step, memory, mask, prepared=prepared)
+        for actual, desired in zip(results, (states, weights), strict=True):
+            assert actual.shape[:-1] == step.shape[:-1]
+            np.testing.assert_allclose(actual.reshape(desired.shape), desired, rtol=1e-12)
     # Three hypotheses of two positions each.
-    several = jnp.concatenate([hidden, hidden[:, :1]], axis=1).reshape(BATCH * 3, 2, SIZE)
-    found, _ = apply(params, several, memory, mask)
-    np.testing.assert_allclose(found.reshape(BATCH, 6, -1)[:, :TIME], states, rtol=1e-12)
+    hypotheses = jnp.concatenate([hidden, hidden[:, :1]], axis=1).reshape(BATCH * 3, 2, SIZE)
+    states_of_rows, _ = apply(params, hypotheses, memory, mask)
+    np.testing.assert_allclose(states_of_rows.reshape(BATCH, 6, -1)[:, :TIME], states, rtol=1e-12)
 
 
 def test_padding_is_not_looked_at_even_if_it_is_no_number(component, random):
@@ -142,10 +142,10 @@ def test_padding_is_not_looked_at_even_if_it_is_no_number(component, random):
 
         return jax.grad(total, argnums=(0, 1, 2), has_aux=True)(params, hidden, memory)
 
-    found, expected = evaluate(params, hidden, spoilt), evaluate(params, hidden, memory)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(one, other)
-        assert np.isfinite(one).all()
+    results, expected = evaluate(params, hidden, spoilt), evaluate(params, hidden, memory)
+    for actual, desired in zip(jax.tree.leaves(results), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(actual, desired)
+        assert np.isfinite(actual).all()
 
 
 def test_large_scores_do_not_overflow():
@@ -163,9 +163,9 @@ def test_large_scores_do_not_overflow():
 @pytest.mark.slow
 def test_parameters_of_few_bits_give_float32_states_and_weights(component, random, dtype):
     params, hidden, memory = problem(component, random)
-    few = jax.tree.map(lambda x: x.astype(dtype), (params, hidden, memory))
+    narrow = jax.tree.map(lambda x: x.astype(dtype), (params, hidden, memory))
     apply, mask = jax.jit(component.apply), jnp.asarray(MASK)
-    states, weights = apply(*few, mask)
+    states, weights = apply(*narrow, mask)
     assert (states.dtype, weights.dtype) == (jnp.float32, jnp.float32)
     expected, expected_weights = apply(params, hidden, memory, mask)
     np.testing.assert_allclose(states.astype(jnp.float32), expected, atol=0.15)
@@ -174,7 +174,7 @@ def test_parameters_of_few_bits_give_float32_states_and_weights(component, rando
     gradients = jax.grad(
         lambda p, h, m: component.apply(p, h, m, mask)[0].sum().astype(jnp.float32)
     )
-    assert {leaf.dtype for leaf in jax.tree.leaves(gradients(*few))} == {jnp.dtype(dtype)}
+    assert {leaf.dtype for leaf in jax.tree.leaves(gradients(*narrow))} == {jnp.dtype(dtype)}
 
 
 @pytest.mark.parametrize(("rows", "batch", "time"), [(0, 0, TIME), (BATCH, BATCH, 0)])

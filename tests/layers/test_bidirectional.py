@@ -57,8 +57,8 @@ def test_values_are_those_of_two_loops(random, reset):
 
 
 def test_texts_are_turned_round_where_they_stand():
-    found = backward_order(jnp.asarray(RESET)).tolist()
-    assert found == [[2, 1, 0, 4, 3], [4, 3, 2, 1, 0], [0, 1, 3, 2, 4]]
+    order = backward_order(jnp.asarray(RESET)).tolist()
+    assert order == [[2, 1, 0, 4, 3], [4, 3, 2, 1, 0], [0, 1, 3, 2, 4]]
 
 
 @pytest.mark.usefixtures("float64")
@@ -73,9 +73,9 @@ def test_gradients_are_those_of_finite_differences(random):
         hidden, last = apply(params, arrays["inputs"], core.initial_carry(2), reset=reset)
         return (hidden * weights).sum() + sum(leaf.sum() for leaf in jax.tree.leaves(last))
 
-    found = jax.grad(weighted_sum)({"inputs": jnp.asarray(inputs)})["inputs"]
+    gradient = jax.grad(weighted_sum)({"inputs": jnp.asarray(inputs)})["inputs"]
     expected = references.finite_differences(weighted_sum, {"inputs": inputs})["inputs"]
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8)
 
 
 def test_carries_are_merged_for_a_decoder(random):
@@ -104,8 +104,8 @@ def test_directions_drop_other_numbers(random):
         params, inputs, core.initial_carry(BATCH), key=jax.random.key(0)
     )
     forward, backward = np.split(np.asarray(hidden) == 0, 2, axis=-1)
-    for other in (backward, backward[:, ::-1]):
-        assert 0.2 < (forward != other).mean() < 0.8
+    for memory_order in (backward, backward[:, ::-1]):
+        assert 0.2 < (forward != memory_order).mean() < 0.8
 
 
 def test_a_language_model_refuses_a_core_that_reads_on():

@@ -68,33 +68,37 @@ def test_vectors_and_gradients_are_those_of_the_formula(network, random):
     letter = int(tables["letters"][2, tables["lengths"][2] // 2])
 
     def objective(arrays):
-        changed = {**params, "letters": np.array(params["letters"])}
-        changed["letters"][letter] = arrays["letter"]
-        vectors = references.convolution(network, changed, tables, np.ravel(words))
+        changed_params = {**params, "letters": np.array(params["letters"])}
+        changed_params["letters"][letter] = arrays["letter"]
+        vectors = references.convolution(network, changed_params, tables, np.ravel(words))
         return np.sum(vectors * cotangent.reshape(-1, SIZE))
 
-    wanted = references.finite_differences(objective, {"letter": params["letters"][letter]})
-    np.testing.assert_allclose(gradients["letters"][letter], wanted["letter"], rtol=1e-5, atol=1e-7)
+    expected = references.finite_differences(objective, {"letter": params["letters"][letter]})
+    np.testing.assert_allclose(
+        gradients["letters"][letter], expected["letter"], rtol=1e-5, atol=1e-7
+    )
 
     @jax.jit
     def plain(params):
         letters, lengths = (tables[name][words.ravel()] for name in ("letters", "lengths"))
         return jnp.sum(network.apply(params, letters, lengths) * cotangent.reshape(-1, SIZE))
 
-    whole = jax.grad(plain)(params)
-    for one, other in zip(jax.tree.leaves(gradients), jax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    expected_gradients = jax.grad(plain)(params)
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(gradients), jax.tree.leaves(expected_gradients), strict=True
+    ):
+        np.testing.assert_allclose(actual_leaf, expected_leaf, rtol=1e-9, atol=1e-12)
 
 
 def test_vectors_do_not_depend_on_the_lexicon(network, random):
     tables, params = problem(network, random)
     words = ("zlom", "ab", "\u017elu\u0165ou\u010dk\u00fd", "abd")
-    other = Lexicon(words=words, counts=np.zeros(4, np.int64), alphabet=LEXICON.letters)
+    spelled_lexicon = Lexicon(words=words, counts=np.zeros(4, np.int64), alphabet=LEXICON.letters)
     vectors = jax.jit(network.vectors)
-    found = vectors(params, network.tables(other), jnp.arange(4))
+    actual = vectors(params, network.tables(spelled_lexicon), jnp.arange(4))
     trained = vectors(params, tables, jnp.asarray([2, 6, 5]))
-    np.testing.assert_allclose(found[1:], trained, rtol=1e-4, atol=1e-5)
-    assert np.isfinite(found[0]).all()
+    np.testing.assert_allclose(actual[1:], trained, rtol=1e-4, atol=1e-5)
+    assert np.isfinite(actual[0]).all()
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,11 @@ LAYERS = {
 }
 
 
-def assert_trees_close(found, expected, **tolerances):
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, **tolerances)
+def assert_trees_close(actual, expected, **tolerances):
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+    ):
+        np.testing.assert_allclose(actual_leaf, expected_leaf, **tolerances)
 
 
 @pytest.mark.usefixtures("float64")
@@ -47,9 +49,9 @@ def test_values_are_those_of_a_loop(random, name, layers, last_size, skip):
     params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
     carry = examples.randomised(core.initial_carry(BATCH), random)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
-    found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
+    results = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
     expected = references.stacked(layer, inputs, params, carry, RESET, skip)
-    assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
+    assert_trees_close(results, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_the_carry_of_another_number_of_layers_is_refused():
@@ -70,9 +72,9 @@ def test_a_projected_lstm_skips_with_its_projections(random):
     assert [len(layer["input"]) for layer in params] == [4, 6, 6]
     carry = examples.randomised(core.initial_carry(BATCH), random)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
-    found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
+    results = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
     expected = references.lstm(inputs, params, carry, RESET, skip=True)
-    assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
+    assert_trees_close(results, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.usefixtures("float64")
@@ -115,15 +117,15 @@ def test_parameters_of_few_bits_give_float32_states_and_a_carry_of_its_type(rand
     params = examples.random_params(core, random, INPUT_SIZE, scale=0.5)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)), jnp.float32)
     carry = core.initial_carry(BATCH)
-    few = jax.tree.map(lambda x: x.astype(dtype), (params, inputs, carry))
+    narrow = jax.tree.map(lambda x: x.astype(dtype), (params, inputs, carry))
     apply = jax.jit(core.apply)
-    (hidden, _), found = (
+    (hidden, _), carry_types = (
         apply(params, inputs, carry),
-        apply(*few, reset=jnp.zeros((BATCH, TIME), bool)),
+        apply(*narrow, reset=jnp.zeros((BATCH, TIME), bool)),
     )
-    assert found[0].dtype == jnp.float32
-    assert {leaf.dtype for leaf in jax.tree.leaves(found[1])} == {jnp.dtype(dtype)}
-    np.testing.assert_allclose(found[0].astype(jnp.float32), hidden, atol=0.05)
+    assert carry_types[0].dtype == jnp.float32
+    assert {leaf.dtype for leaf in jax.tree.leaves(carry_types[1])} == {jnp.dtype(dtype)}
+    np.testing.assert_allclose(carry_types[0].astype(jnp.float32), hidden, atol=0.05)
 
 
 def test_new_parameters():
@@ -221,6 +223,6 @@ def test_a_masked_matrix_takes_less_than_two_copies_of_it():
         compiled = jax.jit(jax.grad(loss)).lower(params, jax.random.key(1)).compile()
         return compiled.memory_analysis().temp_size_in_bytes
 
-    of_matrices = 2 * 600 * 2400 * 4
-    assert temporary_bytes(0.0) < 0.5 * of_matrices
-    assert temporary_bytes(0.5) < 2 * of_matrices
+    matrix_bytes = 2 * 600 * 2400 * 4
+    assert temporary_bytes(0.0) < 0.5 * matrix_bytes
+    assert temporary_bytes(0.5) < 2 * matrix_bytes

@@ -44,16 +44,16 @@ def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
     words = random.integers(5_000, size=(3, 700))
     vectors = jnp.asarray(random.normal(size=(3, 700, 4)))
     dropped = dropout.drop_words(vectors, jnp.asarray(words), 0.2, jax.random.key(0))
-    kept = np.asarray(dropped / vectors)
-    assert (np.ptp(kept, axis=-1) < 1e-6).all()  # all numbers of a vector, or none
-    of_word = {}
-    for word, scale in zip(words.ravel(), kept[..., 0].ravel(), strict=True):
-        np.testing.assert_allclose(of_word.setdefault(word, scale), scale, rtol=1e-5)
-    scales = np.array([*of_word.values()])
+    factors = np.asarray(dropped / vectors)
+    assert (np.ptp(factors, axis=-1) < 1e-6).all()  # all numbers of a vector, or none
+    factor_by_word = {}
+    for word, scale in zip(words.ravel(), factors[..., 0].ravel(), strict=True):
+        np.testing.assert_allclose(factor_by_word.setdefault(word, scale), scale, rtol=1e-5)
+    scales = np.array([*factor_by_word.values()])
     np.testing.assert_allclose(np.unique(scales.round(4)), [0, 1.25], rtol=1e-3)
     assert abs(scales.mean() - 1) < 5 * np.sqrt(0.25 / len(scales))
-    other = dropout.drop_words(vectors, jnp.asarray(words), 0.2, jax.random.key(1))
-    assert np.abs(other - dropped).max() > 0
+    redrawn = dropout.drop_words(vectors, jnp.asarray(words), 0.2, jax.random.key(1))
+    assert np.abs(redrawn - dropped).max() > 0
 
 
 @pytest.mark.parametrize("rate", [0.25, *slow(0.5)])

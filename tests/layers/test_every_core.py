@@ -82,10 +82,12 @@ def compiled(core):
     return jax.jit(core.apply)
 
 
-def assert_trees_close(found, expected, **tolerances):
-    assert jax.tree.structure(found) == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, **tolerances)
+def assert_trees_close(actual, expected, **tolerances):
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+    ):
+        np.testing.assert_allclose(actual_leaf, expected_leaf, **tolerances)
 
 
 def params_of(cores):
@@ -123,8 +125,8 @@ def test_shapes_of_a_core(core, random):
 def test_nothing_leaves_the_carry_as_it_was(core, random, shape):
     params, _, carry = core_problem(core, random)
     carry = jax.tree.map(lambda leaf: leaf[: shape[0]], carry)
-    given = {"reset": jnp.zeros(shape, bool), "key": jax.random.key(0)}
-    hidden, after = core.apply(params, jnp.zeros((*shape, INPUT_SIZE)), carry, **given)
+    options = {"reset": jnp.zeros(shape, bool), "key": jax.random.key(0)}
+    hidden, after = core.apply(params, jnp.zeros((*shape, INPUT_SIZE)), carry, **options)
     assert (hidden.shape, hidden.dtype) == ((*shape, core.output_size), jnp.float32)
     assert_trees_close(after, carry)
 
@@ -152,17 +154,17 @@ def test_rows_do_not_see_each_other(core, random):
     params, inputs, carry = core_problem(core, random)
     apply = compiled(core)
     hidden, _ = apply(params, inputs, carry)
-    others = inputs.at[1:].set(-3.0)
-    np.testing.assert_array_equal(apply(params, others, carry)[0][0], hidden[0])
+    other_rows_changed = inputs.at[1:].set(-3.0)
+    np.testing.assert_array_equal(apply(params, other_rows_changed, carry)[0][0], hidden[0])
 
 
 def test_a_causal_core_does_not_see_the_future(causal, random):
     params, inputs, carry = core_problem(causal, random)
     apply = compiled(causal)
     hidden, _ = apply(params, inputs, carry)
-    changed, _ = apply(params, inputs.at[:, 4:].set(-3.0), carry)
-    np.testing.assert_array_equal(changed[:, :4], hidden[:, :4])
-    assert (np.abs(changed[:, 4] - hidden[:, 4]) > 1e-3).any()
+    hidden_after_change, _ = apply(params, inputs.at[:, 4:].set(-3.0), carry)
+    np.testing.assert_array_equal(hidden_after_change[:, :4], hidden[:, :4])
+    assert (np.abs(hidden_after_change[:, 4] - hidden[:, 4]) > 1e-3).any()
 
 
 def test_reset_segments_are_separate_runs(core, random):
@@ -187,9 +189,9 @@ def test_reset_segments_are_separate_runs(core, random):
         alone_inputs[row, : stop - start] = inputs[row, start:stop]
         ends = np.zeros((BATCH, TIME), bool)
         ends[row] = np.arange(TIME) == stop - start
-        alone, _ = compiled(core)(params, alone_inputs, begin, reset=ends)
+        alone_hidden, _ = compiled(core)(params, alone_inputs, begin, reset=ends)
         np.testing.assert_allclose(
-            hidden[row, start:stop], alone[row, : stop - start], rtol=1e-5, atol=1e-6
+            hidden[row, start:stop], alone_hidden[row, : stop - start], rtol=1e-5, atol=1e-6
         )
 
 
@@ -206,15 +208,18 @@ def test_a_reset_lets_no_gradient_through(core, random):
 
         return jax.grad(late, argnums=(0, 1))(inputs, carry)
 
-    of_inputs, of_carry = gradients(inputs, carry)
-    np.testing.assert_array_equal(of_inputs[:2, :4], 0)
-    assert np.abs(of_inputs[2, 3]).min() > 0
-    for leaf in jax.tree.leaves(of_carry):
+    input_gradients, carry_gradients = gradients(inputs, carry)
+    np.testing.assert_array_equal(input_gradients[:2, :4], 0)
+    assert np.abs(input_gradients[2, 3]).min() > 0
+    for leaf in jax.tree.leaves(carry_gradients):
         np.testing.assert_array_equal(leaf[:2], 0)
     forgets = isinstance(getattr(core, "core", core), NGram) or isinstance(core, LastWords)
     if not forgets:
         assert (
-            min(np.abs(leaf[2]).min() for leaf in (of_inputs[:, :4], *jax.tree.leaves(of_carry)))
+            min(
+                np.abs(leaf[2]).min()
+                for leaf in (input_gradients[:, :4], *jax.tree.leaves(carry_gradients))
+            )
             > 0
         )
 
@@ -228,18 +233,18 @@ def test_there_is_no_dropout_without_a_key(dropping, random):
         without = dataclasses.replace(dropping, core=without)
     assert without != dropping
     expected = compiled(without)(params, inputs, carry)
-    found = compiled(dropping)(params, inputs, carry)
-    assert_trees_close(found, expected, rtol=0, atol=0)
+    dropped = compiled(dropping)(params, inputs, carry)
+    assert_trees_close(dropped, expected, rtol=0, atol=0)
 
 
 def test_dropout_follows_the_key(dropping, random):
     params, inputs, carry = core_problem(dropping, random)
     apply = compiled(dropping)
     hidden, _ = apply(params, inputs, carry, key=jax.random.key(1))
-    again, _ = apply(params, inputs, carry, key=jax.random.key(1))
-    other, _ = apply(params, inputs, carry, key=jax.random.key(2))
-    np.testing.assert_array_equal(hidden, again)
-    assert ((np.asarray(hidden) == 0) != (np.asarray(other) == 0)).any()
+    repeated, _ = apply(params, inputs, carry, key=jax.random.key(1))
+    redrawn, _ = apply(params, inputs, carry, key=jax.random.key(2))
+    np.testing.assert_array_equal(hidden, repeated)
+    assert ((np.asarray(hidden) == 0) != (np.asarray(redrawn) == 0)).any()
 
 
 @pytest.mark.slow
@@ -250,20 +255,22 @@ def test_dropout_of_a_row_depends_on_its_own_key_alone(dropping, random):
     apply = compiled(dropping)
     hidden, _ = apply(params, inputs, carry, key=keys(rows))
     last = jax.tree.map(lambda x: x[2:], carry)
-    alone, _ = apply(params, inputs[2:], last, key=keys(rows[2:]))
-    np.testing.assert_allclose(alone[0], hidden[2], rtol=1e-5, atol=1e-6)
+    rows_alone, _ = apply(params, inputs[2:], last, key=keys(rows[2:]))
+    np.testing.assert_allclose(rows_alone[0], hidden[2], rtol=1e-5, atol=1e-6)
     # In another batch and another place: rows 2, 0, 1.
     order = np.array([2, 0, 1])
-    moved, _ = apply(
+    in_other_rows, _ = apply(
         params, inputs[order], jax.tree.map(lambda x: x[order], carry), key=keys(rows[order])
     )
-    np.testing.assert_allclose(moved, hidden[order], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(in_other_rows, hidden[order], rtol=1e-5, atol=1e-6)
     # And rows that are the same throughout, their keys too, stay so.
     first = np.zeros(BATCH, int)
-    same, _ = apply(
+    same_keys, _ = apply(
         params, inputs[first], jax.tree.map(lambda x: x[first], carry), key=keys(rows[first])
     )
-    np.testing.assert_array_equal(same[1:], np.broadcast_to(same[:1], same[1:].shape))
+    np.testing.assert_array_equal(
+        same_keys[1:], np.broadcast_to(same_keys[:1], same_keys[1:].shape)
+    )
 
 
 def test_a_reset_is_of_truth_values(core):

@@ -40,14 +40,19 @@ def test_on_explicit_axes(core, dtype, random):
             jax.device_put(inputs, rows),
             jax.device_put(core.initial_carry(4), rows),
         )
-    found = program.results
+    actual = program.results
     assert program.largest("all-gather", "all-to-all", "collective-permute") == 0
-    assert {x.sharding.is_fully_replicated for x in jax.tree.leaves(found[0])} == {True}
-    assert found[1].sharding.is_equivalent_to(rows, 3)
+    assert {x.sharding.is_fully_replicated for x in jax.tree.leaves(actual[0])} == {True}
+    assert actual[1].sharding.is_equivalent_to(rows, 3)
     tolerance = 1e-5 if dtype == jnp.float32 else 2e-2
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+    ):
         np.testing.assert_allclose(
-            np.asarray(one, np.float32), np.asarray(other, np.float32), rtol=tolerance, atol=1e-5
+            np.asarray(actual_leaf, np.float32),
+            np.asarray(expected_leaf, np.float32),
+            rtol=tolerance,
+            atol=1e-5,
         )
 
 
@@ -59,11 +64,11 @@ SHARDED = {
 }
 
 
-@pytest.mark.parametrize("kind, of_rows, of_matrices", SHARDED.values(), ids=SHARDED)
+@pytest.mark.parametrize("kind, row_spec, matrix_spec", SHARDED.values(), ids=SHARDED)
 @pytest.mark.parametrize(
     "core", [LSTM(8, **MASKED), *slow(GRU(8, **MASKED), Elman(8, **MASKED))], ids=str
 )
-def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, random, monkeypatch):
+def test_masks_do_not_depend_on_the_devices(core, kind, row_spec, matrix_spec, random, monkeypatch):
     """Both of the recurrent weights, whose rows are drawn in blocks, and of each batch row."""
     monkeypatch.setattr(products, "TRANSPOSED", 0)  # as large recurrent weights are
     monkeypatch.setattr(dropout, "DRAWN_AT_A_TIME", 40)
@@ -79,14 +84,16 @@ def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, ra
     carry = core.initial_carry(4)
     expected = loss(params, inputs, carry)
     mesh = jax.make_mesh((2,), ("devices",), axis_types=(kind,))
-    rows, matrices, everywhere = (NamedSharding(mesh, spec) for spec in (of_rows, of_matrices, P()))
+    rows, matrices, everywhere = (
+        NamedSharding(mesh, spec) for spec in (row_spec, matrix_spec, P())
+    )
     with jax.set_mesh(mesh):
-        found = loss(
+        actual = loss(
             jax.tree.map(
                 lambda x: jax.device_put(x, matrices if x.ndim == 2 else everywhere), params
             ),
             jax.device_put(inputs, rows),
             jax.device_put(carry, rows),
         )
-    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    for actual_leaf, expected_leaf in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
+        np.testing.assert_allclose(actual_leaf, expected_leaf, rtol=1e-5, atol=1e-6)

@@ -46,8 +46,8 @@ def test_gradients_are_equal(name, length, random):
             params, inputs, carry
         )
 
-    found, expected = results(with_chunks(core, length)), results(core)
-    test_every_core.assert_trees_close(found, expected, rtol=2e-5, atol=2e-6)
+    actual, expected = results(with_chunks(core, length)), results(core)
+    test_every_core.assert_trees_close(actual, expected, rtol=2e-5, atol=2e-6)
 
 
 def temporary_bytes(core, time):
@@ -67,8 +67,8 @@ def temporary_bytes(core, time):
     "core", [LSTM(16), pytest.param(GRU(16), marks=pytest.mark.slow)], ids=["lstm", "gru"]
 )
 def test_a_long_window_takes_less_memory(core):
-    whole, in_chunks = (temporary_bytes(with_chunks(core, n), 512) for n in (0, 16))
-    assert in_chunks < 0.5 * whole
+    whole_bytes, in_chunks = (temporary_bytes(with_chunks(core, n), 512) for n in (0, 16))
+    assert in_chunks < 0.5 * whole_bytes
 
 
 @pytest.mark.parametrize("core", [LSTM, GRU, Elman])

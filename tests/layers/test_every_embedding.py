@@ -86,12 +86,14 @@ def test_vectors_and_gradients_of_an_embedding(embedding_case, lexicon, random):
     leaves, structure = jax.tree.flatten(params)
 
     def objective(arrays):
-        changed = jax.tree.unflatten(structure, arrays.values())
-        return np.sum(embedding_case.vectors(changed, WORDS.ravel()) * cotangent.reshape(-1, SIZE))
+        changed_params = jax.tree.unflatten(structure, arrays.values())
+        return np.sum(
+            embedding_case.vectors(changed_params, WORDS.ravel()) * cotangent.reshape(-1, SIZE)
+        )
 
-    wanted = references.finite_differences(objective, dict(enumerate(leaves)))
+    expected = references.finite_differences(objective, dict(enumerate(leaves)))
     for place, gradient in enumerate(jax.tree.leaves(gradients)):
-        np.testing.assert_allclose(gradient, wanted[place], rtol=1e-5, atol=1e-8)
+        np.testing.assert_allclose(gradient, expected[place], rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("embedding", [Lookup(SIZE), Features(SIZE)], ids=["lookup", "features"])

@@ -34,11 +34,13 @@ def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(ra
         )
         return results, transpose(cotangents)
 
-    found = forward_and_backward(lstm, cotangents)
+    actual = forward_and_backward(lstm, cotangents)
     expected = forward_and_backward(plain_scans.lstm, cotangents)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        assert np.abs(other).max() > 1e-3
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+    ):
+        assert np.abs(expected_leaf).max() > 1e-3
+        np.testing.assert_allclose(actual_leaf, expected_leaf, rtol=1e-10, atol=1e-12)
 
 
 def test_new_parameters():
@@ -70,5 +72,7 @@ def test_dropout_is_on_outputs_and_not_on_the_recurrence(random):
     np.testing.assert_allclose(masks, np.where(masks == 0, 0, 2), rtol=1e-5)
     assert 0.2 < (masks == 0).mean() < 0.8
     assert (masks[:, 1:] != masks[:, :1]).any()
-    for one, other in zip(jax.tree.leaves(dropped_end), jax.tree.leaves(end), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(dropped_end), jax.tree.leaves(end), strict=True
+    ):
+        np.testing.assert_allclose(actual_leaf, expected_leaf, rtol=1e-5, atol=1e-6)

@@ -41,12 +41,12 @@ def test_values_and_gradients_are_those_of_separate_runs(float64, random):
         hidden, _ = core.apply(params, inputs, core.initial_carry(BATCH), reset=reset)
         return jnp.sum(hidden * weights)
 
-    found = jax.value_and_grad(at_once, argnums=(0, 1))(params, inputs)
+    actual = jax.value_and_grad(at_once, argnums=(0, 1))(params, inputs)
     expected = jax.value_and_grad(
         lambda params, inputs: by_loop(inner, params, inputs, starts, weights), argnums=(0, 1)
     )(params, inputs)
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7), found, expected
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7), actual, expected
     )
 
 
@@ -56,9 +56,9 @@ def test_older_words_are_forgotten(random):
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUTS)))
     apply = jax.jit(core.apply)
     hidden, _ = apply(params, inputs, core.initial_carry(BATCH))
-    changed, _ = apply(params, inputs.at[:, 2].set(0), core.initial_carry(BATCH))
-    same = np.abs(np.asarray(hidden - changed)).max(axis=(0, 2)) < 1e-6
-    assert same.tolist() == [True, True, False, False, False, True, True]
+    changed_hidden, _ = apply(params, inputs.at[:, 2].set(0), core.initial_carry(BATCH))
+    is_unchanged = np.abs(np.asarray(hidden - changed_hidden)).max(axis=(0, 2)) < 1e-6
+    assert is_unchanged.tolist() == [True, True, False, False, False, True, True]
 
 
 def test_one_word_alone_has_no_carry(random):
@@ -68,8 +68,8 @@ def test_one_word_alone_has_no_carry(random):
     hidden, carry = core.apply(params, inputs, core.initial_carry(BATCH))
     assert all(leaf.shape[:2] == (BATCH, 0) for leaf in jax.tree.leaves(carry))
     flat = inputs.reshape(BATCH * TIME, 1, INPUTS)
-    alone, _ = core.core.apply(params, flat, core.core.initial_carry(BATCH * TIME))
-    np.testing.assert_allclose(hidden.reshape(alone.shape), alone, rtol=1e-5)
+    single_runs, _ = core.core.apply(params, flat, core.core.initial_carry(BATCH * TIME))
+    np.testing.assert_allclose(hidden.reshape(single_runs.shape), single_runs, rtol=1e-5)
 
 
 def test_what_it_takes():

@@ -49,9 +49,9 @@ def test_words_further_back_do_not_count(random):
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
     apply = jax.jit(core.apply)
     hidden, _ = apply(params, inputs, core.initial_carry(BATCH))
-    changed, _ = apply(params, inputs.at[:, 1].set(9.0), core.initial_carry(BATCH))
-    same = (np.asarray(hidden) == np.asarray(changed)).all(axis=(0, 2))
-    np.testing.assert_array_equal(same, [True, False, False, True, True])
+    changed_hidden, _ = apply(params, inputs.at[:, 1].set(9.0), core.initial_carry(BATCH))
+    is_unchanged = (np.asarray(hidden) == np.asarray(changed_hidden)).all(axis=(0, 2))
+    np.testing.assert_array_equal(is_unchanged, [True, False, False, True, True])
 
 
 def test_orders_and_layers_that_cannot_be_are_refused():

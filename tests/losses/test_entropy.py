@@ -21,9 +21,9 @@ NEAR = {"rtol": 1e-6, "atol": 1e-8}  # to differences
 @pytest.fixture(params=SIZES)
 def words(request, monkeypatch):
     """The number of words; small blocks of them where all are too many at a time."""
-    count, most = request.param
-    if most is not None:
-        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", most)
+    count, logits_at_a_time = request.param
+    if logits_at_a_time is not None:
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", logits_at_a_time)
         monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
     return count
 
@@ -47,8 +47,8 @@ def assert_values_and_gradients(functions, arrays, formula):
         return [(f(*arrays), jax.value_and_grad(f, axes)(*arrays)) for f in functions]
 
     expected, slopes = formula(arrays), references.finite_differences(formula, arrays)
-    for alone, (value, gradients) in evaluate(*arrays.values()):
-        np.testing.assert_allclose(alone, expected, **CLOSE)
+    for without_mass, (value, gradients) in evaluate(*arrays.values()):
+        np.testing.assert_allclose(without_mass, expected, **CLOSE)
         np.testing.assert_allclose(value, expected, **CLOSE)
         for name, gradient in zip(arrays, gradients, strict=True):
             np.testing.assert_allclose(gradient, slopes[name], **NEAR, err_msg=name)
@@ -94,10 +94,10 @@ def test_statistics(random, words, soft_cap, temperature):
     best = expected.argmax(-1)
     targets[:4] = best[:4]
     statistics = jax.jit(lambda *arrays: losses.softmax_statistics(*arrays, targets, **options))
-    found = statistics(*arrays.values())
-    np.testing.assert_allclose(found.log_prob, expected[range(TOKENS), targets], **CLOSE)
-    np.testing.assert_allclose(found.entropy, -(np.exp(expected) * expected).sum(-1), **CLOSE)
-    np.testing.assert_array_equal(found.correct, targets == best)
+    actual = statistics(*arrays.values())
+    np.testing.assert_allclose(actual.log_prob, expected[range(TOKENS), targets], **CLOSE)
+    np.testing.assert_allclose(actual.entropy, -(np.exp(expected) * expected).sum(-1), **CLOSE)
+    np.testing.assert_array_equal(actual.correct, targets == best)
 
     def formula(arrays):
         log_probs = references.softmax_log_probs(*arrays.values(), soft_cap, temperature)
@@ -105,8 +105,8 @@ def test_statistics(random, words, soft_cap, temperature):
         return u @ log_probs[range(TOKENS), targets] + v @ entropies
 
     def function(*arrays):
-        of_tokens = statistics(*arrays)
-        return u @ of_tokens.log_prob + v @ of_tokens.entropy
+        results = statistics(*arrays)
+        return u @ results.log_prob + v @ results.entropy
 
     assert_values_and_gradients([function], arrays, formula)
 
@@ -114,14 +114,14 @@ def test_statistics(random, words, soft_cap, temperature):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize(("soft_cap", "temperature"), SHAPES)
 def test_divergence_of_softmaxes_of_two_sizes(random, words, soft_cap, temperature):
-    of_q = {f"q_{name}": array for name, array in problem(random, words, 3).items()}
-    arrays, u = problem(random, words) | of_q, random.normal(size=TOKENS)
+    q_arrays = {f"q_{name}": array for name, array in problem(random, words, 3).items()}
+    arrays, u = problem(random, words) | q_arrays, random.normal(size=TOKENS)
     options = {"soft_cap": soft_cap, "temperature": temperature}
 
     def formula(arrays):
-        given = [*arrays.values()]
-        p = references.softmax_log_probs(*given[:3], soft_cap, temperature)
-        q = references.softmax_log_probs(*given[3:], soft_cap, temperature)
+        arguments = [*arrays.values()]
+        p = references.softmax_log_probs(*arguments[:3], soft_cap, temperature)
+        q = references.softmax_log_probs(*arguments[3:], soft_cap, temperature)
         return u @ (np.exp(p) * (p - q)).sum(-1)
 
     def function(*arrays):
@@ -138,14 +138,15 @@ def test_divergence_with_words_without_mass(random, words, massless):
     for table in (p, q) if massless == "of both" else (p,):
         table["bias"][3:9] = -np.inf
     arrays = p | {f"q_{name}": array for name, array in q.items()}
-    there = np.delete(np.arange(words), np.s_[3:9])
+    is_word = np.delete(np.arange(words), np.s_[3:9])
 
     def formula(arrays):
-        given = [*arrays.values()]
-        of_p, of_q = (
-            references.softmax_log_probs(*table)[:, there] for table in (given[:3], given[3:])
+        arguments = [*arrays.values()]
+        p_gradients, q_gradients = (
+            references.softmax_log_probs(*table)[:, is_word]
+            for table in (arguments[:3], arguments[3:])
         )
-        return u @ (np.exp(of_p) * (of_p - of_q)).sum(-1)
+        return u @ (np.exp(p_gradients) * (p_gradients - q_gradients)).sum(-1)
 
     def function(*arrays):
         return u @ losses.softmax_kl_divergence(*arrays)
@@ -156,10 +157,10 @@ def test_divergence_with_words_without_mass(random, words, massless):
 def test_a_sure_prediction_has_nearly_no_entropy():
     """Not the difference of two large numbers."""
     bias = jnp.zeros(13).at[4].set(200.0)
-    given = jnp.ones((2, 3)), jnp.ones((13, 3)), bias, jnp.array([4, 5])
-    found = jax.jit(losses.softmax_statistics)(*given)
-    np.testing.assert_array_equal(found.correct, [True, False])
-    np.testing.assert_allclose(found.entropy, [0, 0], atol=1e-5)
+    arguments = jnp.ones((2, 3)), jnp.ones((13, 3)), bias, jnp.array([4, 5])
+    results = jax.jit(losses.softmax_statistics)(*arguments)
+    np.testing.assert_array_equal(results.correct, [True, False])
+    np.testing.assert_allclose(results.entropy, [0, 0], atol=1e-5)
 
 
 @pytest.mark.parametrize("words", [13, 300])
@@ -172,15 +173,15 @@ def test_words_without_mass_have_no_part(words, monkeypatch):
     bias, targets = np.zeros(words), np.arange(7)
     table = [jnp.float32(x) for x in (hidden, weights, bias)]
     padded = [table[0], table[1], table[2].at[-3:].set(-jnp.inf)]
-    whole = [table[0], table[1][:-3], table[2][:-3]]
+    unpadded = [table[0], table[1][:-3], table[2][:-3]]
 
-    def of_tokens(hidden, *others):
-        found = losses.softmax_statistics(hidden, *others, targets)
-        return found.log_prob.sum() + 2 * found.entropy.sum()
+    def token_statistics(hidden, *table):
+        results = losses.softmax_statistics(hidden, *table, targets)
+        return results.log_prob.sum() + 2 * results.entropy.sum()
 
-    evaluate = jax.jit(jax.value_and_grad(of_tokens))
-    for found, expected in zip(evaluate(*padded), evaluate(*whole), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    evaluate = jax.jit(jax.value_and_grad(token_statistics))
+    for actual, expected in zip(evaluate(*padded), evaluate(*unpadded), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_student_near_its_teacher_is_measured_in_float32(random):
@@ -188,32 +189,32 @@ def test_a_student_near_its_teacher_is_measured_in_float32(random):
     hidden, weights = 6 * random.normal(size=(50, 16)), random.normal(size=(4096, 16))
     near = weights + 1e-4 * random.normal(size=weights.shape)
     bias = np.zeros(4096)
-    given = [np.float32(x) for x in (hidden, weights, bias, hidden, near, bias)]
-    p = references.softmax_log_probs(*given[:3])
-    q = references.softmax_log_probs(*given[3:])
+    arguments = [np.float32(x) for x in (hidden, weights, bias, hidden, near, bias)]
+    p = references.softmax_log_probs(*arguments[:3])
+    q = references.softmax_log_probs(*arguments[3:])
     expected = (np.exp(p) * (p - q)).sum(-1)
-    found = np.asarray(jax.jit(losses.softmax_kl_divergence)(*given))
-    assert np.abs(found - expected).max() < 2e-6
+    actual = np.asarray(jax.jit(losses.softmax_kl_divergence)(*arguments))
+    assert np.abs(actual - expected).max() < 2e-6
 
 
 IDS = [-1, -100, 13, 18]
 
 
 @pytest.mark.parametrize("wrong", IDS)
-@pytest.mark.parametrize("most", [None, 7 * 4])
-def test_ids_of_no_word_are_nan_in_compiled_code(random, wrong, most, monkeypatch):
+@pytest.mark.parametrize("maximum", [None, 7 * 4])
+def test_ids_of_no_word_are_nan_in_compiled_code(random, wrong, maximum, monkeypatch):
     """Where they cannot be refused; unless their weight is 0."""
-    if most:
-        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", most)
+    if maximum:
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", maximum)
         monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
     table = [jnp.float32(array) for array in problem(random, 13).values()]
     targets = jnp.array([0, 12, wrong, 4, 5, 6, 7])
     is_wrong = np.arange(TOKENS) == 2
-    of_token, log_z = jax.jit(losses.softmax_loss)(*table, targets)
-    np.testing.assert_array_equal(np.isnan(of_token), is_wrong)
+    token_losses, log_z = jax.jit(losses.softmax_loss)(*table, targets)
+    np.testing.assert_array_equal(np.isnan(token_losses), is_wrong)
     assert np.isfinite(log_z).all()
-    found = jax.jit(losses.softmax_statistics)(*table, targets)
-    np.testing.assert_array_equal(np.isnan(found.log_prob), is_wrong)
+    results = jax.jit(losses.softmax_statistics)(*table, targets)
+    np.testing.assert_array_equal(np.isnan(results.log_prob), is_wrong)
     weighted = jax.jit(losses.weighted_softmax_loss)
     assert np.isnan(weighted(*table, targets, jnp.ones(TOKENS)))
     assert np.isfinite(weighted(*table, targets, jnp.float32(~is_wrong)))

@@ -25,8 +25,10 @@ MODULES = sorted(
 def test_examples_give_what_they_show(name):
     module = importlib.import_module(f"zoo.losses.{name}")
     with np.printoptions(precision=4, suppress=True):
-        found = doctest.testmod(module, globs={"jax": jax, "jnp": jnp, "np": np, "losses": losses})
-    assert not found.failed
+        doctest_results = doctest.testmod(
+            module, globs={"jax": jax, "jnp": jnp, "np": np, "losses": losses}
+        )
+    assert not doctest_results.failed
 
 
 @pytest.mark.parametrize("name", losses.__all__)
@@ -37,8 +39,8 @@ def test_public_functions_are_documented(name):
         return
     text = inspect.getdoc(function)
     assert re.match(r"(Computes|Draws|Finds|Makes) [^\n]+\.\n", text), text
-    of_arguments = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
-    items = re.findall(r"^  (\w[\w, ]*): ", of_arguments, re.MULTILINE)
+    arguments_text = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
+    items = re.findall(r"^  (\w[\w, ]*): ", arguments_text, re.MULTILINE)
     assert ", ".join(items).split(", ") == list(inspect.signature(function).parameters)
     assert "\nReturns:\n" in text
     assert "\nExample:\n  >>> " in text

@@ -145,7 +145,7 @@ def test_values_and_gradients_are_those_of_one_device(name, monkeypatch):
         (weighted_softmax, "ENTRIES_AT_A_TIME", 1),
     ):
         monkeypatch.setattr(module, field, size)
-    of_tokens, of_all, function = CASES[name]
+    token_arrays, shared_arrays, function = CASES[name]
     mesh = jax.make_mesh((4,), ("data",))  # explicit
     assert mesh.axis_types == (jax.sharding.AxisType.Explicit,)
 
@@ -153,22 +153,26 @@ def test_values_and_gradients_are_those_of_one_device(name, monkeypatch):
         return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*spec)))
 
     @jax.jit
-    def evaluate(of_tokens, of_all):
-        def total(hidden, of_all):
-            results = function((hidden, *of_tokens[1:]), of_all)
+    def evaluate(token_arrays, shared_arrays):
+        def total(hidden, shared_arrays):
+            results = function((hidden, *token_arrays[1:]), shared_arrays)
             return sum(jnp.cos(x).sum() for x in jax.tree.leaves(results)), results
 
         floats = functools.partial(jax.grad, argnums=(0, 1), has_aux=True)
-        return floats(total, allow_int=True)(of_tokens[0], of_all)
+        return floats(total, allow_int=True)(token_arrays[0], shared_arrays)
 
-    (of_hidden, of_params), results = evaluate(of_tokens, of_all)
-    (found_hidden, found_params), found = evaluate(put(of_tokens, "data"), put(of_all))
-    wanted = results, of_hidden, of_params
-    for one, other in zip(
-        jax.tree.leaves((found, found_hidden, found_params)), jax.tree.leaves(wanted), strict=True
+    (hidden_gradient, params_gradient), results = evaluate(token_arrays, shared_arrays)
+    (sharded_hidden, sharded_params), sharded_results = evaluate(
+        put(token_arrays, "data"), put(shared_arrays)
+    )
+    expected = results, hidden_gradient, params_gradient
+    for actual, desired in zip(
+        jax.tree.leaves((sharded_results, sharded_hidden, sharded_params)),
+        jax.tree.leaves(expected),
+        strict=True,
     ):
-        if other.dtype != jax.dtypes.float0:
-            np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)
-    for leaf in jax.tree.leaves(found):
+        if desired.dtype != jax.dtypes.float0:
+            np.testing.assert_allclose(actual, desired, rtol=2e-5, atol=1e-5)
+    for leaf in jax.tree.leaves(sharded_results):
         if leaf.ndim:
             assert jax.typeof(leaf).sharding.spec[0] == "data"

@@ -31,8 +31,8 @@ def mixture(params, state, u, block):
 
 
 def sparse_log_linear(params, state, u, block):
-    rows, columns, ones = np.arange(WORDS), np.arange(WORDS), np.ones(WORDS)
-    phi = sparse_products.levels(rows, columns, ones, WORDS)
+    rows, columns, values = np.arange(WORDS), np.arange(WORDS), np.ones(WORDS)
+    phi = sparse_products.levels(rows, columns, values, WORDS)
     tables = {"of_signature": phi, "of_feature": phi, "log_mass": jnp.zeros(WORDS)}
     arguments = tables, *params, state["hidden"], state["targets"], u
     return losses.weighted_sparse_log_linear_loss(*arguments)
@@ -56,29 +56,31 @@ def test_states_of_padding_may_hold_anything(loss, anything, block, random):
     params = random.normal(size=(WORDS, SIZE)), random.normal(size=WORDS)
     params = tuple(np.asarray(array, np.float32) for array in params)
     u = np.array([1.0, 0.5, 0.0, 2.0, 1.0], np.float32)
-    others = np.arange(TOKENS) != PADDING
-    rest = {name: array[others] for name, array in state.items()}
+    is_present = np.arange(TOKENS) != PADDING
+    present_state = {name: array[is_present] for name, array in state.items()}
     floats = ("hidden", "contexts", "log_prior")
 
     def sum_of(params, floats, state, u):
         return loss(params, {**state, **floats}, u, block)
 
     gradient = jax.jit(jax.value_and_grad(sum_of, (0, 1, 3)))
-    expected, (of_params, of_rest, of_u) = gradient(
-        params, {name: rest[name] for name in floats}, rest, u[others]
+    expected, (expected_gradients, expected_state_gradients, expected_weight_gradients) = gradient(
+        params, {name: present_state[name] for name in floats}, present_state, u[is_present]
     )
     for name in ("hidden", "contexts"):
         state[name][PADDING] = anything
     if anything != 3e38:
         state["log_prior"][PADDING] = np.nan
-    value, (found, of_states, of_weights) = gradient(
+    value, (params_gradients, state_gradients, weight_gradients) = gradient(
         params, {name: state[name] for name in floats}, state, u
     )
     np.testing.assert_allclose(value, expected, rtol=1e-6)
-    for array, wanted in zip(found, of_params, strict=True):
-        np.testing.assert_allclose(array, wanted, rtol=1e-4, atol=1e-6)
+    for array, expected_gradient in zip(params_gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(array, expected_gradient, rtol=1e-4, atol=1e-6)
     for name in floats:
-        np.testing.assert_array_equal(of_states[name][PADDING], 0)
-        np.testing.assert_allclose(of_states[name][others], of_rest[name], rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(of_weights[others], of_u, rtol=1e-5)
-    assert of_weights[PADDING] == 0
+        np.testing.assert_array_equal(state_gradients[name][PADDING], 0)
+        np.testing.assert_allclose(
+            state_gradients[name][is_present], expected_state_gradients[name], rtol=1e-4, atol=1e-6
+        )
+    np.testing.assert_allclose(weight_gradients[is_present], expected_weight_gradients, rtol=1e-5)
+    assert weight_gradients[PADDING] == 0

@@ -54,8 +54,8 @@ def test_the_form_follows_from_the_counts():
 def test_only_so_many_features_of_a_signature_are_its_own(monkeypatch):
     monkeypatch.setattr(feature_signatures, "MOST_PRIVATE", 2)
     rows, ids = np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 2, 3, 4])
-    found = feature_signatures.is_private(rows, ids, 6)
-    assert found.tolist() == [True, False, False, True, True, False]
+    is_private = feature_signatures.is_private(rows, ids, 6)
+    assert is_private.tolist() == [True, False, False, True, True, False]
 
 
 @pytest.mark.usefixtures("float64")
@@ -106,8 +106,8 @@ def problem(form):
     random = np.random.default_rng(7)
     lexicon, features, background = spelled_lexicon(random)
     if form is not Form.PRODUCT:
-        for word, of_word in enumerate(features[:-9]):
-            of_word.update({f"Word:{word}": 0.5 + word % 3} if word not in (5, 9) else {})
+        for word, word_features in enumerate(features[:-9]):
+            word_features.update({f"Word:{word}": 0.5 + word % 3} if word not in (5, 9) else {})
         features[7], features[-1] = {}, {f"own {n}": 0.3 * n for n in range(1, 9)}
         lexicon = with_features(examples.plain_lexicon(WORDS), features, background)
     # A cached property: what the estimate would have chosen is not asked.
@@ -158,12 +158,12 @@ def test_values_are_those_of_the_dense_formula(case):
 
     @jax.jit
     def evaluate(params, tables, hidden):
-        given = params, tables, hidden
-        exact = head.log_prob_and_log_z(*given, targets)
-        return head.log_probs(*given), *exact, head.loss(*given, targets)
+        arguments = params, tables, hidden
+        exact = head.log_prob_and_log_z(*arguments, targets)
+        return head.log_probs(*arguments), *exact, head.loss(*arguments, targets)
 
-    found, log_prob, log_z, loss = evaluate(params, tables, hidden)
-    np.testing.assert_allclose(found.reshape(-1, WORDS), log_probs, rtol=1e-6, atol=1e-6)
+    log_probs, log_prob, log_z, loss = evaluate(params, tables, hidden)
+    np.testing.assert_allclose(log_probs.reshape(-1, WORDS), log_probs, rtol=1e-6, atol=1e-6)
     expected = log_probs[np.arange(69), targets.ravel()].reshape(3, 23)
     np.testing.assert_allclose(log_prob, expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(loss, -expected, rtol=1e-6, atol=1e-6)
@@ -188,17 +188,17 @@ def test_gradients_are_expected_minus_observed_features(case, form):
         return jax.value_and_grad(summed, argnums=(0, 2))(*arrays), summed(*arrays)
 
     results, without_gradient = evaluate(params, head.tables(lexicon), hidden)
-    value, (of_params, of_hidden) = results
+    value, (params_gradient, hidden_gradient) = results
     assert value == pytest.approx(float(without_gradient), rel=1e-10)
     target_words = np.ravel(targets)
     assert value == pytest.approx(-weights @ log_probs[np.arange(69), target_words], rel=1e-6)
-    of_adaptor = weights[:, None] * (np.exp(log_probs) @ phi - phi[target_words])
+    adaptor_gradient = weights[:, None] * (np.exp(log_probs) @ phi - phi[target_words])
     close = {"rtol": 1e-5, "atol": 1e-6}
-    np.testing.assert_allclose(of_params["bias"], of_adaptor.sum(0), **close)
+    np.testing.assert_allclose(params_gradient["bias"], adaptor_gradient.sum(0), **close)
     states = np.asarray(hidden).reshape(-1, SIZE)
-    np.testing.assert_allclose(of_params["weights"], of_adaptor.T @ states, **close)
-    expected = of_adaptor @ np.asarray(params["weights"])
-    np.testing.assert_allclose(of_hidden.reshape(-1, SIZE), expected, **close)
+    np.testing.assert_allclose(params_gradient["weights"], adaptor_gradient.T @ states, **close)
+    expected = adaptor_gradient @ np.asarray(params["weights"])
+    np.testing.assert_allclose(hidden_gradient.reshape(-1, SIZE), expected, **close)
 
 
 def test_the_embedding_sums_the_features_of_the_words_asked_for(case):
@@ -207,8 +207,8 @@ def test_the_embedding_sums_the_features_of_the_words_asked_for(case):
     tables = embedding.tables(lexicon)
     params = embedding.init(jax.random.key(1), lexicon)
     words = jnp.asarray([[0, 9, 1000], [5, 9, 2]])
-    found = jax.jit(embedding.apply)(params, tables, words)
-    np.testing.assert_allclose(found, phi[words] @ np.asarray(params["table"]), atol=1e-6)
+    vectors = jax.jit(embedding.apply)(params, tables, words)
+    np.testing.assert_allclose(vectors, phi[words] @ np.asarray(params["table"]), atol=1e-6)
 
 
 def test_sums_of_all_signatures(case, random):
@@ -216,8 +216,8 @@ def test_sums_of_all_signatures(case, random):
     vectors = random.normal(size=(phi.shape[1], 3))
     tables = feature_signatures.tables(lexicon)
     sums = jax.jit(feature_signatures.sum_features)(tables, jnp.asarray(vectors))
-    found = sums[tables["signature"]]
-    np.testing.assert_allclose(found, phi @ vectors, rtol=1e-9, atol=1e-9)
+    vectors = sums[tables["signature"]]
+    np.testing.assert_allclose(vectors, phi @ vectors, rtol=1e-9, atol=1e-9)
 
 
 def test_blocks_are_even_and_small_enough():

@@ -49,11 +49,11 @@ def test_sum_and_gradients_in_blocks_of_tokens(random, block, words, monkeypatch
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", words)
     monkeypatch.setattr(weighted_softmax, "ENTRIES_AT_A_TIME", words)
     *arguments, targets = problem(random)
-    (value, gradients), (other_value, others) = sides(arguments, targets, block)
+    (value, gradients), (other_value, expected_gradients) = sides(arguments, targets, block)
     expected = 3 * losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
     np.testing.assert_allclose([value, other_value], expected, rtol=1e-12)
-    for gradient, other in zip(gradients, others, strict=True):
-        np.testing.assert_allclose(gradient, other, rtol=1e-9, atol=1e-12)
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -61,8 +61,8 @@ def test_sum_and_gradients_in_blocks_of_tokens(random, block, words, monkeypatch
 def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     *arguments, targets = problem(random)
     expected = losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
-    for least in (1, 10**6):
-        monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", least)
+    for minimum in (1, 10**6):
+        monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", minimum)
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
         total = mixture.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
         np.testing.assert_allclose(total, expected, rtol=1e-12)
@@ -79,8 +79,8 @@ def test_bfloat16_gradients_of_sure_tokens(random):
     targets = (states[:, 0] @ words[0].T + words[1][None]).argmax(-1)
 
     def summed(contexts, weights):
-        ones = np.ones(tokens, np.float32)
-        arguments = contexts, log_prior, weights, bias, targets, ones
+        token_weights = np.ones(tokens, np.float32)
+        arguments = contexts, log_prior, weights, bias, targets, token_weights
         return mixture.weighted_mixture_loss(*arguments, 7)
 
     gradients = jax.jit(jax.grad(summed, (0, 1)))(contexts, weights)

@@ -8,10 +8,10 @@ import pytest
 from zoo.losses import nce_loss
 
 
-def reference(true, noise, log_expected_true, log_expected_noise, kept):
+def reference(true, noise, log_expected_true, log_expected_noise, mask):
     """Adds up the logistic losses of one token."""
     total = np.logaddexp(0, log_expected_true - true)
-    for score, log_expected, counts in zip(noise, log_expected_noise, kept, strict=True):
+    for score, log_expected, counts in zip(noise, log_expected_noise, mask, strict=True):
         total += counts * np.logaddexp(0, score - log_expected)
     return total
 
@@ -21,16 +21,18 @@ def test_values_and_gradients_are_the_logistic_losses(draws, random):
     true, log_true = random.normal(size=(2, 3, 5)) * 4
     noise, log_noise = random.normal(size=(2, 3, 5, draws)) * 4
     noise[0, 0], noise[0, 1] = 60.0, -60.0  # all factors near 1: no product over- or underflows
-    kept = random.random((3, 5, draws)) < 0.8
+    mask = random.random((3, 5, draws)) < 0.8
     arguments = true, noise, log_true, log_noise
     single = tuple(jnp.asarray(x, jnp.float32) for x in arguments)
     expected = np.array(
-        [[reference(*(x[b, t] for x in (*arguments, kept))) for t in range(5)] for b in range(3)]
+        [[reference(*(x[b, t] for x in (*arguments, mask))) for t in range(5)] for b in range(3)]
     )
-    np.testing.assert_allclose(jax.jit(nce_loss)(*single, kept), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(jax.jit(nce_loss)(*single, mask), expected, rtol=1e-5, atol=1e-5)
 
-    slopes = jax.jit(jax.grad(lambda t, n: nce_loss(t, n, *single[2:], kept).sum(), (0, 1)))
-    of_true, of_noise = slopes(*single[:2])
-    np.testing.assert_allclose(of_true, -1 / (1 + np.exp(true - log_true)), rtol=1e-4, atol=1e-6)
-    shares = kept / (1 + np.exp(log_noise - noise))
-    np.testing.assert_allclose(of_noise, shares, rtol=1e-4, atol=1e-6)
+    slopes = jax.jit(jax.grad(lambda t, n: nce_loss(t, n, *single[2:], mask).sum(), (0, 1)))
+    true_gradients, noise_gradients = slopes(*single[:2])
+    np.testing.assert_allclose(
+        true_gradients, -1 / (1 + np.exp(true - log_true)), rtol=1e-4, atol=1e-6
+    )
+    shares = mask / (1 + np.exp(log_noise - noise))
+    np.testing.assert_allclose(noise_gradients, shares, rtol=1e-4, atol=1e-6)

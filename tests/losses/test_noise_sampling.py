@@ -62,10 +62,10 @@ def sample(tables, key, rows, draws, distinct):
 def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     """Mean counts over many samples, within five standard errors of the declared expectation."""
     tables, samples = noise_sampling.noise_tables(probabilities), 4000
-    drawn = sample(tables, jax.random.key(9), samples, draws, distinct)
-    assert drawn.words.shape == drawn.mask.shape == (samples, draws)
+    noise = sample(tables, jax.random.key(9), samples, draws, distinct)
+    assert noise.words.shape == noise.mask.shape == (samples, draws)
     counts = np.zeros((samples, 13))
-    np.add.at(counts, (np.arange(samples)[:, None], drawn.words), drawn.mask)
+    np.add.at(counts, (np.arange(samples)[:, None], noise.words), noise.mask)
     if distinct:
         assert counts.max() == 1
     else:
@@ -75,8 +75,8 @@ def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     np.testing.assert_allclose(declared, by_formula, rtol=1e-4)
     errors = np.sqrt(counts.var(0) / samples) + 1e-3
     assert (np.abs(counts.mean(0) - declared) < 5 * errors).all()
-    of_words = np.asarray(declared)[drawn.words]
-    np.testing.assert_allclose(np.exp(drawn.log_expected), of_words, rtol=1e-5)
+    word_counts = np.asarray(declared)[noise.words]
+    np.testing.assert_allclose(np.exp(noise.log_expected), word_counts, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -93,11 +93,11 @@ def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
     assert words(rows, "batch").shape == (6,)
     np.testing.assert_array_equal(words(rows, "batch"), words(rows[2:], "batch"))
     for unit, shape in (("row", (4, 6)), ("token", (4, 5, 6))):
-        whole = words(rows, unit)
-        assert whole.shape == shape
+        batch_words = words(rows, unit)
+        assert batch_words.shape == shape
         # A batch row draws the same words whichever batch rows are beside it.
-        np.testing.assert_array_equal(whole[2:], words(rows[2:], unit))
-        assert len(np.unique(whole)) > 0.9 * min(whole.size, 100)
+        np.testing.assert_array_equal(batch_words[2:], words(rows[2:], unit))
+        assert len(np.unique(batch_words)) > 0.9 * min(batch_words.size, 100)
 
 
 def test_a_large_table_is_exact():
@@ -112,8 +112,8 @@ def test_a_large_table_is_exact():
 @pytest.mark.parametrize("log_q", [-39.0, -41.0, -90.0, -138.0])
 def test_words_that_are_hardly_ever_drawn_are_expected_as_often_kept_or_dropped(log_q):
     """exp(log q) may be below any float32."""
-    found = noise_sampling.log_expected_count(jnp.float32(log_q), 10, True)
-    np.testing.assert_allclose(found, log_q + np.log(10), rtol=1e-6)
+    log_count = noise_sampling.log_expected_count(jnp.float32(log_q), 10, True)
+    np.testing.assert_allclose(log_count, log_q + np.log(10), rtol=1e-6)
 
 
 def test_one_certain_word_has_an_expected_count_of_one():

@@ -20,7 +20,7 @@ def test_the_mean_over_all_draws_is_that_of_the_ratio_estimator(float64):
     """E over all pairs of draws, by hand: biased, as a ratio of two means is."""
     pairs = np.array(list(itertools.product(range(4), repeat=2)))
     weights = sampled_log_linear.importance_weights(jnp.asarray(LOG_WEIGHTS[pairs]))
-    found = sum(
+    estimate = sum(
         PROPOSAL[i] * PROPOSAL[j] * (u[0] * np.eye(4)[i] + u[1] * np.eye(4)[j])
         for (i, j), u in zip(pairs, np.asarray(weights), strict=True)
     )
@@ -35,15 +35,15 @@ def test_the_mean_over_all_draws_is_that_of_the_ratio_estimator(float64):
         )
         for v in range(4)
     ]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert np.abs(found - MODEL).max() > 0.05
+    np.testing.assert_allclose(estimate, expected, rtol=1e-12)
+    assert np.abs(estimate - MODEL).max() > 0.05
 
 
 def test_many_draws_give_the_expectation(random):
     draws = random.choice(4, size=200_000, p=PROPOSAL)
     weights = sampled_log_linear.importance_weights(jnp.asarray(LOG_WEIGHTS[draws], jnp.float32))
-    found = [float(weights[draws == word].sum()) for word in range(4)]
-    np.testing.assert_allclose(found, MODEL, atol=0.01)
+    estimates = [float(weights[draws == word].sum()) for word in range(4)]
+    np.testing.assert_allclose(estimates, MODEL, atol=0.01)
 
 
 @pytest.mark.parametrize("start", range(4))
@@ -71,10 +71,10 @@ def test_each_proposal_has_its_own_threshold():
         (0.1, 0.45, 0.85, 0.3): 1,
         (0.1, 0.55, 0.45, 0.2): 0,
     }
-    found = sampled_log_linear.metropolis_walk(
+    slots = sampled_log_linear.metropolis_walk(
         jnp.log(jnp.array(list(uniform))), jnp.tile(log_weights, (4, 1))
     )
-    assert found.tolist() == list(uniform.values())
+    assert slots.tolist() == list(uniform.values())
 
 
 def test_the_first_threshold_is_ignored(random):
@@ -90,10 +90,10 @@ def test_the_first_threshold_is_ignored(random):
     assert 0 in expected and len(set(expected.ravel())) >= 4
     for first in (-np.inf, -5.0, -0.1, 0.0):
         log_thresholds[..., 0] = first
-        found = sampled_log_linear.metropolis_walk(
+        slots = sampled_log_linear.metropolis_walk(
             jnp.asarray(log_thresholds), jnp.asarray(log_weights)
         )
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(slots, expected)
 
 
 def test_no_step_stays():

@@ -62,9 +62,9 @@ def weighted(block, factor=1.0):
     return jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))
 
 
-def assert_all_close(found, expected, **tolerances):
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, **tolerances)
+def assert_all_close(actual, expected, **tolerances):
+    for actual_array, expected_array in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(actual_array, expected_array, **tolerances)
 
 
 @pytest.mark.usefixtures("float64")
@@ -97,9 +97,12 @@ def test_blocks_of_words_do_not_outgrow_the_vocabulary():
     assert softmax.vocabulary_block(4096, 10**6, 256) == softmax.LOGITS_AT_A_TIME // 4096
     # One token may take all words at once that fit; so may none.
     for tokens in (0, 1):
-        most = softmax.LOGITS_AT_A_TIME
-        assert softmax.vocabulary_block(tokens, most, 256) == most
-        assert softmax.vocabulary_block(tokens, most + 1, 256) == softmax.MOST_ROWS_AT_A_TIME
+        logits_at_a_time = softmax.LOGITS_AT_A_TIME
+        assert softmax.vocabulary_block(tokens, logits_at_a_time, 256) == logits_at_a_time
+        assert (
+            softmax.vocabulary_block(tokens, logits_at_a_time + 1, 256)
+            == softmax.MOST_ROWS_AT_A_TIME
+        )
     # Of narrow tables more rows are as large.
     rows = [softmax.vocabulary_block(32, 10**6, columns) for columns in (1024, 64, 4)]
     assert rows == [2048, 8192, 16384]
@@ -110,10 +113,10 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
     """Blocks are of the words, or of the numbers that the measure holds."""
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
     log_measure = jax.tree_util.Partial(lambda contexts: jnp.zeros((*contexts.shape, 5)))
-    given = jnp.ones((8, 9)), jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
+    arguments = jnp.ones((8, 9)), jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
 
     def loss(contexts):
-        return softmax.softmax_loss(*given, None, log_measure, contexts, width)
+        return softmax.softmax_loss(*arguments, None, log_measure, contexts, width)
 
     program = str(jax.make_jaxpr(loss)(jnp.zeros(8)))
     assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
@@ -132,9 +135,12 @@ def test_bfloat16_is_accumulated_in_float32(random, block):
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
     np.testing.assert_allclose(log_z, expected_log_z, rtol=1e-5)
     expected = references.softmax_gradients(*arguments, loss_weights, log_z_weights)
-    for found, wanted in zip(gradients, expected, strict=True):
+    for gradient, expected_gradient in zip(gradients, expected, strict=True):
         np.testing.assert_allclose(
-            np.asarray(found, np.float64), wanted, rtol=0.01, atol=0.01 * np.abs(wanted).max()
+            np.asarray(gradient, np.float64),
+            expected_gradient,
+            rtol=0.01,
+            atol=0.01 * np.abs(expected_gradient).max(),
         )
     value, _ = weighted(3)(*arguments, loss_weights)
     assert value.dtype == jnp.float32
@@ -148,13 +154,13 @@ def test_bfloat16_gradients_of_sure_tokens(random, form):
     arguments = [jnp.asarray(x, jnp.bfloat16) for x in (1.5 * hidden, weights, bias)]
     logits = np.asarray(arguments[0], float) @ np.asarray(arguments[1], float).T
     arguments.append((logits + np.asarray(arguments[2], float)[None]).argmax(-1))
-    ones = np.ones(40, np.float32)
+    token_weights = np.ones(40, np.float32)
     if form == "weighted":
-        _, gradients = weighted(9)(*arguments, ones)
+        _, gradients = weighted(9)(*arguments, token_weights)
     else:
-        _, gradients = with_gradients(16, *arguments, ones, 0 * ones)
+        _, gradients = with_gradients(16, *arguments, token_weights, 0 * token_weights)
     assert [g.dtype for g in gradients] == [jnp.bfloat16] * 3
-    expected = references.softmax_gradients(*arguments, ones, 0 * ones)
+    expected = references.softmax_gradients(*arguments, token_weights, 0 * token_weights)
     references.assert_rows_close(gradients[0], expected[0], 0.01)
     references.assert_rows_close(gradients[1], expected[1], 0.01)
 

@@ -41,22 +41,22 @@ def passed(block, k, with_key):
 @pytest.mark.parametrize(("words", "block"), [(13, 5), (13, 13), (2049, 256)])
 def test_one_walk_finds_log_z_and_the_best_words(random, words, block):
     hidden, weights, bias, targets = problem(random, words, scale=0.1)
-    found = passed(block, 5, False)(hidden, weights, bias, jax.random.key(0))
+    results = passed(block, 5, False)(hidden, weights, bias, jax.random.key(0))
     scores = hidden @ weights.T + bias
     _, log_z = references.softmax_loss(hidden, weights, bias, targets)
-    np.testing.assert_allclose(found.log_z, log_z, rtol=1e-12)
+    np.testing.assert_allclose(results.log_z, log_z, rtol=1e-12)
     best = np.argsort(-scores, axis=-1)[:, :5]
-    np.testing.assert_array_equal(found.words, best)
-    np.testing.assert_allclose(found.values, np.take_along_axis(scores, best, 1), rtol=1e-12)
-    assert found.sample is None
+    np.testing.assert_array_equal(results.words, best)
+    np.testing.assert_allclose(results.values, np.take_along_axis(scores, best, 1), rtol=1e-12)
+    assert results.sample is None
 
 
 @pytest.mark.parametrize("block", [4, 13])
 def test_words_drawn_in_blocks_have_the_probabilities_of_the_softmax(random, block):
     draws = 20_000
     hidden, weights, bias, _ = problem(random, tokens=1)
-    many = np.broadcast_to(hidden, (draws, 5))
-    words = passed(block, 0, True)(many, weights, bias, jax.random.key(1)).sample
+    repeated = np.broadcast_to(hidden, (draws, 5))
+    words = passed(block, 0, True)(repeated, weights, bias, jax.random.key(1)).sample
     (log_probs,) = references.softmax_log_probs(hidden, weights, bias)
     observed = np.bincount(words, minlength=13)
     assert scipy.stats.chisquare(observed, draws * np.exp(log_probs)).pvalue > 1e-3

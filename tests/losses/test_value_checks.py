@@ -88,7 +88,7 @@ def test_ids_outside_the_vocabulary_are_named(name):
         WRONG[name]()
 
 
-OTHERS = {
+TOKEN_CASES = {
     "a prior that is no distribution": (
         lambda: losses.mixture_loss(CONTEXTS, EVEN * 0, *TABLE, ids(0, 1)),
         r"^exp\(log_prior\) sum to 2.0 at \[0\]: subtract the log",
@@ -173,19 +173,19 @@ def slots():
     return jnp.zeros(2), jnp.zeros((2, 3)), jnp.zeros(2), jnp.zeros((2, 3))
 
 
-@pytest.mark.parametrize("case", OTHERS)
+@pytest.mark.parametrize("case", TOKEN_CASES)
 def test_what_a_docstring_asks_for_is_looked_at(case):
-    call, message = OTHERS[case]
+    call, message = TOKEN_CASES[case]
     with pytest.raises(ValueError, match=message):
         call()
 
 
 def test_tokens_without_weight_may_have_any_target():
     weights, targets = jnp.array([2.0, 0.0]), ids(1, 99)
-    found = losses.weighted_softmax_loss(HIDDEN, *TABLE, targets, weights)
-    np.testing.assert_allclose(found, 2 * np.log(3), rtol=1e-6)
-    found = losses.weighted_mixture_loss(CONTEXTS, EVEN, *TABLE, targets, weights)
-    np.testing.assert_allclose(found, 2 * np.log(3), rtol=1e-6)
+    loss = losses.weighted_softmax_loss(HIDDEN, *TABLE, targets, weights)
+    np.testing.assert_allclose(loss, 2 * np.log(3), rtol=1e-6)
+    loss = losses.weighted_mixture_loss(CONTEXTS, EVEN, *TABLE, targets, weights)
+    np.testing.assert_allclose(loss, 2 * np.log(3), rtol=1e-6)
 
 
 def test_compiled_code_looks_at_no_values():
@@ -197,7 +197,9 @@ def test_compiled_code_looks_at_no_values():
 def test_blocks_have_at_least_a_row():
     for loss in (
         losses.softmax_loss,
-        lambda *given, **more: losses.weighted_softmax_loss(*given, jnp.ones(2), **more),
+        lambda *arguments, **keywords: losses.weighted_softmax_loss(
+            *arguments, jnp.ones(2), **keywords
+        ),
     ):
         with pytest.raises(ValueError, match="block is 0: give a whole number of at least 1"):
             loss(HIDDEN, *TABLE, ids(0, 1), block=0)
@@ -220,13 +222,13 @@ MEASURED = {
 
 @pytest.mark.parametrize("case", MEASURED)
 def test_measures_are_of_every_word_and_token(case):
-    given = {"bias": TABLE[1], "log_measure": lambda contexts: contexts}
-    given |= {"contexts": jnp.zeros((2, 3)), **MEASURED[case][0]}
-    given["log_measure"] = jax.tree_util.Partial(given["log_measure"])
-    of_table = {"hidden": HIDDEN, "weights": TABLE[0], "targets": ids(0, 1)}
-    for loss, more in (
+    options = {"bias": TABLE[1], "log_measure": lambda contexts: contexts}
+    options |= {"contexts": jnp.zeros((2, 3)), **MEASURED[case][0]}
+    options["log_measure"] = jax.tree_util.Partial(options["log_measure"])
+    table = {"hidden": HIDDEN, "weights": TABLE[0], "targets": ids(0, 1)}
+    for loss, keywords in (
         (losses.softmax_loss, {}),
         (losses.weighted_softmax_loss, {"token_weights": jnp.ones(2)}),
     ):
         with pytest.raises(ValueError, match=MEASURED[case][1]):
-            loss(**of_table, **given, **more)
+            loss(**table, **options, **keywords)

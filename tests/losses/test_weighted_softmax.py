@@ -67,37 +67,41 @@ def test_only_where_arrays_are_on_one_device_logits_are_held_above_a_size(place,
     hidden, weights, bias = (jnp.ones(shape) for shape in shapes)
 
     def loss(hidden):
-        given = weights, bias, jnp.zeros(8, int), jnp.ones(8)
-        return weighted_softmax_loss(hidden.reshape(8, 9), *given)[None]
+        arguments = weights, bias, jnp.zeros(8, int), jnp.ones(8)
+        return weighted_softmax_loss(hidden.reshape(8, 9), *arguments)[None]
 
     mesh = jax.make_mesh((4,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("data")
-    function, given = {
+    function, arguments = {
         "jit": (jax.jit(loss), hidden[0]),
         "pmap": (jax.pmap(loss), hidden),
         "shard_map": (jax.shard_map(loss, mesh=mesh, in_specs=spec, out_specs=spec), hidden),
     }[place]
-    program = str(jax.make_jaxpr(jax.grad(lambda x: function(x).sum()))(given))
+    program = str(jax.make_jaxpr(jax.grad(lambda x: function(x).sum()))(arguments))
     assert ("f32[8,5]" in program) == (place != "jit")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_blocks_of_words_change_no_more_than_rounding(random, words_in_blocks, dtype, monkeypatch):
     arguments = [jnp.asarray(x, dtype) for x in problem(random, words_in_blocks)[:3]]
-    given = *arguments, random.integers(words_in_blocks, size=7), np.array([1, 0, 2, 0.5, 0, 3, 1])
-    given = given[0].at[jnp.array([1, 4])].set(jnp.nan), *given[1:]  # padding may hold anything
+    batch = *arguments, random.integers(words_in_blocks, size=7), np.array([1, 0, 2, 0.5, 0, 3, 1])
+    batch = batch[0].at[jnp.array([1, 4])].set(jnp.nan), *batch[1:]  # padding may hold anything
 
-    def graded(*given):
-        return jax.value_and_grad(weighted_softmax_loss, (0, 1, 2))(*given)
+    def loss_and_gradients(*batch):
+        return jax.value_and_grad(weighted_softmax_loss, (0, 1, 2))(*batch)
 
-    found = jax.jit(graded)(*given)
+    actual = jax.jit(loss_and_gradients)(*batch)
     monkeypatch.setattr(weighted_softmax, "ENTRIES_AT_A_TIME", 10**6)
-    whole = jax.jit(lambda *given: graded(*given))(*given)
+    expected = jax.jit(lambda *batch: loss_and_gradients(*batch))(*batch)
     step = {"float32": 1e-6, "bfloat16": 2**-7}[dtype]
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(whole), strict=True):
-        assert one.dtype == other.dtype
-        one, other = np.float64(one), np.float64(other)
-        np.testing.assert_allclose(one, other, rtol=step, atol=step * np.abs(other).max())
+    for actual_leaf, expected_leaf in zip(
+        jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+    ):
+        assert actual_leaf.dtype == expected_leaf.dtype
+        actual_leaf, expected_leaf = np.float64(actual_leaf), np.float64(expected_leaf)
+        np.testing.assert_allclose(
+            actual_leaf, expected_leaf, rtol=step, atol=step * np.abs(expected_leaf).max()
+        )
 
 
 @pytest.mark.parametrize("local", [True, False])
@@ -115,7 +119,7 @@ def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monk
     def fused(*arguments):
         return weighted_softmax_loss(*arguments, jnp.full(tokens, 1 / tokens))
 
-    held = [
+    memory_bytes = [
         jax.jit(jax.value_and_grad(function, (0, 1, 2)))
         .lower(*floats, integers)
         .compile()
@@ -123,9 +127,9 @@ def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monk
         .temp_size_in_bytes
         for function in (fused, plain)
     ]
-    assert held[0] < held[1] / 10
+    assert memory_bytes[0] < memory_bytes[1] / 10
     # The logits of a block are not larger than the gradient of W, beside some megabytes.
-    assert held[0] < 4 * words * size + 4 * softmax.LOGITS_AT_A_TIME
+    assert memory_bytes[0] < 4 * words * size + 4 * softmax.LOGITS_AT_A_TIME
 
 
 @pytest.mark.usefixtures("float64")
@@ -165,12 +169,12 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
 # As many as the words allow, or a number of tokens, which is at most the columns of W, or more of
 # a narrow table.
 @pytest.mark.parametrize(
-    ("least", "narrow", "tokens"), [(1, 1, 2), (4, 1, 4), (280, 1, 8), (280, 20, 20)]
+    ("minimum", "narrow", "tokens"), [(1, 1, 2), (4, 1, 4), (280, 1, 8), (280, 20, 20)]
 )
-def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, least, narrow, tokens):
+def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, minimum, narrow, tokens):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
     monkeypatch.setattr(weighted_softmax, "LEAST_OF_NARROW", narrow)
-    monkeypatch.setattr(weighted_softmax, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(weighted_softmax, "LEAST_TOKENS_AT_A_TIME", minimum)
     monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
     weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(40, int)
 
@@ -209,30 +213,30 @@ def test_a_token_without_weight_gives_no_nan(random, measured):
     token_weights = np.ones(7)
     token_weights[4] = 0
     log_masses = jnp.zeros((7, len(bias)))
-    given = {}
+    options = {}
     if measured:
         log_measure = jax.tree_util.Partial(lambda contexts: contexts)
-        given = {"log_measure": log_measure, "contexts": log_masses.at[4].set(-jnp.inf)}
+        options = {"log_measure": log_measure, "contexts": log_masses.at[4].set(-jnp.inf)}
     else:
         hidden[4] = 1e308
 
     def summed(hidden, weights, bias):
-        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, 3, **given)
+        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, 3, **options)
 
     value, gradients = jax.jit(jax.value_and_grad(summed, (0, 1, 2)))(hidden, weights, bias)
-    others = np.arange(7) != 4
-    columns = hidden[others], weights, bias, targets[others]
+    is_present = np.arange(7) != 4
+    columns = hidden[is_present], weights, bias, targets[is_present]
     np.testing.assert_allclose(value, references.softmax_loss(*columns)[0].sum(), rtol=1e-12)
     expected = references.softmax_gradients(*columns, np.ones(6), np.zeros(6))
     np.testing.assert_array_equal(gradients[0][4], 0)
-    found = gradients[0][others], *gradients[1:]
-    assert_all_close(found, expected, rtol=1e-9, atol=1e-12)
+    present_gradients = gradients[0][is_present], *gradients[1:]
+    assert_all_close(present_gradients, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("least", [1, 128])
-def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
-    monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", least)
+@pytest.mark.parametrize("minimum", [1, 128])
+def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, minimum):
+    monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", minimum)
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 13 * 3)
     arguments = problem(random)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])

@@ -24,11 +24,11 @@ def packed(path, **members):
     return path
 
 
-def refused(path, said, known=("a", "b")):
+def refused(path, message, names=("a", "b")):
     """What is refused takes no more memory than its file."""
     tracemalloc.start()
-    with pytest.raises(ValueError, match=said):
-        array_files.read_arrays(path, known.__contains__)
+    with pytest.raises(ValueError, match=message):
+        array_files.read_arrays(path, names.__contains__)
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()
 
@@ -36,11 +36,11 @@ def refused(path, said, known=("a", "b")):
 def test_arrays_are_read_as_numpy_writes_them(tmp_path):
     arrays = {"a": np.arange(6).reshape(2, 3), "b": np.array("text"), "c": np.zeros(0, np.float32)}
     np.savez_compressed(tmp_path / "a.npz", **arrays)
-    found = array_files.read_arrays(tmp_path / "a.npz", arrays.__contains__)
-    assert {*found} == {*arrays}
+    arrays_read = array_files.read_arrays(tmp_path / "a.npz", arrays.__contains__)
+    assert {*arrays_read} == {*arrays}
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays_read[name], array)
+        assert arrays_read[name].dtype == array.dtype
 
 
 def test_nothing_is_unpacked_of_an_archive_with_another_array(tmp_path):
@@ -113,9 +113,9 @@ def test_what_is_no_number_of_this_machine_is_refused(tmp_path, dtype):
 
 @pytest.mark.filterwarnings("ignore:Reading `.npy`")  # one with 1L, of Python 2
 def test_a_damaged_header_is_a_value_error(tmp_path):
-    whole, random = header((9,)) + bytes(72), np.random.default_rng(0)
+    content, random = header((9,)) + bytes(72), np.random.default_rng(0)
     for _ in range(300):
-        damaged = bytearray(whole)
+        damaged = bytearray(content)
         for place in random.integers(0, 70, random.integers(1, 4)):
             damaged[place] = random.choice([*b"()[]{},'\"\\019L<>|ifOUV :\n", 0, 200, 255])
         (tmp_path / "a.npy").write_bytes(damaged)

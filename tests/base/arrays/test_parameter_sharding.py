@@ -34,27 +34,27 @@ def test_names_are_of_axes_of_their_sizes(name, lexicon):
     shapes = jax.eval_shape(lambda: head.init(jax.random.key(0), 7, lexicon))
     partition = head.partition(lexicon)
 
-    def of_array(shape, names):
+    def axis_names(shape, names):
         assert len(names) == len(shape.shape)
         for axis, size in zip(names, shape.shape, strict=True):
             if axis is not None:
                 sizes.setdefault(axis, set()).add(size)
 
-    jax.tree.map(of_array, shapes, partition)  # of one structure
+    jax.tree.map(axis_names, shapes, partition)  # of one structure
     if name in SIZES:
         assert sizes == SIZES[name]
 
 
 def test_heads_within_heads():
-    old = dataclasses.replace(examples.plain_lexicon(), unknown="word 0")
-    inner = heads.Softmax().partition(old)
+    lexicon_before = dataclasses.replace(examples.plain_lexicon(), unknown="word 0")
+    inner = heads.Softmax().partition(lexicon_before)
     assert inner == {
         "weights": PartitionSpec("words", "hidden"),
         "bias": PartitionSpec("words"),
     }
-    assert heads.SpreadUnknown(heads.Softmax(), old).partition(old) == inner
+    assert heads.SpreadUnknown(heads.Softmax(), lexicon_before).partition(lexicon_before) == inner
     expert = heads.WithExpert(priors.KnowledgeBase("nowhere.tsv"), heads.Softmax())
-    assert expert.partition(old) == {
+    assert expert.partition(lexicon_before) == {
         "head": inner,
         "weights": PartitionSpec("hidden"),
         "bias": PartitionSpec(),
@@ -93,17 +93,21 @@ def test_what_divides_is_cut_and_the_rest_is_named(words, size, model, cut, not_
     assert [x.spec for x in jax.tree.leaves(layout.shardings)] == [PartitionSpec(*x) for x in cut]
     assert list(layout.not_by_rows) == not_by_rows
     hidden, targets = jnp.ones((4, size)), jnp.array([0, 5, 6, 11])
-    of_tokens = NamedSharding(mesh, PartitionSpec("data"))
+    token_sharding = NamedSharding(mesh, PartitionSpec("data"))
 
     def loss(params, hidden, targets):
         return head.weighted_loss(params, {}, hidden, targets, jnp.ones(()))
 
-    step = jax.jit(jax.value_and_grad(loss), in_shardings=(layout.shardings, of_tokens, of_tokens))
+    step = jax.jit(
+        jax.value_and_grad(loss), in_shardings=(layout.shardings, token_sharding, token_sharding)
+    )
     value, gradient = step(params, hidden, targets)
-    expected, whole = jax.jit(jax.value_and_grad(loss))(params, hidden, targets)
+    expected, expected_gradients = jax.jit(jax.value_and_grad(loss))(params, hidden, targets)
     np.testing.assert_allclose(value, expected, rtol=1e-6)
-    for found, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+    for actual, desired in zip(
+        jax.tree.leaves(gradient), jax.tree.leaves(expected_gradients), strict=True
+    ):
+        np.testing.assert_allclose(actual, desired, rtol=1e-5, atol=1e-7)
 
 
 def test_features_and_heads_within_heads_are_laid_out(lexicon):
@@ -117,9 +121,9 @@ def test_features_and_heads_within_heads_are_laid_out(lexicon):
     head = heads.WithExpert(priors.KnowledgeBase("nowhere.tsv"), heads.Softmax())
     words = examples.plain_lexicon(8)
     shapes = jax.eval_shape(lambda: head.init(jax.random.key(0), 7, words))
-    shardings, others = on_mesh(head, shapes, _mesh(1, 4))
+    shardings, not_by_rows = on_mesh(head, shapes, _mesh(1, 4))
     assert shardings["head"]["weights"].spec == PartitionSpec("model")
-    assert (shardings["weights"].spec, others) == (PartitionSpec(), ())
+    assert (shardings["weights"].spec, not_by_rows) == (PartitionSpec(), ())
 
 
 @pytest.mark.parametrize("name", ["softmax", "corrected letters", *slow("adaptive", "mixture")])
@@ -132,11 +136,11 @@ def test_all_tables_are_cut_along_hidden_states_and_vectors(name, lexicon):
         lambda names: NamedSharding(mesh, PartitionSpec(*map(rules.get, names))),
         head.partition(lexicon),
     )
-    own = {path: x for path, x in params.items() if path != "network"}  # which has no table
-    for path, array in own.items():
+    trained = {path: x for path, x in params.items() if path != "network"}  # which has no table
+    for path, array in trained.items():
         if array.ndim > 1:
             assert "fsdp" in shardings[path].spec, path
-    of_tokens = NamedSharding(mesh, PartitionSpec("fsdp"))
+    token_sharding = NamedSharding(mesh, PartitionSpec("fsdp"))
     hidden = jax.random.normal(jax.random.key(1), (6, 8))
     targets, tables = jnp.array([0, 4, 12, 9, 10, 6]), head.tables(lexicon)
 
@@ -144,12 +148,14 @@ def test_all_tables_are_cut_along_hidden_states_and_vectors(name, lexicon):
         return head.weighted_loss(params, tables, hidden, targets, jnp.ones(()))
 
     step = jax.jit(jax.value_and_grad(loss), out_shardings=(None, shardings))
-    placed = jax.device_put((hidden, targets), of_tokens)
+    placed = jax.device_put((hidden, targets), token_sharding)
     value, gradient = step(jax.device_put(params, shardings), *placed)
-    expected, whole = jax.jit(jax.value_and_grad(loss))(params, hidden, targets)
+    expected, expected_gradients = jax.jit(jax.value_and_grad(loss))(params, hidden, targets)
     np.testing.assert_allclose(value, expected, rtol=1e-6)
-    for found, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(whole), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+    for actual, desired in zip(
+        jax.tree.leaves(gradient), jax.tree.leaves(expected_gradients), strict=True
+    ):
+        np.testing.assert_allclose(actual, desired, rtol=1e-4, atol=1e-6)
 
 
 def test_wrong_names_are_refused():

@@ -23,8 +23,8 @@ PRODUCTS = {
     "transposed": (products.matmul_transposed, (3, 5, 7), (13, 7), "abk,mk->abm"),
     "large transposed": (products.matmul_transposed, (33, 64), (130, 64), "ak,mk->am"),
     **{
-        axes: (functools.partial(products.einsum, axes), left, right, axes)
-        for axes, left, right in (
+        axes: (functools.partial(products.einsum, axes), lhs, rhs, axes)
+        for axes, lhs, rhs in (
             ("btd,bsd->bts", (3, 5, 7), (3, 4, 7)),
             ("bts,bsm->btm", (3, 17, 33), (3, 33, 64)),
             ("nmd,nd->nm", (5, 13, 7), (5, 7)),
@@ -35,8 +35,15 @@ PRODUCTS = {
 }
 
 # Of the small and of the large, and of each way of writing them.
-FEW = ("large matrices", "batch rows", "one row", "large transposed", "bts,bsm->btm", "nd,nd->n")
-NAMES = [*FEW, *slow(*(name for name in PRODUCTS if name not in FEW))]
+EXAMPLES = (
+    "large matrices",
+    "batch rows",
+    "one row",
+    "large transposed",
+    "bts,bsm->btm",
+    "nd,nd->n",
+)
+NAMES = [*EXAMPLES, *slow(*(name for name in PRODUCTS if name not in EXAMPLES))]
 
 
 def arrays(random, *shapes, types=(F32, B16)):
@@ -53,30 +60,28 @@ def wide(array):
 
 def gradient_axes(axes):
     operands, result = axes.split("->")
-    left, right = operands.split(",")
-    return f"{result},{right}->{left}", f"{left},{result}->{right}"
+    lhs, rhs = operands.split(",")
+    return f"{result},{rhs}->{lhs}", f"{lhs},{result}->{rhs}"
 
 
 @pytest.mark.parametrize("types", [(F32, B16), (B16, F32), (B16, B16)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_values_and_gradients_are_of_rounded_operands(name, types, random):
     function, *shapes, axes = PRODUCTS[name]
-    left, right = arrays(random, *shapes, types=types)
-    found, pull = jax.vjp(jax.jit(function), left, right)
-    assert found.dtype == F32
-    np.testing.assert_allclose(
-        found, np.einsum(axes, wide(left), wide(right)), rtol=1e-5, atol=1e-5
-    )
-    cotangent = jnp.asarray(random.normal(size=found.shape), F32)
-    of_left, of_right = pull(cotangent)
-    assert (of_left.dtype, of_right.dtype) == types
+    lhs, rhs = arrays(random, *shapes, types=types)
+    product, pull = jax.vjp(jax.jit(function), lhs, rhs)
+    assert product.dtype == F32
+    np.testing.assert_allclose(product, np.einsum(axes, wide(lhs), wide(rhs)), rtol=1e-5, atol=1e-5)
+    cotangent = jnp.asarray(random.normal(size=product.shape), F32)
+    lhs_gradient, rhs_gradient = pull(cotangent)
+    assert (lhs_gradient.dtype, rhs_gradient.dtype) == types
     for_left, for_right = gradient_axes(axes)
     for gradient, expected in (
-        (of_left, np.einsum(for_left, wide(cotangent), wide(right))),
-        (of_right, np.einsum(for_right, wide(left), wide(cotangent))),
+        (lhs_gradient, np.einsum(for_left, wide(cotangent), wide(rhs))),
+        (rhs_gradient, np.einsum(for_right, wide(lhs), wide(cotangent))),
     ):
-        most = 1e-5 if gradient.dtype == F32 else 2**-8
-        np.testing.assert_allclose(gradient.astype(F32), expected, rtol=most, atol=1e-5)
+        tolerance = 1e-5 if gradient.dtype == F32 else 2**-8
+        np.testing.assert_allclose(gradient.astype(F32), expected, rtol=tolerance, atol=1e-5)
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -84,21 +89,19 @@ def test_values_and_gradients_are_of_rounded_operands(name, types, random):
 def test_products_of_float32_are_jax_s_own(name, local, random, monkeypatch):
     monkeypatch.setattr(sharded_functions, "is_local", lambda: local)  # where axes are merged
     function, *shapes, axes = PRODUCTS[name]
-    left, right = arrays(random, *shapes, types=(F32, F32))
+    lhs, rhs = arrays(random, *shapes, types=(F32, F32))
     plain = functools.partial(jnp.einsum, axes)
-    cotangent = jnp.asarray(random.normal(size=plain(left, right).shape), F32)
+    cotangent = jnp.asarray(random.normal(size=plain(lhs, rhs).shape), F32)
 
     @functools.partial(jax.jit, static_argnums=0)
-    def all_of(function, left, right):
-        value, pull = jax.vjp(function, left, right)
+    def all_of(function, lhs, rhs):
+        value, pull = jax.vjp(function, lhs, rhs)
         return value, *pull(cotangent)
 
-    for found, expected in zip(
-        all_of(function, left, right), all_of(plain, left, right), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-5 * local, atol=1e-5 * local)
+    for actual, expected in zip(all_of(function, lhs, rhs), all_of(plain, lhs, rhs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5 * local, atol=1e-5 * local)
     # In forward mode too, which products of a narrow type do not have.
-    jax.jvp(function, (left, right), (left, right))
+    jax.jvp(function, (lhs, rhs), (lhs, rhs))
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 7, 13), *slow(((8, 9, 64, 130),))])
@@ -106,19 +109,21 @@ def test_gradients_of_loops_are_those_of_the_products(shape, random):
     """`gradient` and `both_gradients`, which loops with gradients of their own take."""
     batch, time, size, columns = shape
     inputs, weights = arrays(random, (time, batch, size), (size, columns))
-    slopes = jnp.asarray(random.normal(size=(time, batch, columns)), F32)
+    cotangent = jnp.asarray(random.normal(size=(time, batch, columns)), F32)
     _, pull = jax.vjp(products.matmul, inputs, weights)
-    found = products.gradient(inputs, slopes, weights)
-    assert found.dtype == B16
-    np.testing.assert_array_equal(found, pull(slopes)[1])
+    weights_gradient = products.gradient(inputs, cotangent, weights)
+    assert weights_gradient.dtype == B16
+    np.testing.assert_array_equal(weights_gradient, pull(cotangent)[1])
 
     flat, rows = inputs.reshape(-1, size), weights.T
     _, pull = jax.vjp(products.matmul_transposed, flat, rows)
-    of_flat, of_rows = products.both_gradients(slopes.reshape(-1, columns), flat, rows)
-    assert of_flat.dtype == of_rows.dtype == F32
-    expected = pull(slopes.reshape(-1, columns))
-    np.testing.assert_array_equal(of_flat, expected[0])
-    np.testing.assert_array_equal(of_rows.astype(B16), expected[1])
+    inputs_gradient, rows_gradient = products.both_gradients(
+        cotangent.reshape(-1, columns), flat, rows
+    )
+    assert inputs_gradient.dtype == rows_gradient.dtype == F32
+    expected = pull(cotangent.reshape(-1, columns))
+    np.testing.assert_array_equal(inputs_gradient, expected[0])
+    np.testing.assert_array_equal(rows_gradient.astype(B16), expected[1])
 
 
 @pytest.mark.parametrize("looped", [False, True])
@@ -126,21 +131,21 @@ def test_gradients_of_loops_are_those_of_the_products(shape, random):
 def test_operands_and_results_may_be_transposed(name, looped, random):
     """XLA refused some of them when they ran: it wrote A^T B^T for (B A)^T too late."""
     function, *shapes, axes = PRODUCTS[name]
-    left, right = arrays(random, *shapes, types=(F32, F32))
+    lhs, rhs = arrays(random, *shapes, types=(F32, F32))
 
-    def loss(left, right):
-        value = function(left.T, right.astype(B16).T)
+    def loss(lhs, rhs):
+        value = function(lhs.T, rhs.astype(B16).T)
         return jnp.sin(value).sum(), value.T
 
-    def within(left, right):
+    def within(lhs, rhs):
         if not looped:
-            return loss(left, right)
-        step = lambda total, x: (total + loss(x, right)[0], loss(x, right)[1])  # noqa: E731
-        return jax.lax.scan(step, 0.0, left[None])
+            return loss(lhs, rhs)
+        step = lambda total, x: (total + loss(x, rhs)[0], loss(x, rhs)[1])  # noqa: E731
+        return jax.lax.scan(step, 0.0, lhs[None])
 
-    found = jax.jit(jax.value_and_grad(within, argnums=(0, 1), has_aux=True))(left.T, right.T)
-    (_, value), gradients = found
-    expected = np.einsum(axes, wide(left), wide(right)).T
+    results = jax.jit(jax.value_and_grad(within, argnums=(0, 1), has_aux=True))(lhs.T, rhs.T)
+    (_, value), gradients = results
+    expected = np.einsum(axes, wide(lhs), wide(rhs)).T
     np.testing.assert_allclose(value.reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
     assert all(np.isfinite(gradient).all() for gradient in gradients)
 
@@ -176,21 +181,21 @@ def test_gradients_are_the_same_within_transformations(transform, random):
             step = lambda total, x: (total + loss(weights, x), None)  # noqa: E731
             return jax.lax.scan(step, 0.0, inputs)[0]
         if transform == "shard_map":
-            whole = jax.sharding.PartitionSpec()
+            replicated = jax.sharding.PartitionSpec()
             return jax.shard_map(
                 lambda w, x: jax.lax.psum(loss(w, x), "rows"),
                 mesh=mesh,
-                in_specs=(whole, rows),
-                out_specs=whole,
+                in_specs=(replicated, rows),
+                out_specs=replicated,
             )(weights, inputs)
         return loss(weights, jax.lax.with_sharding_constraint(inputs, sharding))
 
     sharding = jax.sharding.NamedSharding(mesh, rows)
-    found = jax.jit(jax.grad(within, argnums=(0, 1)))(weights, inputs)
+    gradients = jax.jit(jax.grad(within, argnums=(0, 1)))(weights, inputs)
     # A gradient of bfloat16 weights is rounded for each row where rows are mapped over.
-    for one, other, most in zip(found, expected, (0.02, 1e-5), strict=True):
-        one, other = one.astype(F32), other.astype(F32)
-        np.testing.assert_allclose(one, other, atol=most * float(jnp.abs(other).max()))
+    for actual, desired, tolerance in zip(gradients, expected, (0.02, 1e-5), strict=True):
+        actual, desired = actual.astype(F32), desired.astype(F32)
+        np.testing.assert_allclose(actual, desired, atol=tolerance * float(jnp.abs(desired).max()))
 
 
 def test_gradients_of_rows_that_are_looked_up_often_are_summed_in_float32():
@@ -203,10 +208,10 @@ def test_gradients_of_rows_that_are_looked_up_often_are_summed_in_float32():
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
 def test_products_by_the_transpose_of_small_and_large_matrices(random, dtype, monkeypatch):
-    left, right = random.normal(size=(3, 5)), random.normal(size=(7, 5))
-    expected = np.asarray(left @ right.T)
-    for limit in (0, right.size):
+    lhs, rhs = random.normal(size=(3, 5)), random.normal(size=(7, 5))
+    expected = np.asarray(lhs @ rhs.T)
+    for limit in (0, rhs.size):
         monkeypatch.setattr(products, "TRANSPOSED", limit)
-        found = products.by_transpose(jnp.asarray(right, dtype))(jnp.asarray(left, jnp.float32))
-        assert found.dtype == jnp.float32
-        np.testing.assert_allclose(found, expected, atol=1e-5 if dtype == jnp.float32 else 0.1)
+        product = products.by_transpose(jnp.asarray(rhs, dtype))(jnp.asarray(lhs, jnp.float32))
+        assert product.dtype == jnp.float32
+        np.testing.assert_allclose(product, expected, atol=1e-5 if dtype == jnp.float32 else 0.1)

@@ -8,8 +8,12 @@ from zoo.base.arrays.random_keys import Keys, fold_in_rows
 
 def test_uses_have_keys_of_their_own():
     keys = Keys.from_key(jax.random.key(0), 3)
-    of_uses = [keys.fold_in(use) for use in (0, 1)]
-    data = [jax.random.key_data(key) for of_use in of_uses for key in (of_use.batch, *of_use.rows)]
+    keys_by_use = [keys.fold_in(use) for use in (0, 1)]
+    data = [
+        jax.random.key_data(key)
+        for use_keys in keys_by_use
+        for key in (use_keys.batch, *use_keys.rows)
+    ]
     assert len(np.unique(data, axis=0)) == 2 * (1 + 3)
 
 

@@ -43,24 +43,24 @@ def problem(number, longest, random):
     lengths = random.integers(1, longest + 1, number)
     letters = random.integers(1, 9, (number, longest))
     letters = np.where(np.arange(longest) < lengths[:, None], letters, 99)
-    others = random.normal(size=(number, 2))
-    return random.normal(size=2), letters, lengths, others
+    inputs = random.normal(size=(number, 2))
+    return random.normal(size=2), letters, lengths, inputs
 
 
-def score(weights, letters, lengths, others):
+def score(weights, letters, lengths, inputs):
     """sum_i i letter_i tanh(weights . other), [n, 1]."""
     positions = jnp.arange(letters.shape[1])
-    there = positions[None] < lengths[:, None]
-    sums = jnp.where(there, positions[None] * letters, 0).sum(1)
-    return (sums * jnp.tanh(others @ weights))[:, None]
+    is_letter = positions[None] < lengths[:, None]
+    sums = jnp.where(is_letter, positions[None] * letters, 0).sum(1)
+    return (sums * jnp.tanh(inputs @ weights))[:, None]
 
 
-def expected(weights, letters, lengths, others):
-    rows = zip(letters, lengths, others, strict=True)
+def expected(weights, letters, lengths, inputs):
+    rows = zip(letters, lengths, inputs, strict=True)
     return np.array(
         [
-            [sum(i * letter for i, letter in enumerate(row[:n])) * np.tanh(other @ weights)]
-            for row, n, other in rows
+            [sum(i * letter for i, letter in enumerate(row[:n])) * np.tanh(row_inputs @ weights)]
+            for row, n, row_inputs in rows
         ]
     )
 
@@ -68,32 +68,32 @@ def expected(weights, letters, lengths, others):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize(("number", "longest"), [(1, 1), (5, 8), (301, 16)])
 def test_values_are_those_of_each_row(number, longest, random):
-    weights, letters, lengths, others = problem(number, longest, random)
-    found = jax.jit(lambda w, x: map_by_length(score, w, letters, lengths, (x,)))(weights, others)
-    np.testing.assert_allclose(found, expected(weights, letters, lengths, others), rtol=1e-12)
+    weights, letters, lengths, inputs = problem(number, longest, random)
+    results = jax.jit(lambda w, x: map_by_length(score, w, letters, lengths, (x,)))(weights, inputs)
+    np.testing.assert_allclose(results, expected(weights, letters, lengths, inputs), rtol=1e-12)
 
 
 @pytest.mark.usefixtures("float64")
 def test_gradients_are_those_of_the_whole(random):
-    weights, letters, lengths, others = problem(301, 16, random)
+    weights, letters, lengths, inputs = problem(301, 16, random)
     cotangent = random.normal(size=(301, 1))
 
     def objective(function):
         return jax.jit(jax.grad(lambda w, x: jnp.sum(cotangent * function(w, x)), argnums=(0, 1)))
 
     cut = objective(lambda w, x: map_by_length(score, w, letters, lengths, (x,)))
-    whole = objective(lambda w, x: score(w, letters, lengths, x))
-    for one, other in zip(cut(weights, others), whole(weights, others), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11)
+    at_once = objective(lambda w, x: score(w, letters, lengths, x))
+    for actual, desired in zip(cut(weights, inputs), at_once(weights, inputs), strict=True):
+        np.testing.assert_allclose(actual, desired, rtol=1e-11)
 
 
 def test_only_the_first_are_computed(random):
-    weights, letters, lengths, others = problem(301, 14, random)
-    found = map_by_length(score, weights, letters, lengths, (others,), count=7)
+    weights, letters, lengths, inputs = problem(301, 14, random)
+    results = map_by_length(score, weights, letters, lengths, (inputs,), count=7)
     np.testing.assert_allclose(
-        found[:7], expected(weights, letters, lengths, others)[:7], rtol=1e-4, atol=1e-4
+        results[:7], expected(weights, letters, lengths, inputs)[:7], rtol=1e-4, atol=1e-4
     )
-    np.testing.assert_array_equal(found[7:], 0)
+    np.testing.assert_array_equal(results[7:], 0)
 
 
 def test_widths_grow_by_half():
@@ -104,12 +104,14 @@ def test_widths_grow_by_half():
     assert row_blocks.widths(3) == [3]
 
 
-@pytest.mark.parametrize("rows, most", [(5_650, 512), (3_665, 512), (5_738, 2_048), (13, 5)])
-def test_blocks_that_do_not_divide_a_table_repeat_few_rows(rows, most):
-    cut = row_blocks.RowBlocks.from_size(rows, most, adjacent=True)
-    assert cut.size <= most and cut.blocks == -(-rows // most)
-    assert 0 <= cut.blocks * cut.size - rows < cut.blocks * row_blocks.ALIGNED
+@pytest.mark.parametrize("rows, limit", [(5_650, 512), (3_665, 512), (5_738, 2_048), (13, 5)])
+def test_blocks_that_do_not_divide_a_table_repeat_few_rows(rows, limit):
+    blocks = row_blocks.RowBlocks.from_size(rows, limit, adjacent=True)
+    assert blocks.size <= limit and blocks.blocks == -(-rows // limit)
+    assert 0 <= blocks.blocks * blocks.size - rows < blocks.blocks * row_blocks.ALIGNED
     table = jnp.arange(rows)
-    seen = [cut.masked(number, cut.take(number, table), -1) for number in range(cut.blocks)]
-    found = np.concatenate(seen)
-    np.testing.assert_array_equal(found[found >= 0], np.arange(rows))  # each row once
+    block_rows = [
+        blocks.masked(number, blocks.take(number, table), -1) for number in range(blocks.blocks)
+    ]
+    row_numbers = np.concatenate(block_rows)
+    np.testing.assert_array_equal(row_numbers[row_numbers >= 0], np.arange(rows))  # each row once

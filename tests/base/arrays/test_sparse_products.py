@@ -36,11 +36,11 @@ def test_the_product_and_its_gradient(random, name):
 
     @jax.jit
     def forward_and_backward(levels, dense, cotangent):
-        found, transposed = jax.vjp(lambda dense: sparse_products.product(*levels, dense), dense)
-        return found, transposed(cotangent)[0]
+        result, transposed = jax.vjp(lambda dense: sparse_products.product(*levels, dense), dense)
+        return result, transposed(cotangent)[0]
 
-    found, gradient = forward_and_backward(levels, jnp.asarray(dense), jnp.asarray(cotangent))
-    np.testing.assert_allclose(found, matrix @ dense, rtol=1e-11, atol=1e-11)
+    result, gradient = forward_and_backward(levels, jnp.asarray(dense), jnp.asarray(cotangent))
+    np.testing.assert_allclose(result, matrix @ dense, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(gradient, matrix.T @ cotangent, rtol=1e-11, atol=1e-11)
 
 

@@ -66,7 +66,7 @@ def is_quiet(errors):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def cwd(tmp_path, monkeypatch):
     """A working folder."""
     folder = tmp_path / "here"
     folder.mkdir()
@@ -96,11 +96,11 @@ def with_head(name):
 
 
 @pytest.mark.parametrize("program", ["evaluate", *slow("score", "compare", "generate")])
-def test_a_planted_module_is_not_run(call, workdir, here, program):
-    (here / "text.txt").write_text("le chat\n")
+def test_a_planted_module_is_not_run(call, workdir, cwd, program):
+    (cwd / "text.txt").write_text("le chat\n")
     call(evaluate, workdir, "--split", "test")
     strangers(workdir, with_head("planted:Head"))
-    marks = [plant(here), plant(workdir)]
+    marks = [plant(cwd), plant(workdir)]
     arguments = {
         "evaluate": (evaluate, workdir),
         "score": (commands, "score", workdir, "text.txt"),
@@ -115,10 +115,10 @@ def test_a_planted_module_is_not_run(call, workdir, here, program):
 
 
 @pytest.mark.slow
-def test_a_planted_module_is_not_run_by_the_script_either(workdir, here):
+def test_a_planted_module_is_not_run_by_the_script_either(workdir, cwd):
     """Its working folder is the stranger's, with modules that other packages try to import."""
     strangers(workdir, with_head("planted:Head"))
-    marks = [plant(here), plant(workdir), *(plant(here, name) for name in ("torch", "cupy"))]
+    marks = [plant(cwd), plant(workdir), *(plant(cwd, name) for name in ("torch", "cupy"))]
     finished = subprocess.run(
         [sys.executable, ROOT / "evaluate.py", workdir],
         env={**os.environ, "PYTHONPATH": ""},
@@ -130,8 +130,8 @@ def test_a_planted_module_is_not_run_by_the_script_either(workdir, here):
     assert not any(mark.exists() for mark in marks)
 
 
-def test_a_component_that_the_user_names_is_imported(call, workdir, here):
-    mark = plant(here)
+def test_a_component_that_the_user_names_is_imported(call, workdir, cwd):
+    mark = plant(cwd)
     strangers(workdir, with_head("planted:Head"))
     options = ("--split", "test", "--trust", "planted:Head", "--trust-paths")
     code, output, errors = call(evaluate, workdir, *options)
@@ -174,15 +174,15 @@ def trained_on_a_function(tmp_path_factory):
 
 
 @pytest.fixture
-def with_function(trained_on_a_function, here):
+def with_function(trained_on_a_function, cwd):
     """A copy of it in the working folder, as somebody else's, and its text."""
-    copy(trained_on_a_function, here / "run")
-    (here / "train.txt").write_text("aa ba\nab bb aa\n")
-    (here / "words.txt").write_text("aa\nzb\n")
-    return strangers(here / "run")
+    copy(trained_on_a_function, cwd / "run")
+    (cwd / "train.txt").write_text("aa ba\nab bb aa\n")
+    (cwd / "words.txt").write_text("aa\nzb\n")
+    return strangers(cwd / "run")
 
 
-def kept(recipe):
+def stored_names(recipe):
     """Writes a recipe as somebody else's record, the config theirs.jsonl:run."""
     line = {"run": "run", "experiment": recipe, "results": {}}
     pathlib.Path("theirs.jsonl").write_text(json.dumps(line) + "\n")
@@ -192,15 +192,15 @@ def copy(folder, to):
     subprocess.run(["cp", "-r", str(folder), str(to)], check=True)
 
 
-def test_a_run_with_a_function_is_judged_without_it(call, with_function, here):
-    mark = plant(here, "my_features")
+def test_a_run_with_a_function_is_judged_without_it(call, with_function, cwd):
+    mark = plant(cwd, "my_features")
     code, output, errors = call(evaluate, "run")
     assert code == 0 and is_quiet(errors) and "validation: log-perplexity" in output
     assert not mark.exists() and "my_features" not in sys.modules
 
 
-def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_function, here):
-    mark = plant(here, "my_features")
+def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_function, cwd):
+    mark = plant(cwd, "my_features")
     code, _, errors = call(evaluate, "run", "--lexicon", "words.txt")
     assert code == 2 and not mark.exists()
     assert errors == (
@@ -213,13 +213,13 @@ def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_func
 
 
 @pytest.mark.parametrize("name", ["subprocess:getoutput", "os:system", "planted:suffix"])
-def test_a_strangers_function_is_never_called_unasked(call, with_function, here, name):
+def test_a_strangers_function_is_never_called_unasked(call, with_function, cwd, name):
     def change(recipe):
         recipe["vocabulary"]["features"][0]["function"] = name
 
-    marks = [plant(here), here / "shell_was_run"]
+    marks = [plant(cwd), cwd / "shell_was_run"]
     strangers(with_function, change)
-    (here / "words.txt").write_text("aa\ntouch${IFS}shell_was_run\n")
+    (cwd / "words.txt").write_text("aa\ntouch${IFS}shell_was_run\n")
     for options in ((), ("--lexicon", "words.txt", "--spread-unknown"), ("--lexicon", "words.txt")):
         code, _, errors = call(evaluate, "run", *options)
         assert code == (2 if options else 0)
@@ -229,28 +229,28 @@ def test_a_strangers_function_is_never_called_unasked(call, with_function, here,
     assert not any(mark.exists() for mark in marks)
 
 
-def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, here):
+def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, cwd):
     """It is found where it was when the run was trained, wherever the user stands now."""
-    planted = plant(here, "my_features")  # another of this name, where one happens to stand
-    (here / "train.txt").write_text("aa ba\nab bb aa\n")
-    (here / "words.txt").write_text("aa\nzb\n")
-    copy(trained_on_a_function, here / "copied")
+    planted = plant(cwd, "my_features")  # another of this name, where one happens to stand
+    (cwd / "train.txt").write_text("aa ba\nab bb aa\n")
+    (cwd / "words.txt").write_text("aa\nzb\n")
+    copy(trained_on_a_function, cwd / "copied")
     code, _, errors = call(evaluate, "copied", "--lexicon", "words.txt")
     assert code == 0 and is_quiet(errors) and not planted.exists()
 
 
 @pytest.fixture
-def secret(here, tmp_path):
+def secret(cwd, tmp_path):
     """A text outside of the working folder, to which links lead from within."""
     (tmp_path / "far").mkdir()
     path = tmp_path / "far" / "secret.txt"
     path.write_text("le secret\n")
     for folder in ("texts", "texts_of_mine"):
-        (here / folder).mkdir()
-        (here / folder / "near.txt").write_text("le chat\n")
+        (cwd / folder).mkdir()
+        (cwd / folder / "near.txt").write_text("le chat\n")
     for link in ("linked.txt", "texts/linked.txt"):
-        (here / link).symlink_to(path)
-    (here / "link").symlink_to(tmp_path / "far")
+        (cwd / link).symlink_to(path)
+    (cwd / "link").symlink_to(tmp_path / "far")
     return path
 
 
@@ -261,9 +261,9 @@ def secret(here, tmp_path):
         *("texts", "texts/*.txt", "/etc/host*", "link/*.txt"),
     ],
 )
-def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, secret, path):
-    of_two = path if "*" in path or path == "texts" else f"{path}[:2]"
-    strangers(workdir, lambda recipe: recipe["data"].update(tests=[of_two]))
+def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, cwd, secret, path):
+    range_of_path = path if "*" in path or path == "texts" else f"{path}[:2]"
+    strangers(workdir, lambda recipe: recipe["data"].update(tests=[range_of_path]))
     code, output, errors = call(evaluate, workdir, "--split", "test")
     assert (code, output) == (2, "") and errors.count("\n") == 1
     assert f"its recipe names {path}, which is not below" in errors and "--trust-paths" in errors
@@ -283,13 +283,13 @@ def test_folders_and_patterns_of_ones_own_are_read(call, workdir, secret, path):
     assert call(evaluate, workdir, "--split", "test")[0] == 0
 
 
-def test_relative_paths_are_read_below_the_working_folder_and_the_data(workdir, here, monkeypatch):
-    data = here.parent / "data"
+def test_relative_paths_are_read_below_the_working_folder_and_the_data(workdir, cwd, monkeypatch):
+    data = cwd.parent / "data"
     data.mkdir()
-    (here.parent / "corpus.txt").write_text("le chat dort\n")
-    (data / "far.txt").symlink_to(here.parent / "corpus.txt")  # a link of the user's own
-    (here / "near.txt").write_text("le chat\n")
-    (here / "data").symlink_to(data)
+    (cwd.parent / "corpus.txt").write_text("le chat dort\n")
+    (data / "far.txt").symlink_to(cwd.parent / "corpus.txt")  # a link of the user's own
+    (cwd / "near.txt").write_text("le chat\n")
+    (cwd / "data").symlink_to(data)
     strangers(
         workdir, lambda recipe: recipe["data"].update(tests=["far.txt", "near.txt", "data/x"])
     )
@@ -332,8 +332,8 @@ def test_a_strangers_background_elsewhere_is_not_read(workdir, trained, componen
             WithWordsOf(small.RandomWords(), str(trained)).lexicon_entries()
 
 
-def test_a_run_that_one_starts_from_is_not_run(workdir, here):
-    mark = plant(here)
+def test_a_run_that_one_starts_from_is_not_run(workdir, cwd):
+    mark = plant(cwd)
     strangers(workdir, with_head("planted:Head"))
     with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
         warm_start.read(str(workdir), small.MODEL, ())
@@ -372,18 +372,18 @@ WAYS_IN = {
 
 @pytest.mark.parametrize("door", ["record", "json"])
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, way, door):
-    far = here.parent
+def test_training_a_strangers_recipe_opens_nothing(call, with_function, cwd, way, door):
+    far = cwd.parent
     (far / "secret.txt").write_text("id>PWNED\nle secret\n")
     copy(with_function, far / "run")
     for folder in ("folder", "saved", "encoded", "x["):
-        (here / folder).mkdir()
+        (cwd / folder).mkdir()
     for link in ("linked.txt", "folder/linked.txt", "saved/secret.arrow", "encoded/types.txt"):
-        (here / link).symlink_to(far / "secret.txt")
-    (here / "saved" / "state.json").write_text('{"_data_files": [{"filename": "secret.arrow"}]}')
-    (here / "encoded" / "encoded.json").write_text("{}")
-    (here / "train.txt").write_text("touch${IFS}PWNED ba\n")
-    mark = plant(here)
+        (cwd / link).symlink_to(far / "secret.txt")
+    (cwd / "saved" / "state.json").write_text('{"_data_files": [{"filename": "secret.arrow"}]}')
+    (cwd / "encoded" / "encoded.json").write_text("{}")
+    (cwd / "train.txt").write_text("touch${IFS}PWNED ba\n")
+    mark = plant(cwd)
     recipe = json.loads((with_function / "experiment.json").read_text())
     if way in FUNCTIONS:
         recipe["vocabulary"]["features"][0]["function"] = way
@@ -391,24 +391,24 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         recipe["vocabulary"]["features"] = []
         WAYS_IN[way](recipe)
     recipe = json.loads(json.dumps(recipe).replace("{far}", str(far)))
-    kept(recipe)
+    stored_names(recipe)
     for _ in range(2):  # the first try changes nothing for the second
         if door == "json":
             with pytest.raises(UserError, match="add --trust"):
-                zoo.train(configuration.from_json(recipe), here / "out")
+                zoo.train(configuration.from_json(recipe), cwd / "out")
             continue
         code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way
-    assert not mark.exists() and not (here / "PWNED").exists() and "planted" not in sys.modules
-    assert not (here / "out").exists() and own_runs.permitted_modules(recipe) is None
+    assert not mark.exists() and not (cwd / "PWNED").exists() and "planted" not in sys.modules
+    assert not (cwd / "out").exists() and own_runs.permitted_modules(recipe) is None
 
 
-def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
+def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, cwd):
     recipe = json.loads((with_function / "experiment.json").read_text())
     recipe["vocabulary"]["features"] = []
     recipe["model"] = configuration.to_json(small.MODEL)
-    kept(recipe)
+    stored_names(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
     assert own_runs.permitted_modules(recipe) is None
@@ -416,10 +416,10 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
 
 
 @pytest.mark.parametrize("door", ["record", "json"])
-def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here, door):
-    plant(here, "my_features")
+def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, cwd, door):
+    plant(cwd, "my_features")
     recipe = json.loads((with_function / "experiment.json").read_text())
-    kept(recipe)
+    stored_names(recipe)
     if door == "json":
         permissions.open_names(permissions.names_in(recipe))
         zoo.train(configuration.from_json(recipe), "out", log=logging.info)
@@ -449,15 +449,15 @@ def get_config():
 
 
 @pytest.mark.slow
-def test_a_function_beside_its_config_is_found(here, tmp_path):
+def test_a_function_beside_its_config_is_found(cwd, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    mark, other = plant(elsewhere, "beside_config"), plant(here, "beside_config")
+    mark, planted = plant(elsewhere, "beside_config"), plant(cwd, "beside_config")
     (elsewhere / "my_config.py").write_text(CONFIG)
-    (here / "train.txt").write_text("aa ba\n")
+    (cwd / "train.txt").write_text("aa ba\n")
     experiment = configs.load(str(elsewhere / "my_config.py"))
     assert not mark.exists()
     Workdir("run").check(experiment)
     lexicon, _ = experiment.build()
-    assert mark.exists() and not other.exists()
+    assert mark.exists() and not planted.exists()
     assert set(lexicon.feature_names) >= {"Suffix:a"}
