@@ -221,6 +221,7 @@ def adaptive_top_k(
 
 
 def _check(hidden, weights, bias, tails, ranks=None, **token_arrays):
+    """Checks the shapes of the arguments of an adaptive softmax, and the number of its tails."""
     if ranks is not None:
         token_arrays["ranks"] = (ranks, "...")
     value_checks.check_shapes(
