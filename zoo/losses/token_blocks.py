@@ -272,6 +272,7 @@ def _sum_of_blocks(function, widths, params, letters, lengths, row_inputs, weigh
 
 def _sum_forward(function, widths, params, letters, lengths, row_inputs, weights):
     """Computes (the sum, its gradients for params, row_inputs and weights) in one scan."""
+
     def losses_and_gradients(params, letters, lengths, *arrays):
         *row_inputs, weights = arrays
 
