@@ -346,16 +346,12 @@ def _tail_losses(tails, hidden, cluster, tail_row):
     return blocks.order.join(losses)
 
 
-def _losses_forward(*arguments):
-    return _tail_losses(*arguments), arguments
-
-
 def _losses_backward(arguments, cotangents):
     _, tails, hidden, _ = _tail_gradients(*(*arguments, cotangents))
     return tails, hidden, None, None
 
 
-_tail_losses.defvjp(_losses_forward, _losses_backward)
+_tail_losses.defvjp(lambda *arrays: (_tail_losses(*arrays), arrays), _losses_backward)
 
 
 @jax.custom_vjp

@@ -73,15 +73,7 @@ def _block_loss(vocabulary, shared, constants, h, data, u):
 
 
 @over_tokens("hidden")
-def hierarchical_loss(
-    hidden: Array,
-    class_weights: Array,
-    class_bias: Array,
-    weights: Array,
-    bias: Array,
-    ranks: Array,
-    vocabulary: int,
-) -> Array:
+def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, vocabulary) -> Array:
     """Computes -log softmax(R h + r)_c(x) softmax(W_c(x) h + b_c(x))_x, exactly.
 
     Args:
@@ -127,14 +119,7 @@ def hierarchical_loss(
 
 
 @over_tokens("hidden")
-def hierarchical_log_probs(
-    hidden: Array,
-    class_weights: Array,
-    class_bias: Array,
-    weights: Array,
-    bias: Array,
-    vocabulary: int,
-) -> Array:
+def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary) -> Array:
     """Computes log p of every word, in the order of ranks.
 
     Args:
@@ -164,15 +149,7 @@ def hierarchical_log_probs(
 
 
 @over_tokens("hidden")
-def hierarchical_sample(
-    hidden: Array,
-    class_weights: Array,
-    class_bias: Array,
-    weights: Array,
-    bias: Array,
-    vocabulary: int,
-    key: Array,
-) -> Array:
+def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabulary, key) -> Array:
     """Draws words from the hierarchical softmax: a class, then one of its words.
 
     Args:
@@ -210,15 +187,7 @@ def hierarchical_sample(
 
 
 @over_tokens("hidden")
-def hierarchical_top_k(
-    hidden: Array,
-    class_weights: Array,
-    class_bias: Array,
-    weights: Array,
-    bias: Array,
-    vocabulary: int,
-    k: int,
-) -> tuple[Array, Array]:
+def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabulary, k):
     """Finds the k most probable words of the hierarchical softmax, by blocks of classes.
 
     Args:

@@ -49,13 +49,7 @@ from zoo.base.arrays.types import Array
 from zoo.losses.value_checks import check_shapes
 
 
-def importance_loss(
-    true_logits: Array,
-    noise_logits: Array,
-    log_expected_true: Array,
-    log_expected_noise: Array,
-    is_excluded: Array,
-) -> Array:
+def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
     """Computes log sum_{i in S} exp(o_i - log E_i) - (o_x - log E_x).
 
     Args:
@@ -91,13 +85,7 @@ def importance_loss(
     return log_sum_exp(true, exclude(noise_logits - log_expected_noise, is_excluded)) - true
 
 
-def blackout_loss(
-    true_logits: Array,
-    noise_logits: Array,
-    log_expected_true: Array,
-    log_expected_noise: Array,
-    is_excluded: Array,
-) -> Array:
+def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
     """Computes -log p~_0 - sum_k log(1 - p~_k), the sum over the draws in S.
 
     Args:

@@ -12,7 +12,6 @@ The second formula is exact because repeats are dropped after a fixed number of 
 drawing until K words differ.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays.random_keys import Keys, fold_in_rows
-from zoo.base.arrays.types import Array, Key, Shape, Tables
+from zoo.base.arrays.types import Array, Shape, Tables
 from zoo.losses import value_checks
 
 NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
@@ -180,9 +179,7 @@ def log_expected_count(log_q: Array, draws: int, distinct: bool) -> Array:
     return jnp.where(is_rare, log_count, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
 
 
-def draw_per_unit(
-    draw: Callable[[Array, Shape], Any], key: Key, shape: Shape, draws: int, per: str
-) -> Any:
+def draw_per_unit(draw, key, shape, draws, per) -> Any:
     """Draws numbers by draw(key, shape) for each unit of tokens that has draws of its own.
 
     Gives [draws] for the batch, [B, draws] for each batch row, or [..., draws] for each token.
@@ -202,13 +199,7 @@ def draw_per_unit(
 
 
 def sample_noise(
-    tables: Tables,
-    key: Key,
-    shape: Shape,
-    draws: int,
-    *,
-    per: str = "batch",
-    distinct: bool = False,
+    tables, key, shape: Shape, draws: int, *, per: str = "batch", distinct: bool = False
 ) -> NoiseSample:
     """Draws K noise words for tokens, with their expected counts.
 

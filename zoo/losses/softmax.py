@@ -21,7 +21,7 @@ p^(1/T). Products with W, gradients and measures are otherwise the same.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -30,7 +30,6 @@ import numpy as np
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
-from zoo.base.arrays.row_blocks import RowBlocks
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.base.arrays.types import Array, Real
 from zoo.losses import value_checks
@@ -113,17 +112,13 @@ def logits(hidden: Array, weights: Array, bias: Array, shaping: Shaping = UNSHAP
     return shaping.apply(scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape))
 
 
-def target_logits(
-    hidden: Array, weights: Array, bias: Array, targets: Array, shaping: Shaping = UNSHAPED
-) -> Array:
+def target_logits(hidden, weights, bias, targets, shaping=UNSHAPED) -> Array:
     """Computes each token's target score, w_x . h + c_x, shaped, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
     return shaping.apply(scores + bias[targets].astype(scores.dtype))
 
 
-def expected_minus_observed(
-    expected: Array, targets: Array, observed: Array, words: Array | None = None
-) -> Array:
+def expected_minus_observed(expected, targets, observed, words=None) -> Array:
     """Subtracts `observed` [N] from `expected` [N, V] in each target's column: logits' gradients.
 
     The two nearly cancel where a model is sure, so they are subtracted before they are rounded.
@@ -163,16 +158,12 @@ def _smoothed_target_scores(smoothing, scores, targets):
     return target_scores
 
 
-def plain_terms(
-    options: TermOptions, operands: Operands, targets: Array, shaping: Shaping = UNSHAPED
-) -> Terms:
+def plain_terms(options: TermOptions, operands, targets, shaping=UNSHAPED) -> Terms:
     """Computes each token's loss and log Z by their definitions, holding all logits [N, V]."""
     return terms_from_scores(options, logits(*operands, shaping), targets)
 
 
-def terms_from_scores(
-    options: TermOptions, scores: Array, targets: Array, is_normalised: bool = False
-) -> Terms:
+def terms_from_scores(options: TermOptions, scores, targets, is_normalised: bool = False) -> Terms:
     """Computes each token's loss and log Z from scores [N, V], or from log p if normalised."""
     log_z = jnp.zeros_like(scores[:, 0]) if is_normalised else jax.nn.logsumexp(scores, axis=-1)
     target_scores = _smoothed_target_scores(options.smoothing, scores, targets)
@@ -186,9 +177,7 @@ def terms_from_scores(
     return Terms(log_z - target_scores, log_z, -(probs * log_probs).sum(axis=-1), correct)
 
 
-def logits_of_block(
-    blocks: RowBlocks, number: int | Array, shaping: Shaping, operands: Operands
-) -> tuple[Array, Array]:
+def logits_of_block(blocks, number, shaping, operands) -> tuple[Array, Array]:
     """Computes the logits of one block of words.
 
     Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
@@ -252,14 +241,12 @@ class Exponentials(NamedTuple):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def blocked_terms(
-    options: TermOptions, block: int, operands: Operands, targets: Array, shaping: Shaping
-) -> Terms:
+def blocked_terms(options: TermOptions, block: int, operands, targets, shaping) -> Terms:
     """Computes each token's loss and log Z by blocks of words, differentiable backwards.
 
     Memory beside arguments and results is O(N * block), forward and backward.
     """
-    blocks = RowBlocks.from_size(operands[1].shape[0], block)
+    blocks = row_blocks.RowBlocks.from_size(operands[1].shape[0], block)
     return scan_vocabulary(options, blocks, operands, targets, shaping)[0]
 
 
@@ -323,7 +310,7 @@ def _blocked_backward(options, block, residuals, cotangents):
     d log Z / d o_v = p_v, d o_x / d o_v = [v = x], d H / d o_v = -p_v (log p_v + H).
     """
     operands, targets, shaping, terms = residuals
-    blocks = RowBlocks.from_size(operands[1].shape[0], block)
+    blocks = row_blocks.RowBlocks.from_size(operands[1].shape[0], block)
     observed = cotangents.loss * (1 - options.smoothing)
     uniform = cotangents.loss * options.smoothing / blocks.rows
     scale = (cotangents.loss + cotangents.log_z)[:, None]
@@ -344,9 +331,7 @@ def _blocked_backward(options, block, residuals, cotangents):
 blocked_terms.defvjp(_blocked_forward, _blocked_backward)
 
 
-def gradients_by_blocks(
-    blocks: RowBlocks, tables: Sequence[Operands], shaping: Shaping, logit_gradients: Callable
-) -> list[Operands]:
+def gradients_by_blocks(blocks, tables, shaping, logit_gradients) -> list[Operands]:
     """Computes the gradients of (hidden, weights, bias) of each table by blocks of words.
 
     `logit_gradients`: (number of a block, *shaped logits [N, size] of each table) -> the gradients
@@ -477,9 +462,7 @@ def softmax_loss(
     return value_checks.nan_where_invalid(loss, vocabulary, targets), log_z
 
 
-def flatten_contexts(
-    log_measure: Callable | None, hidden: Array, contexts: Any, targets: Array, vocabulary: int
-) -> tuple[Array, Any]:
+def flatten_contexts(log_measure, hidden, contexts, targets, vocabulary: int) -> tuple[Array, Any]:
     """Checks contexts and measure, and reshapes (hidden, contexts) to leaves [N, ?]."""
     for leaf in jax.tree.leaves(contexts):
         if leaf.shape[: targets.ndim] != targets.shape:

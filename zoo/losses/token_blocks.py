@@ -42,9 +42,7 @@ def add_gradients(sums: Any, gradients: Any) -> Any:
     return jax.tree.map(lambda total, part: total + part.astype(total.dtype), sums, gradients)
 
 
-def weighted_loss(
-    block_loss: Callable, block: int, shared: tuple, tokens: tuple, token_weights: Array
-) -> Array:
+def weighted_loss(block_loss, block: int, shared, tokens, token_weights) -> Array:
     """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens, with its gradients.
 
     `block` is the number of tokens in a block; `shared` is (parameters, constants) and `tokens`
@@ -95,16 +93,12 @@ def _losses(block_loss, block, params, constants, states, data):
     return row_blocks.join_rows(jax.lax.scan(step, None, inputs)[1], tokens)
 
 
-def _losses_forward(block_loss, block, *arguments):
-    return _losses(block_loss, block, *arguments), arguments
-
-
 def _losses_backward(block_loss, block, arguments, cotangents):
     _, (params, states, _) = _weighted_forward(block_loss, block, *(*arguments, cotangents))
     return params, None, states, None
 
 
-_losses.defvjp(_losses_forward, _losses_backward)
+_losses.defvjp(lambda *arguments: (_losses(*arguments), arguments[2:]), _losses_backward)
 
 
 def _weighted_forward(block_loss, block, params, constants, states, data, token_weights):

@@ -13,16 +13,8 @@ import numpy as np
 from zoo.base.arrays import row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
-from zoo.base.arrays.types import Array, Real
-from zoo.losses.softmax import (
-    Exponentials,
-    Operands,
-    Shaping,
-    check_softmax,
-    logits_of_block,
-    vocabulary_block,
-)
-from zoo.losses.value_checks import check_key
+from zoo.base.arrays.types import Array
+from zoo.losses import softmax, value_checks
 
 
 class VocabularyPass(NamedTuple):
@@ -34,9 +26,7 @@ class VocabularyPass(NamedTuple):
     sample: Array | None  # words drawn from the softmax, int32 [N]; None without a key
 
 
-def blocked_pass(
-    operands: Operands, shaping: Shaping, *, block: int = 0, k: int = 0, key: Array | None = None
-) -> VocabularyPass:
+def blocked_pass(operands, shaping, *, block: int = 0, k: int = 0, key=None) -> VocabularyPass:
     """Computes log Z, the k best words and a sample in one pass over blocks of the vocabulary.
 
     The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
@@ -45,12 +35,12 @@ def blocked_pass(
     hidden, weights, bias = vary_together(operands)
     hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
     tokens, dtype = hidden.shape[0], accumulator(hidden)
-    block = block or vocabulary_block(tokens, *weights.shape)
+    block = block or softmax.vocabulary_block(tokens, *weights.shape)
     blocks = row_blocks.RowBlocks.from_size(weights.shape[0], block)
 
     def step(carry, number):
         sums, highest_words, highest, sample = carry
-        block_logits, _ = logits_of_block(blocks, number, shaping, (hidden, weights, bias))
+        block_logits, _ = softmax.logits_of_block(blocks, number, shaping, (hidden, weights, bias))
         block_words = blocks.row_numbers(number).astype(jnp.int32)
         sums, _ = sums.add(block_logits)
         if k:
@@ -65,7 +55,7 @@ def blocked_pass(
         return (sums, highest_words, highest, sample), None
 
     initial = (
-        Exponentials.empty(hidden),
+        softmax.Exponentials.empty(hidden),
         (
             sharded_functions.filled((tokens, k), -jnp.inf, dtype, hidden),
             sharded_functions.filled((tokens, k), blocks.rows, jnp.int32, hidden),
@@ -98,9 +88,7 @@ def select_best(k: int, *candidates: tuple[Array, Array]) -> tuple[Array, Array]
 
 
 @over_tokens("hidden")
-def softmax_top_k(
-    hidden: Array, weights: Array, bias: Array, k: int, *, soft_cap: Real | None = None
-) -> tuple[Array, Array]:
+def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None) -> tuple[Array, Array]:
     """Finds the k most probable words of the softmax, by blocks of the vocabulary.
 
     Args:
@@ -120,23 +108,15 @@ def softmax_top_k(
       >>> print(words, jnp.exp(log_probs).round(2))
       [1 2] [0.5 0.3]
     """
-    check_softmax((hidden, weights, bias))
+    softmax.check_softmax((hidden, weights, bias))
     check_k(k, weights.shape[0])
-    results = blocked_pass((hidden, weights, bias), Shaping.from_options(soft_cap), k=k)
+    results = blocked_pass((hidden, weights, bias), softmax.Shaping.from_options(soft_cap), k=k)
     shape = (*hidden.shape[:-1], k)
     return (results.values - results.log_z[:, None]).reshape(shape), results.words.reshape(shape)
 
 
 @over_tokens("hidden")
-def softmax_sample(
-    hidden: Array,
-    weights: Array,
-    bias: Array,
-    key: Array,
-    *,
-    soft_cap: Real | None = None,
-    temperature: Real = 1.0,
-) -> Array:
+def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0) -> Array:
     """Draws words from the softmax, by blocks of the vocabulary.
 
     Args:
@@ -158,9 +138,9 @@ def softmax_sample(
 
     Source: Gumbel (1954): the sample is the best word after Gumbel noise is added.
     """
-    check_key("key", key)
-    check_softmax((hidden, weights, bias))
-    shaping = Shaping.from_options(soft_cap, temperature)
+    value_checks.check_key("key", key)
+    softmax.check_softmax((hidden, weights, bias))
+    shaping = softmax.Shaping.from_options(soft_cap, temperature)
     words = blocked_pass((hidden, weights, bias), shaping, key=key).sample
     assert words is not None  # of a key
     return words.reshape(hidden.shape[:-1])

@@ -51,9 +51,7 @@ def check_ids(count: int, token_weights: ArrayLike | None = None, **ids: ArrayLi
         refuse(name, numbers, wrong, f"ids from 0 to {count - 1:,}")
 
 
-def nan_where_invalid(
-    losses: Array, count: int, ids: Array, token_weights: Array | None = None
-) -> Array:
+def nan_where_invalid(losses, count: int, ids, token_weights=None) -> Array:
     """Replaces the losses of ids outside [0, count) by NaN, or the weighted sum of losses by NaN.
 
     In compiled code, where ids have no values yet, their losses would belong to other ids.

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
-from zoo.base.arrays.row_blocks import RowBlocks
 from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.softmax import Shaping, TermOptions, flatten_contexts
@@ -46,7 +45,7 @@ class BlockResiduals(NamedTuple):
     operands: softmax.Operands
     targets: Array
     shaping: Shaping
-    blocks: RowBlocks
+    blocks: row_blocks.RowBlocks
     sums: softmax.Exponentials
     # exp(o + log m - largest), [blocks of words, n, size]; the largest so far, [blocks, n]; and
     # with a soft cap the scores o, [blocks, n, size].
@@ -59,7 +58,7 @@ class BlockResiduals(NamedTuple):
         size = rows
         if measure is None and sharded_functions.is_local() and jax.default_backend() == "cpu":
             size = max(softmax.LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
-        blocks = RowBlocks.from_size(rows, min(size, rows), adjacent=True)
+        blocks = row_blocks.RowBlocks.from_size(rows, min(size, rows), adjacent=True)
         arguments = options, blocks, operands, targets, shaping, measure
         terms, sums, activations = softmax.scan_vocabulary(*arguments, keep_residuals=True)
         return terms, cls(operands, targets, shaping, blocks, sums, activations)
