@@ -15,14 +15,12 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
-
-Function = TypeVar("Function", bound=Callable)
 
 
 def vary_together(tree: Any) -> Any:
@@ -47,7 +45,7 @@ def zeros(shape: Any, dtype: Any, like: jax.Array) -> jax.Array:
     return jnp.zeros_like(like, dtype=dtype, shape=shape)
 
 
-def filled(shape: Any, value: float, dtype: Any, like: jax.Array) -> jax.Array:
+def filled(shape: Any, value: Any, dtype: Any, like: jax.Array) -> jax.Array:
     """Makes an array filled with a value, as `zeros` does with 0."""
     return jnp.full_like(like, value, dtype=dtype, shape=shape)
 
@@ -157,7 +155,7 @@ def with_automatic_axes(function: Callable, tree: Any, mesh: Any, spec: Callable
     return jax.jit(call)([leaves[slot] for slot in slots])
 
 
-def over_tokens(argument: str, axes: int = 1) -> Callable[[Function], Function]:
+def over_tokens(argument: str, axes: int = 1) -> Callable[[Any], Any]:
     """Decorates a function of tokens, so that it can be called with arrays on explicit axes.
 
     `argument` is the name of the states; their axes except the last `axes` are the tokens'.
