@@ -60,8 +60,8 @@ def reference(params, hidden, memory, mask):
         h, context = hidden[row, time], np.zeros(memory.shape[2])
         places = np.flatnonzero(mask[row])
         scores = [score(params, h, memory[row, place]) for place in places]
-        for place, score in zip(places, scores, strict=True):
-            weights[row, time, place] = np.exp(score - references.log_sum_exp(scores))
+        for place, place_score in zip(places, scores, strict=True):
+            weights[row, time, place] = np.exp(place_score - references.log_sum_exp(scores))
             context += weights[row, time, place] * memory[row, place]
         context_and_hidden = np.concatenate([context, h])
         states[row, time] = np.tanh(context_and_hidden @ params["state"] + params["state_bias"])
