@@ -158,7 +158,7 @@ def _smoothed_target_scores(smoothing, scores, targets):
     return target_scores
 
 
-def plain_terms(options: TermOptions, operands, targets, shaping=UNSHAPED) -> Terms:
+def plain_terms(options: TermOptions, operands: Operands, targets, shaping=UNSHAPED) -> Terms:
     """Computes each token's loss and log Z by their definitions, holding all logits [N, V]."""
     return terms_from_scores(options, logits(*operands, shaping), targets)
 
