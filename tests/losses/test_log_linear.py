@@ -162,8 +162,8 @@ def test_values_are_those_of_the_dense_formula(case):
         exact = head.log_prob_and_log_z(*arguments, targets)
         return head.log_probs(*arguments), *exact, head.loss(*arguments, targets)
 
-    log_probs, log_prob, log_z, loss = evaluate(params, tables, hidden)
-    np.testing.assert_allclose(log_probs.reshape(-1, WORDS), log_probs, rtol=1e-6, atol=1e-6)
+    actual, log_prob, log_z, loss = evaluate(params, tables, hidden)
+    np.testing.assert_allclose(actual.reshape(-1, WORDS), log_probs, rtol=1e-6, atol=1e-6)
     expected = log_probs[np.arange(69), targets.ravel()].reshape(3, 23)
     np.testing.assert_allclose(log_prob, expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(loss, -expected, rtol=1e-6, atol=1e-6)
@@ -216,8 +216,8 @@ def test_sums_of_all_signatures(case, random):
     vectors = random.normal(size=(phi.shape[1], 3))
     tables = feature_signatures.tables(lexicon)
     sums = jax.jit(feature_signatures.sum_features)(tables, jnp.asarray(vectors))
-    vectors = sums[tables["signature"]]
-    np.testing.assert_allclose(vectors, phi @ vectors, rtol=1e-9, atol=1e-9)
+    word_sums = sums[tables["signature"]]
+    np.testing.assert_allclose(word_sums, phi @ vectors, rtol=1e-9, atol=1e-9)
 
 
 def test_blocks_are_even_and_small_enough():
