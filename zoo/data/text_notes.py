@@ -53,7 +53,8 @@ def sentence_marks(words: Iterable[str]) -> list[str]:
 def warn(counts: Mapping[str, int], language: str = ""):
     """Logs a warning if a training text looks untokenised, many of its words having a mark, is
     tokenised for a language although it has <unk>, or has marks of sentences within its lines."""
-    if marks := sentence_marks(counts):
+    marks = sentence_marks(counts)
+    if marks:
         logger.warning(
             "the training text has marks of sentences within its lines, where they are words: %s; "
             "break the lines there, or delete the marks",
@@ -95,7 +96,8 @@ def find_split_words(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[s
     """Returns words with blanks of the lexicon that the sentences have as several words."""
     parts_by_first: collections.defaultdict = collections.defaultdict(dict)
     for word in lexicon.words:
-        if len(parts := word.split()) > 1:
+        parts = word.split()
+        if len(parts) > 1:
             parts_by_first[parts[0]][word] = parts
     split_words: dict[str, None] = {}
     for sentence in sentences if parts_by_first else ():
@@ -115,12 +117,14 @@ def notes(
     marks of sentences within lines."""
     if lexicon.is_character_level:
         return
-    if marks := sentence_marks({*itertools.chain.from_iterable(sentences)}):
+    marks = sentence_marks({*itertools.chain.from_iterable(sentences)})
+    if marks:
         yield (
             f"{quote(sorted(marks), 3)}: marks of sentences within lines, where they are words: "
             "break the lines there, or delete the marks"
         )
-    if split := find_split_words(sentences, lexicon):
+    split = find_split_words(sentences, lexicon)
+    if split:
         yield (
             f"{quote(split, 3)}: words with blanks in the training text, and several words here: "
             "give the text as CoNLL-U with these words"

@@ -363,7 +363,8 @@ def _recognise_language(words: Sequence[str]) -> str:
 def _format_value(value: Any) -> str:
     """Formats a value as --set reads it."""
     if isinstance(value, tuple):
-        return f"({','.join(map(_quote, value))}{',' * (len(value) == 1)})"
+        end = "," if len(value) == 1 else ""
+        return f"({','.join(map(_quote, value))}{end})"
     return type(value).__name__ if dataclasses.is_dataclass(value) else str(value)
 
 

@@ -265,6 +265,7 @@ class Realisations(Prefixed):
             raise UserError(f"data.separator is {self.separator!r}: give a single character.")
 
     def _pairs(self, path):
+        """Yields the meaning and the sentence of each row of a table."""
         names, rows = table_rows.rows(files.read_text(path), path)
         for column in (self.meaning, self.sentence):
             if column not in names:

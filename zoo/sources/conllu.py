@@ -178,7 +178,8 @@ def parse(lines: Iterable[str], path) -> Iterator[Sentence]:
     tokens, comments, first_line = [], {}, 0
     for number, line in enumerate(itertools.chain(lines, [""]), 1):
         if line.startswith("#"):
-            if comment := _COMMENT.fullmatch(line):
+            comment = _COMMENT.fullmatch(line)
+            if comment:
                 comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
             location = f"{path}, line {number}"

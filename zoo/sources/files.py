@@ -439,7 +439,8 @@ def _bare_span(line):
     start, end = 0, len(line)
     if "<" not in line and "[" not in line:  # as nearly all lines
         return start, end
-    if first := _MARKS.match(line, end - len(line.lstrip())):
+    first = _MARKS.match(line, end - len(line.lstrip()))
+    if first:
         start = first.end()
     for last in collections.deque(_MARKS.finditer(line, start), maxlen=1):
         if last.end() == end:

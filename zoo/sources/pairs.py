@@ -356,7 +356,8 @@ def read_dictionary(path: str) -> dict[str, str]:
 
 
 def _link(text, location):
-    if match := _LINK.fullmatch(text):
+    match = _LINK.fullmatch(text)
+    if match:
         return int(match[1]), int(match[2])
     raise UserError(
         f"{location}: {shortened(text, 80)!r} is not a link: write source-target positions, as in "
