@@ -1,7 +1,9 @@
 """The claims of docs/results.md: a row each of claims.tsv, computed from records."""
 
+import functools
 from typing import NamedTuple
 
+from records import penn_treebank
 from records.cells import figures_of, grid, mean, p_cell, values
 from records.rows import expand_runs, read_table
 from zoo.lab.comparison import paired
@@ -28,24 +30,66 @@ class Claim(NamedTuple):
         return cls(**{**row, **runs})
 
 
+def adjust_by_holm(p_values: list[float]) -> list[float]:
+    """Corrects p values for the number of tests (Holm 1979).
+
+        p'_(i) = min(1, max_{j <= i} (n - j + 1) p_(j))
+
+    Args:
+      p_values: of n tests, in any order; p_(j) is the j-th smallest.
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, greatest = [0.0] * len(p_values), 0.0
+    for position, index in enumerate(order):
+        greatest = max(greatest, (len(p_values) - position) * p_values[index])
+        adjusted[index] = min(1.0, greatest)
+    return adjusted
+
+
+def figures_by_seed(claim: Claim) -> tuple[list[float], list[float]]:
+    """Returns the figures of the model's seeds and of the opponent's: percent, or nats."""
+    if is_about_answers(claim):
+        model, opponent = (
+            values(runs, claim.split, lambda figures: 100 * figures["accuracy"])
+            for runs in (claim.runs, claim.opponent_runs)
+        )
+        return model, opponent
+    model, opponent = (
+        [*figures_of(runs, claim.split).losses] for runs in (claim.runs, claim.opponent_runs)
+    )
+    return model, opponent
+
+
+@functools.cache
+def seed_cells() -> dict[Claim, str]:
+    """Formats p by seeds of all claims of both tables, with a star where Holm's correction for
+    their number lifts it to the level and above."""
+    rows = [Claim.from_row(row) for row in read_table("claims.tsv")]
+    p_values = [significance.seeds_test(*figures_by_seed(claim)) for claim in rows]
+    adjusted_p_values = adjust_by_holm(p_values)
+    return {
+        claim: p_cell(p) + ("*" if p < LEVEL <= adjusted else "")
+        for claim, p, adjusted in zip(rows, p_values, adjusted_p_values, strict=True)
+    }
+
+
+def is_about_answers(claim: Claim) -> bool:
+    return ":" in claim.split
+
+
 def claims(about_answers: bool) -> list[Claim]:
     """Reads the claims on answers to questions, or else those on losses."""
-    rows = read_table("claims.tsv")
-    return [Claim.from_row(row) for row in rows if (":" in row["split"]) is about_answers]
+    return [claim for claim in seed_cells() if is_about_answers(claim) is about_answers]
 
 
 def accuracies() -> str:
     """Makes the table of shares of right answers, percent."""
     rows = []
     for claim in claims(about_answers=True):
-        model, opponent = (
-            values(runs, claim.split, lambda figures: 100 * figures["accuracy"])
-            for runs in (claim.runs, claim.opponent_runs)
-        )
+        model, opponent = figures_by_seed(claim)
         row = [claim.model, claim.opponent, claim.text, mean(model, ".1f"), mean(opponent, ".1f")]
-        by_seeds = p_cell(significance.seeds_test(model, opponent))
         seed_counts = f"{len(model)} and {len(opponent)}"
-        rows.append([*row, by_seeds, seed_counts, _advice(claim)])
+        rows.append([*row, seed_cells()[claim], seed_counts, _advice(claim)])
     header = ["model", "against", "questions", "right, %", "the other, %", "p by seeds", "seeds"]
     return grid([*header, "so"], rows)
 
@@ -66,10 +110,13 @@ def losses() -> str:
         verdict = "not told apart: " if tie else ""
         cells = [claim.model, claim.opponent, claim.text, verdict + gain, by_sentences]
         seed_counts = f"{len(model.losses)} and {len(opponent.losses)}"
-        rows.append([*cells, p_cell(by_seeds), seed_counts, _advice(claim)])
+        rows.append([*cells, seed_cells()[claim], seed_counts, _advice(claim)])
     header = ["model", "against", "text", "nats below it, 95 %", "p by sentences", "p by seeds"]
     return grid([*header, "seeds", "so"], rows)
 
 
 def _advice(claim) -> str:
-    return f"[{claim.advice}](results/{claim.section})"
+    advice = claim.advice
+    if "{strong adaptive}" in advice:
+        advice = advice.replace("{strong adaptive}", penn_treebank.above_tied("adaptive"))
+    return f"[{advice}](results/{claim.section})"

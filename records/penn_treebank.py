@@ -125,6 +125,18 @@ def strong_heads() -> str:
     )
 
 
+def above_tied(file: str) -> str:
+    """Describes by how much a head's test is above the tied softmax's on the core of ptb_awd_small.
+
+    Args:
+      file: the head's file in records/ptb_strong, without its suffix.
+    """
+    tied, head = (
+        _seeds(FOLDER / "ptb_strong" / f"{name}.json", "test") for name in ("softmax", file)
+    )
+    return _above(tied, head)
+
+
 def front_page() -> str:
     """Makes the table of README: the same heads by perplexity, with time and memory of a step."""
     steps, rows = json.loads((FOLDER / "ptb_steps.json").read_text()), []

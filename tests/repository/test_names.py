@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-VAGUE = set(
+_WORDS = (
     "alike all_ alone any_ asked both changed drawn every few found given gone held here how kept "
     "known least left left_out made many most moved named new of old one ones other others own "
     "rest said same seen several shown some such taken taking that them there these this those "
-    "told wanted what where which whole why written".split()
+    "told wanted what where which whole why written"
 )
+VAGUE = {*_WORDS.split()}
 # Folders, and the share of vague names that each of them may have.
 LIMITS = {"zoo": 0.005, "tests": 0.02, "records": 0.02, "benchmarks": 0.02}
 ROOMS = sorted(
