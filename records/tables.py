@@ -272,6 +272,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "caption_models": functools.partial(by_way, "caption_models", "trigrams", "test1"),
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
+    "translation_tuners": translation_lists.new_words_by_tuner,
     "translation_sizes": translation_lists.sizes,
     "translation_shares": translation_lists.shares,
     "chinese_lists": chinese_lists.table,

@@ -390,7 +390,8 @@ def _rows(contents: dict, subset="all"):
 def gain_cell(numbers: list[float]) -> str:
     """Formats what `difference` returns."""
     gain, low, high, p = numbers
-    return f"{gain:+.2f} [{low:+.2f}, {high:+.2f}], p = {p:.3f}"
+    # Of 1,000 exchanges, which do not tell a third digit.
+    return f"{gain:+.2f} [{low:+.2f}, {high:+.2f}], p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}"
 
 
 def _table(header: list[str], rows: list[list[str]], contents: dict) -> str:
@@ -446,6 +447,22 @@ def new_words() -> str:
     for name, (unseen, covered) in counts.items():
         header += [f"{YEARS[name]}, BLEU", f"{unseen} with new words", f"{covered} others", "chrF2"]
     return _table(header, rows, contents)
+
+
+def new_words_by_tuner() -> str:
+    """Makes the table of gains over no model by both tuners, where references have new words."""
+    contents, rows = json.loads(FILE.read_text()), []
+    for lists, models, tests in _rows(contents):
+        for model in models:
+            if model != NONE:
+                gains_by_tuner = [
+                    test[method]["gains"][f"{model} | {NONE}"]["unseen"]["BLEU"]
+                    for test in tests.values()
+                    for method in METHODS
+                ]
+                rows.append([f"{lists}, {MODELS[model]}", *map(gain_cell, gains_by_tuner)])
+    header = [f"{YEARS[test]}, {method.upper()}" for test in tests for method in METHODS]
+    return _table(["lists, gain of", *header], rows, contents)
 
 
 def sizes() -> str:
