@@ -205,3 +205,12 @@ def test_a_share_that_rounds_to_the_whole_falls_on_a_possible_word():
         for u in (0, 0.43, largest)
     ]
     assert [column.tolist() for column in columns] == [[1, 2], [2, 2], [2, 2]]
+
+
+def test_words_that_reach_the_nucleus_exactly_are_enough():
+    """1/2 is the first word's probability and the nucleus: no other word is drawn."""
+    log_probs = jnp.log(jnp.array([[0.25, 0.5, 0.25]] * 50))
+    words = decoding.draw(log_probs, jax.random.key(1), nucleus=0.5)
+    assert words.tolist() == [1] * 50
+    two_words = decoding.draw(log_probs, jax.random.key(1), nucleus=0.5000001)
+    assert {*two_words.tolist()} == {0, 1}  # of equally probable words the first

@@ -177,3 +177,17 @@ def test_over_a_head_of_all_spellings_words_have_what_they_have_by_themselves(fl
     log_prob = head.log_prob(*arguments, TARGETS, context=CONTEXTS)
     np.testing.assert_allclose(target_log_probs(log_probs), log_prob, rtol=1e-6)
     assert np.exp(log_probs).sum(-1).max() < 0.999
+
+
+def test_a_word_that_is_named_twice_counts_once(float64):
+    """Z is 1 + p(S) (e^w - 1), S the set of named words, for w = 2 and S = {3, 5}."""
+    head, lexicon = WithExpert(StubExpert(), Softmax()), examples.lexicon()
+    bias = jnp.arange(VOCABULARY) / 10.0
+    inner = {"weights": jnp.zeros((VOCABULARY, SIZE)), "bias": bias}
+    params = {"head": inner, "weights": jnp.zeros(SIZE), "bias": jnp.array(2.0)}
+    hidden, tables = jnp.zeros((1, SIZE)), head.tables(lexicon)
+    p = np.exp(bias) / np.exp(bias).sum()
+    weight = float(head.expert_weight(params, hidden, jnp.array([[3, 3, 5]]))[0])
+    expected = np.log(p[3]) + weight - np.log(1 + (p[3] + p[5]) * np.expm1(weight))
+    log_prob = head.log_prob(params, tables, hidden, jnp.array([3]), context=jnp.array([[3, 3, 5]]))
+    np.testing.assert_allclose(log_prob, [expected], rtol=1e-12)

@@ -292,3 +292,11 @@ def test_wrong_tables_keys_and_targets():
         losses.softmax_sample(hidden, weights, bias, None)
     with pytest.raises(TypeError, match=r"key has \(3,\) keys: give one"):
         losses.softmax_sample(hidden, weights, bias, jax.random.split(jax.random.key(0), 3))
+
+
+@pytest.mark.parametrize("rival", [1, 5, 12])  # before the target, in its block and in another
+def test_a_target_that_another_word_equals_is_not_correct(words, rival):
+    bias = jnp.zeros(words).at[jnp.array([4, rival])].set(5.0)
+    arguments = jnp.zeros((TOKENS, SIZE)), jnp.zeros((words, SIZE)), bias
+    results = jax.jit(losses.softmax_statistics)(*arguments, jnp.full(TOKENS, 4))
+    assert not results.correct.any()

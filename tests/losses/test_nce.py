@@ -36,3 +36,10 @@ def test_values_and_gradients_are_the_logistic_losses(draws, random):
     )
     shares = mask / (1 + np.exp(log_noise - noise))
     np.testing.assert_allclose(noise_gradients, shares, rtol=1e-4, atol=1e-6)
+
+
+def test_hundreds_of_noise_words_do_not_overflow():
+    """The product of 256 factors of 2 is more than a float32 holds."""
+    noise = jnp.zeros((1, 300), jnp.float32)
+    loss = nce_loss(jnp.zeros(1), noise, jnp.zeros(1), noise)
+    np.testing.assert_allclose(loss, [301 * np.log(2)], rtol=1e-6)

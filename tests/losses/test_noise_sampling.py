@@ -155,3 +155,16 @@ def test_a_single_token_has_no_rows():
     tables = noise_sampling.noise_tables(np.full(4, 0.25))
     with pytest.raises(ValueError, match="one token has no rows: give tokens"):
         noise_sampling.sample_noise(tables, jax.random.key(0), (), 3, per="row")
+
+
+@pytest.mark.parametrize("per", ["batch", "row", "token"])
+def test_noise_has_random_numbers_apart_from_those_of_dropout(per):
+    """Dropout draws by the same keys, without the number folded in."""
+    keys = Keys.from_key(jax.random.key(3), 3)
+    drawn_by = noise_sampling.draw_per_unit(
+        lambda key, shape: jax.random.key_data(key), keys, (3, 5), 7, per
+    )
+    used = keys.batch if per == "batch" else keys.rows
+    folded = [jax.random.fold_in(key, 0x6E6F6973) for key in used.reshape(-1)]
+    expected = np.array([jax.random.key_data(key) for key in folded])
+    np.testing.assert_array_equal(drawn_by.reshape(expected.shape), expected)
