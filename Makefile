@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data tables models test test-all test-slow test-realdata cluster-test soak release-check lint format \
+.PHONY: quickstart data tables models test test-all test-slow test-realdata torch-test cluster-test soak release-check lint format \
   benchmarks docs notebook clean
 
 # The stamp is newer than these files as soon as everything in them is installed, and zoo itself:
@@ -84,6 +84,16 @@ test-slow: $(VENV)/development
 
 test-realdata: $(VENV)/development
 	$(TESTS) -m realdata
+
+# The tests of benchmarks once more, beside PyTorch for CPUs: no test may need it, or need it to be absent. A temporary environment
+# has it and the packages of $(VENV).
+torch-test: $(VENV)/development
+	@torch=$$(mktemp -d) && trap 'rm -rf "$$torch"' EXIT && $(BIN)/python -m venv "$$torch" && \
+	if "$$torch/bin/python" -m pip install -q --retries 1 \
+	  --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu; then \
+	  $(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$(echo "$$torch"/lib/python*/site-packages)/zoo.pth"; \
+	  "$$torch/bin/python" -m pytest -n 2 --dist loadfile tests/benchmarks tests/heads/test_adaptive.py; \
+	else echo "PyTorch cannot be installed: the tests of benchmarks are not run beside it"; fi
 
 # Runs of `launch slurm` on a SLURM of four virtual nodes, which is made for it and ends with it.
 cluster-test: $(VENV)/development

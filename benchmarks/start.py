@@ -71,9 +71,10 @@ def pytorch(train: str, validation: str, layers: int, steps: int):
 
 def texts() -> list[str]:
     """Returns the paths of the training and the validation text."""
-    return [
-        str(pathlib.Path(os.environ["ZOO_DATA"]) / f"ptb/ptb.{x}.txt") for x in ("train", "valid")
-    ]
+    folder = os.environ.get("ZOO_DATA")
+    if not folder:
+        sys.exit("ZOO_DATA is not set: set it to the folder that has ptb/ptb.train.txt")
+    return [f"{folder}/ptb/ptb.{split}.txt" for split in ("train", "valid")]
 
 
 def measured(command: list[str], until: str, **environment: str):

@@ -338,10 +338,14 @@ def _powers_of_two(maximum: int) -> list[int]:
 
 
 def _content(file: pathlib.Path) -> bytes:
-    """Reads a file; OSError for a pipe or device, on which it would wait for ever."""
+    """Reads a file; OSError for a Git LFS pointer, and for a pipe or device, on which it would wait
+    for ever."""
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise OSError(f"{file.name} is not a regular file")
-    return file.read_bytes()
+    content = file.read_bytes()
+    if content.startswith(b"version https://git-lfs.github.com/spec/"):
+        raise OSError(f"{file.name} is a Git LFS pointer, which git lfs pull replaces by the file")
+    return content
 
 
 def _sha256(content: bytes) -> str:

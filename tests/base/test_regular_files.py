@@ -1,4 +1,5 @@
-"""A pipe, a socket or a device in somebody else's folder is refused, and not waited for."""
+"""A pipe, a socket or a device in somebody else's folder is refused, and not waited for; so is what
+Git LFS leaves in place of a file that it has not fetched."""
 
 import os
 import pathlib
@@ -8,6 +9,7 @@ import pytest
 
 from tests.lab.training import small
 from zoo.base import regular_files
+from zoo.base.arrays import array_files
 from zoo.base.trust import permissions
 from zoo.errors import UserError
 from zoo.lab.comparison import learning_curves
@@ -18,6 +20,7 @@ from zoo.lab.runs.seen_texts import SeenTexts
 from zoo.lab.runs.workdir import Workdir
 from zoo.lexicon import Lexicon
 from zoo.sources import files
+from zoo.sources.text import Text
 
 
 def bind(path):
@@ -58,6 +61,31 @@ def test_a_pipe_in_a_run_is_refused_in_one_sentence(name, tmp_path):
     os.mkfifo(tmp_path / name)
     with pytest.raises(UserError, match=f"{name} is not a regular file"):
         READERS[name](tmp_path / name)
+
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 764284\n"
+POINTER_READERS = {
+    **READERS,
+    "best/4/arrays/manifest.ocdbt": lambda path: Checkpoints(path.parents[3], ("best",), True),
+    "saved/data-0.arrow": lambda path: Text(str(path.parent), "", ()).read("train"),
+    "text.parquet": lambda path: Text(str(path), "", ()).read("train"),
+    "text.txt": lambda path: Text(str(path), "", ()).read("train"),
+    "vectors.npy": array_files.map_array,
+}
+
+
+@pytest.mark.parametrize("name", POINTER_READERS)
+def test_a_pointer_of_git_lfs_is_named_in_one_sentence(name, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(POINTER)
+    state = '{"_data_files": [{"filename": "data-0.arrow"}]}'
+    (path.parent / "state.json").write_text(state)
+    with pytest.raises((UserError, OSError)) as error:
+        POINTER_READERS[name](path)
+    message = str(error.value)
+    assert f"{path.name} is a Git LFS pointer, which git lfs pull replaces by the file" in message
+    assert isinstance(error.value, UserError) or name == "vectors.npy"
 
 
 def test_a_pipe_among_the_files_that_training_writes_is_refused(tmp_path):

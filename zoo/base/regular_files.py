@@ -1,12 +1,17 @@
 """Reading of files whose names are found in a folder that may come from somebody else.
 
 A pipe there would keep its reader waiting for ever, and a device such as /dev/zero would never end.
+Git LFS leaves a pointer, three lines of text, in place of a file that it has not fetched.
 """
 
 import io
 import os
 import stat
 from typing import Any
+
+# The first bytes of a Git LFS pointer, and its description in messages.
+LFS = b"version https://git-lfs.github.com/spec/"
+LFS_POINTER = "is a Git LFS pointer, which git lfs pull replaces by the file"
 
 
 def is_irregular(path: Any) -> bool:
@@ -15,7 +20,8 @@ def is_irregular(path: Any) -> bool:
 
 
 def open_regular(path: Any) -> Any:
-    """Opens a file, or an object of a bucket, to read its bytes; OSError if it is not regular."""
+    """Opens a file, or an object of a bucket, to read its bytes; OSError if it is not regular, or
+    is a Git LFS pointer."""
     if "://" in str(path):
         return path.open("rb")
     return open(path, "rb", opener=_open)
@@ -35,7 +41,9 @@ def _open(path, flags) -> int:
     """Opens a descriptor, without waiting for the other end of a pipe."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` refuses a folder by its own error
-        return descriptor
+    is_pointer = stat.S_ISREG(mode) and os.pread(descriptor, len(LFS), 0) == LFS
+    if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and not is_pointer):
+        return descriptor  # of a folder, too, which `open` refuses by its own error
     os.close(descriptor)
-    raise OSError(f"{os.path.basename(path)} is not a regular file")
+    reason = LFS_POINTER if is_pointer else "is not a regular file"
+    raise OSError(f"{os.path.basename(path)} {reason}")

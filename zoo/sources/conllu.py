@@ -15,7 +15,8 @@ from zoo.sources import files
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*)")
+_COLUMNS = " ".join(NAMES).upper()
+_COMMENT = re.compile(r"#\s*(?P<name>\w[\w.-]*)\s*[=:]\s*(?P<value>.*)")
 TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
@@ -181,6 +182,9 @@ def parse(lines: Iterable[str], path) -> Iterator[Sentence]:
             comment = _COMMENT.fullmatch(line)
             if comment:
                 comments[comment["name"]] = comment["value"].rstrip()
+            if comments.get("global.columns", _COLUMNS).split() != _COLUMNS.split():
+                message = f"global.columns is of CoNLL-U Plus: write the columns {_COLUMNS} alone"
+                raise UserError(f"{path}, line {number}: {message}.")
         elif line.strip():
             location = f"{path}, line {number}"
             token, first_line = _token(line, location), first_line or number

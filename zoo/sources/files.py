@@ -52,6 +52,7 @@ UNREADABLE_FORMATS = (
     (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8 first"),
     (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8 first"),
     (b"mmap lm http://", "is KenLM's binary: give the ARPA file from which build_binary made it"),
+    (regular_files.LFS, regular_files.LFS_POINTER),
 )
 _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
 # At most sixteen digits: Python refuses to parse integers of several thousand digits.
@@ -246,7 +247,7 @@ def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
     """Opens the bytes of a file, decompressed; `after` tells how far they were read."""
     try:
         with open(path, "rb") as raw:
-            start = raw.peek(16)[:16]
+            start = raw.peek(64)[:64]
             opens = next((opens for magic, opens in _OPEN if magic.match(start)), None)
             for prefix, message in UNREADABLE_FORMATS:
                 if start.startswith(prefix):

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from zoo.base import lazy, strict_json
+from zoo.base import lazy, regular_files, strict_json
 from zoo.base.trust import permissions
 from zoo.errors import UserError, quote, shortened
 from zoo.sources import files
@@ -149,7 +149,7 @@ def _parquet(file: pathlib.Path) -> Table:
     def batches(columns):
         with lazy.extra():
             import pyarrow.parquet
-        with open(file, "rb") as raw:
+        with regular_files.open_regular(file) as raw:
             table = pyarrow.parquet.ParquetFile(raw)
             for batch in table.iter_batches(_ROWS, columns=[*columns]):
                 yield table.schema_arrow.names, batch
@@ -195,7 +195,8 @@ def _saved(path: str, folder: pathlib.Path) -> Table:
         with lazy.extra():
             import pyarrow
         for name in names:
-            with open(folder / name, "rb") as raw, pyarrow.ipc.open_stream(raw) as stream:
+            raw = regular_files.open_regular(folder / name)
+            with raw, pyarrow.ipc.open_stream(raw) as stream:
                 for batch in stream:
                     yield stream.schema.names, batch
 

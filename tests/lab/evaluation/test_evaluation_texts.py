@@ -7,6 +7,7 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lab.evaluation import evaluation_texts
 from zoo.lab.evaluation.evaluation_texts import Reading
+from zoo.sources import files
 from zoo.sources.text import Text
 
 FUSED = {"du": ("de", "le"), "Du": ("De", "le")}
@@ -437,3 +438,24 @@ def test_a_corpus_is_given_as_its_words():
     reading = Reading(fused="split", parts=FUSED)
     text = evaluation_texts.from_corpus(Corpus("c", [["du", "lac"]]), reading=reading)
     assert text.corpus.sentences == [["de", "le", "lac"]]
+
+
+def test_missing_words_of_a_table_are_told_once(read, caplog):
+    files.warn_once.cache_clear()
+    table = "item\tword\n1\tle\n1\tNA\n2\tNA\n2\tchat\n"
+    for _ in range(2):
+        assert [sentence.words for sentence in read(table, "a.tsv").sentences] == [
+            ["le", "NA"],
+            ["NA", "chat"],
+        ]
+    (message,) = caplog.messages
+    assert message.endswith("NA is read as a word: delete its rows where a word is missing")
+    read("item\tword\n1\tNAT\n", "b.tsv")
+    assert len(caplog.messages) == 1
+
+
+def test_a_text_in_conllu_plus_is_known_by_its_suffix(read):
+    columns = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC PARSEME:MWE"
+    row = "1\tle\tle" + "\t_" * 8
+    with pytest.raises(UserError, match=r"line 1: global.columns is of CoNLL-U Plus: write"):
+        read(f"# global.columns = {columns}\n{row}\n\n", "a.conllup")

@@ -60,7 +60,8 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
 
 def test_surprisal_reads_the_text_of_a_treebank_as_one(loaded):
     tokens = "".join(f"{n}\t{word}" + "\t_" * 8 + "\n" for n, word in enumerate(("le", "chat"), 1))
-    rows = loaded.surprisal(f"# global.columns = ID FORM\n# sent_id = a\n{tokens}\n")
+    columns = "# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
+    rows = loaded.surprisal(f"{columns}\n# sent_id = a\n{tokens}\n")
     plain = loaded.surprisal("le chat\n")
     assert [(row.id, row.word) for row in rows][:2] == [("a", "le"), ("a", "chat")]
     assert [row.token for row in rows] == ["1", "2", ""]  # and none of the boundary

@@ -20,7 +20,7 @@ from zoo.sources.text import RawText, Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Suffixes of files in CoNLL-U.
-_TREEBANKS = (".conllu", ".conll")
+_TREEBANKS = (".conllu", ".conll", ".conllup")
 _TABLES = (".tsv", ".csv")
 # Columns of a table that name an item, and that tell sentences of one item apart.
 _ITEMS = ("item", "id", "sentence", "sent_id", "item_number")
@@ -375,6 +375,8 @@ def _from_word_rows(rows, path, name, reading, header):
             "of each word there."
         )
     columns = tuple(key for key in header if key not in ("word", keys[0]))
+    if any(row["word"] == "NA" for _, row in rows):
+        files.warn_once(f"{path}: NA is read as a word: delete its rows where a word is missing")
     items: dict = {}
     for key, group in itertools.groupby(rows, lambda row: tuple(row[1][key] for key in keys)):
         item = [*group]

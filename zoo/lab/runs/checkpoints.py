@@ -180,10 +180,14 @@ class Checkpoints:
 
 
 def _check_regular(folder: pathlib.Path):
-    """Raises UserError for a pipe or device, on which orbax would wait for ever."""
+    """Raises UserError for a pipe or device, on which orbax would wait for ever, and for a Git LFS
+    pointer."""
     for path in folder.rglob("*"):
-        if regular_files.is_irregular(path):
-            raise UserError(f"{path} is not a regular file: put back a copy of the checkpoint.")
+        try:
+            regular_files.open_regular(path).close()
+        except OSError as error:
+            if error.errno is None:  # not of the system, as for a folder or a file just deleted
+                raise UserError(f"{path.parent}/{error}: put back a copy of it.") from error
 
 
 def _remove_leftovers(folder: Any):
