@@ -81,7 +81,9 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
     tests = [passports(run)[test] for run in names]
     files = ", ".join(sorted({f"records/{read_records()[run][0].name}" for run in names}))
     seeds = sorted({passport["training"]["seed"] for passport in tests})
-    revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in tests})
+    revisions = sorted(
+        {short_revision(passport["training"]["made_with"]["revision"]) for passport in tests}
+    )
     machines = {
         f"{passport['machine']['processor']}, {passport['machine']['cores']} cores"
         for passport in tests
@@ -113,6 +115,15 @@ def provenance() -> dict:
     }
 
 
+def short_revision(revision: str) -> str:
+    """Shortens a revision, and tells whether files had been changed since.
+
+    Args:
+      revision: its hash, with "-dirty" behind it if they had.
+    """
+    return revision[:7] + (", with uncommitted changes" if revision.endswith("-dirty") else "")
+
+
 def provenance_line(contents: dict) -> str:
     """Returns a line on what `provenance` told of figures.
 
@@ -121,8 +132,8 @@ def provenance_line(contents: dict) -> str:
     """
     machine = contents["machine"]
     return (
-        f"revision {contents['revision'][:7]}; {machine['processor']}, {machine['cores']} cores; "
-        f"{contents['date']}."
+        f"revision {short_revision(contents['revision'])}; {machine['processor']}, "
+        f"{machine['cores']} cores; {contents['date']}."
     )
 
 

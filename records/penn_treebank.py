@@ -20,6 +20,7 @@ from records.cells import (
     parameters,
     perplexity,
     read_records,
+    short_revision,
 )
 from zoo.lab.comparison import paired
 from zoo.lab.evaluation import significance
@@ -82,8 +83,9 @@ def variants(file: str, seeds: str) -> str:
     rows.sort(key=lambda row: row[1])
     header = ["variant", "validation", "test", "perplexity, validation", "test"]
     return (
-        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {record['revision'][:7]}; "
-        f"{record['device']}, jax {record['versions']['jax']}; {record['date']}."
+        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision "
+        f"{short_revision(record['revision'])}; {record['device']}, jax "
+        f"{record['versions']['jax']}; {record['date']}."
     )
 
 
@@ -108,7 +110,7 @@ def strong_heads() -> str:
         cells += [f"{perplexity_of(losses[1].loss):.1f}", above, above_untied]
         rows.append((losses[0].loss, [*cells, _other_rates(folder / f"{file}_rates.json")]))
         devices.setdefault(record["device"], []).append(head.partition(", ")[0])
-        origins.add((record["revision"][:7], record["date"]))
+        origins.add((short_revision(record["revision"]), record["date"]))
     header = ["head", "parameters", "validation", "test", "perplexity of the test"]
     header += ["test, above the tied softmax", "above the softmax that is not tied"]
     header.append("worse on validation in short runs")
@@ -189,7 +191,8 @@ def forty_epochs() -> str:
     for head, (validation_losses, test_losses) in losses.items():
         perplexity = f"{perplexity_of(statistics.fmean(test_losses)):.1f}"
         rows.append([head, mean(validation_losses, ".4f"), mean(test_losses, ".4f"), perplexity])
-    revisions = sorted({record["revision"][:7] for record in (equal, json.loads(file.read_text()))})
+    contents = equal, json.loads(file.read_text())
+    revisions = sorted({short_revision(record["revision"]) for record in contents})
     return (
         grid(["head", "validation", "test", "perplexity of the test"], rows)
         + "\nThe mixture is above the softmax with windows of random length by "
