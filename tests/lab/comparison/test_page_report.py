@@ -379,7 +379,10 @@ def test_pictures_and_the_page_have_the_same_colours_and_marks():
 def test_a_recipe_keeps_its_colour_in_whatever_order_runs_are_given(two_runs):
     for runs in (two_runs, two_runs[::-1]):
         recipes = page_report.load_comparison(runs).groups
-        assert {recipe.number: recipe.name for recipe in recipes} == {0: "softmax", 1: "log-linear"}
+        assert {recipe.colour_number: recipe.name for recipe in recipes} == {
+            0: "softmax",
+            1: "log-linear",
+        }
         assert [recipe.name for recipe in recipes] == [run.rpartition("/")[2] for run in runs]
 
 

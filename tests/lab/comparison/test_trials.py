@@ -203,7 +203,9 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
 
 def test_the_recipe_of_a_run_by_hand(experiment):
-    recipe = trials.final_recipe(experiment, HeadPlan(25, None, {}, 3.0), seed=2, validation=0.1)
+    recipe = trials.final_recipe(
+        experiment, HeadPlan(25, None, {}, 3.0), seed=2, validation_share=0.1
+    )
     assert recipe.training.optimizer == Adam(learning_rate=0.03, schedule=Cosine(warmup=5))
     assert (recipe.training.steps, recipe.training.validate_every) == (25, 2)
     assert recipe.training.seed == 2

@@ -53,7 +53,8 @@ Bars = dict[Group, dict[str, Bar]]
 
 
 def band_bars(rows_by_seed: Sequence[Sequence[dict]]) -> dict[str, Bar]:
-    """Makes the bar of each frequency band from the band rows of a recipe's seeds."""
+    """Makes {band: Bar} from the band rows of each seed of a recipe: mean losses, with the range of
+    several seeds as the interval."""
     bars = {}
     for band in dict.fromkeys(row["band"] for rows in rows_by_seed for row in rows):
         band_rows = [row for rows in rows_by_seed for row in rows if row["band"] == band]
@@ -81,7 +82,8 @@ def read_bands(passport: dict) -> list[dict]:
 
 
 def accuracy_bar(seed_counts: Sequence[Sequence[int]]) -> Bar:
-    """Makes the bar of an accuracy in percent from [right, pairs] of each seed."""
+    """Makes the bar of an accuracy in percent from [right, pairs] of each seed; height and interval
+    are of the mean counts."""
     right, pairs = np.mean(seed_counts, axis=0)
     low, high = significance.binomial_interval(right, pairs)
     shares = tuple(100 * (correct / total) for correct, total in seed_counts)
@@ -89,7 +91,8 @@ def accuracy_bar(seed_counts: Sequence[Sequence[int]]) -> Bar:
 
 
 def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]) -> Bars:
-    """Makes the bars of {run: {kind of pair: its figures}}, for the kinds that have pairs."""
+    """Makes {recipe: {kind: Bar}} from {run: {kind of pair: figures}}, without kinds of no
+    pairs."""
     counts_by_run = {
         run: {kind: [int(case.get(field) or 0) for field in _CASE] for kind, case in kinds.items()}
         for run, kinds in cases.items()
@@ -109,20 +112,20 @@ def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Gro
 
 
 def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
-    """Draws bars of {recipe: {group: Bar}}, and tells whether some are hatched."""
+    """Draws {recipe: {group: Bar}} side by side, group n at x = n; returns if any is hatched."""
     width, any_hatched = 0.8 / max(len(bars), 1), False
     for index, (recipe, by_group) in enumerate(bars.items()):
         bars_by_x = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
         if not bars_by_x:
             continue
         xs = [x + (index - (len(bars) - 1) / 2) * width for x in bars_by_x]
-        heights = [0 if math.isinf(bar.height) else bar.height for bar in bars_by_x.values()]
+        ys = [0 if math.isinf(bar.height) else bar.height for bar in bars_by_x.values()]
         ends = np.array([bar.interval for bar in bars_by_x.values()], float).reshape(-1, 2).T
         container = axes.bar(
-            xs, heights, width * 0.92, color=plot_style.colour(recipe.number), label=recipe.name
+            xs, ys, width * 0.92, color=plot_style.colour(recipe.colour_number), label=recipe.name
         )
         for style in _LINES:
-            axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", **style)
+            axes.errorbar(xs, ys, np.abs(ends - ys), fmt="none", **style)
         for x, patch, bar in zip(xs, container.patches, bars_by_x.values(), strict=True):
             if bar.items < HATCHED_BELOW:
                 patch.set(**_HATCHED)
@@ -134,7 +137,8 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
 
 
 def _label_bars(axes, groups, bars, unit, value_format):
-    """Writes values at the feet of bars, and counts below their group or beside the values."""
+    """Writes values at the feet of bars, and their counts: below a group whose bars have the same
+    count, else beside each value."""
     width = 0.8 / max(len(bars), 1)
     names = []
     for x, group in enumerate(groups):
@@ -167,7 +171,7 @@ def _explain_hatching(axes: Axes, unit: str):
 
 
 def _picture_width(groups: int, recipes: int) -> float:
-    """Returns the width of a picture, inches, that has room for all bars."""
+    """Returns the width in inches that a picture of so many groups of bars needs."""
     return max(plot_style.WIDTH, 1.8 + groups * max(1.15, 0.45 * recipes + 0.3))
 
 
@@ -177,7 +181,8 @@ def draw_bands(
     limit: Mapping[str, float] | None = None,
     title: str = "Log-perplexity by frequency of the word",
 ):
-    """Draws log-perplexity by frequency band of the words; `limit`: of the language itself."""
+    """Draws bars of frequency bands into a file, and `limit` {band: the language's own loss}, as
+    lines."""
     groups = sorted(plot_style.group_names(bars), key=band_sort_key)
     note = "lines: 95 % interval by sentences"
     if any(bar.seeds for recipe_bars in bars.values() for bar in recipe_bars.values()):
@@ -201,7 +206,7 @@ def draw_bands(
 
 
 def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
-    """Draws accuracy on minimal pairs, a panel for each phenomenon, with a group for each case."""
+    """Draws bars of the kinds "phenomenon, case" into a file, with a panel for each phenomenon."""
     panels: dict[str, Bars] = {}
     kinds = plot_style.group_names(bars)
     for kind in kinds:
@@ -240,7 +245,11 @@ _LATE_ENDS = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 def plot_bands(
     workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
-    """Prints and draws log-perplexity by frequency band, on a text that all runs were judged on."""
+    """Prints and draws log-perplexity by frequency band on a text that all runs were judged on.
+
+    Without `split` a test is preferred. Raises UserError without such a text, or if a run has seen
+    it.
+    """
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     columns = comparable_columns(comparison.results)
@@ -276,7 +285,10 @@ def plot_bands(
 def plot_agreement(
     workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
 ):
-    """Prints and draws the accuracies on agreement pairs that all runs were judged on."""
+    """Prints and draws accuracies on agreement pairs that all runs were judged on.
+
+    Without `split` a test is preferred. Raises UserError without such pairs.
+    """
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     paths = comparison.paths
@@ -319,13 +331,13 @@ def plot_agreement(
 
 
 def _mention_splits(title, split, texts):
-    """Adds to a picture's title the other splits that the picture can show."""
+    """Adds to a picture's title the other splits that --split can draw."""
     splits = [name for name in dict.fromkeys(text.split for text in texts) if name != split]
     return f"{title}; --split also takes {', '.join(splits)}" if splits else title
 
 
 def _has_counts(cases) -> bool:
-    """Whether the figures of each kind of pair have counts of right answers and of pairs."""
+    """Whether the figures of every kind of pair have counts, right and pairs; False for None."""
     try:
         strict_json.check([*cases.values()], [_CASE])
     except (AttributeError, ValueError):
@@ -334,7 +346,8 @@ def _has_counts(cases) -> bool:
 
 
 def bar_table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
-    """Yields the lines of a table of bars, a row for each recipe and group."""
+    """Yields the lines of a table with a row for each recipe and group; `title`, `interval` and
+    `unit` head the columns of values, intervals and counts."""
     rows: list[list[Any]] = [
         [
             recipe.name,

@@ -15,7 +15,7 @@ from zoo.lab.comparison.html_parts import escape, number
 
 WIDTH, HEIGHT = 480, 300
 PAD_LEFT, PAD_RIGHT, PAD_TOP, PAD_BOTTOM = 66, 30, 14, 58
-# Kinds of marks; colours are in page.css; see `plot_style.mark_number`.
+# Kinds of marks; colours are in page.css; see `plot_style.mark_index`.
 MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
 # Heights in a chart of intervals: the label of a row, and a line of a run below it.
 _LABEL, _LINE = 26, 18
@@ -24,7 +24,7 @@ _LABEL, _LINE = 26, 18
 class Line(NamedTuple):
     """A line of a chart: its points, and the span of the seeds around it."""
 
-    number: int
+    colour_number: int
     points: Sequence[tuple[float, float]]
     dashed: bool = False
     shade: Sequence[tuple[float, float, float]] = ()  # (x, least, greatest) of the seeds
@@ -41,9 +41,9 @@ def round_ticks(low: float, high: float, max_ticks: int = 5) -> list[float]:
     return [index * step for index in range(first, last + 1)]
 
 
-def _mark(number: int, x: float, y: float, s: float = 4) -> str:
+def _mark(colour_number: int, x: float, y: float, s: float = 4) -> str:
     """Returns the SVG of a recipe's mark at a point; `s`: half its size."""
-    mark = MARKS[plot_style.mark_number(number)]
+    mark = MARKS[plot_style.mark_index(colour_number)]
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
         "square": f"M{-s} {-s}h{2 * s}v{2 * s}h{-2 * s}z",
@@ -59,7 +59,8 @@ def _mark(number: int, x: float, y: float, s: float = 4) -> str:
 def curve_chart(
     lines: Sequence[Line], x_name: str, y_name: str, description: str, x_start: float | None = None
 ) -> str:
-    """Returns an SVG chart of lines over a common pair of axes; "" without any point."""
+    """Returns an SVG chart of lines over common axes, without their infinite points; "" if no point
+    is finite. The x axis begins at `x_start`, or else at the least x."""
     finite = [
         line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in lines
     ]
@@ -87,18 +88,19 @@ def curve_chart(
         content = _shade(line.shade, across, up)
         content += f'<path class="{css_class}" d="M{path}"/>' if pixels else ""
         if not line.dashed or len(pixels) == 1:
-            content += "".join(_mark(line.number, x, y) for x, y in pixels)
-        parts.append(_run_group(line.number, content))
+            content += "".join(_mark(line.colour_number, x, y) for x, y in pixels)
+        parts.append(_run_group(line.colour_number, content))
     return _svg_chart(HEIGHT, description, parts)
 
 
 def _finite(points):
-    """Returns the points without infinity and NaN."""
+    """Returns the points whose coordinates are all finite."""
     return [point for point in points if all(map(math.isfinite, point))]
 
 
 def _shade(ends, across, up):
-    """Returns the SVG of the area between the least and the greatest y; "" without points."""
+    """Returns the SVG of the area between least and greatest y of (x, least, greatest), "" without
+    any; `across` and `up` map x and y to pixels."""
     if not ends:
         return ""
     lower = [(x, low) for x, low, _ in ends]
@@ -114,7 +116,10 @@ def interval_chart(
     span: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Returns an SVG chart of intervals: a row for each name, in it a line for each recipe."""
+    """Returns an SVG chart with an interval for each name and recipe; "" if no figure is finite.
+
+    The x axis covers `span`, or else all figures; `chance` is the x of a line.
+    """
     all_bars = [bar for _, bars in rows for bar in bars.values()]
     ends = [*filter(math.isfinite, (x for bar in all_bars for x in (bar.height, *bar.interval)))]
     if not ends:
@@ -127,7 +132,7 @@ def interval_chart(
         body.append(f'<text class="row" x="{start}" y="{y + 16}">{escape(name)}</text>')
         y += _LABEL
         for recipe, bar in bars.items():
-            body.append(_draw_estimate(recipe.number, bar, across, y + _LINE / 2))
+            body.append(_draw_estimate(recipe.colour_number, bar, across, y + _LINE / 2))
             y += _LINE
         y += 6
     lines = [f'<path class="grid" d="M{_coord(across(x))} {PAD_TOP}V{y}"/>' for x in x_ticks]
@@ -138,7 +143,7 @@ def interval_chart(
     return _svg_chart(height, description, [*lines, *body, *labels])
 
 
-def _draw_estimate(number, bar, across, y):
+def _draw_estimate(colour_number, bar, across, y):
     """Returns the SVG of a bar's mark and interval at height y; `across` scales its values."""
     content = ""
     if all(map(math.isfinite, bar.interval)):
@@ -147,18 +152,18 @@ def _draw_estimate(number, bar, across, y):
         for x in (low, high):
             content += f'<path class="line" d="M{_coord(x)} {_coord(y - 4)}V{_coord(y + 4)}"/>'
     if math.isfinite(bar.height):
-        content += _mark(number, across(bar.height), y)
-    return _run_group(number, content)
+        content += _mark(colour_number, across(bar.height), y)
+    return _run_group(colour_number, content)
 
 
-def _run_group(number, content):
-    """Wraps the SVG of a recipe in a group with its colour, which the legend can hide."""
-    return f'<g class="run {_colour_class(number)}" data-run="{number}">{content}</g>'
+def _run_group(colour_number, content):
+    """Wraps the SVG of a recipe in a <g> element with its colour, which the legend can hide."""
+    return f'<g class="run {_colour_class(colour_number)}" data-run="{colour_number}">{content}</g>'
 
 
-def _colour_class(number):
-    """Returns the class of page.css for the colour of a recipe."""
-    return f"c{number % len(plot_style.COLOURS)}"
+def _colour_class(colour_number):
+    """Returns the CSS class of a colour number."""
+    return f"c{colour_number % len(plot_style.COLOURS)}"
 
 
 def legend(groups: Iterable[Group]) -> str:
@@ -173,22 +178,22 @@ def legend(groups: Iterable[Group]) -> str:
 
 
 def figure(content: str, caption: str) -> str:
-    """Returns an HTML figure with its caption."""
+    """Returns an HTML figure of HTML content with its caption, a text."""
     return f"<figure>{content}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def format_tick(value: float, ticks: Sequence[float]) -> str:
-    """Formats a number of an axis with the digits that its neighbours need."""
+    """Formats a number of an axis with the decimals that the step between its ticks needs."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1
     return number(value, max(0, -math.floor(math.log10(step) + 1e-9)))
 
 
-def _x_labels(values, across, bottom):
-    """Returns the SVG of the numbers below an x axis."""
+def _x_labels(ticks, across, bottom):
+    """Returns the SVG of the ticks' numbers below an x axis."""
     return [
         f'<text class="x" x="{_coord(across(x))}" y="{_coord(bottom + 20)}">'
-        f"{format_tick(x, values)}</text>"
-        for x in values
+        f"{format_tick(x, ticks)}</text>"
+        for x in ticks
     ]
 
 
@@ -205,9 +210,9 @@ def _axis_names(x_name, y_name, height):
     return names
 
 
-def _scale(values, start, end):
-    """Returns the function that maps the first and the last value to `start` and `end`."""
-    low, high = values[0], values[-1]
+def _scale(ticks, start, end):
+    """Returns the linear function that maps the first tick to `start` and the last to `end`."""
+    low, high = ticks[0], ticks[-1]
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 

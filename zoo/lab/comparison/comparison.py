@@ -33,11 +33,11 @@ class Group(NamedTuple):
     """Runs that differ in their seed alone."""
 
     name: str
-    number: int  # of its colour and its mark
+    colour_number: int  # see `plot_style.style`
     runs: tuple[str, ...]
 
     def select(self, values_by_run: Mapping[str, Any]) -> dict[str, Any]:
-        """Selects the values of the group's runs, {run: value}, from those of all runs."""
+        """Returns {run: value} of the group's runs; a run without a value is left out."""
         return {run: values_by_run[run] for run in self.runs if run in values_by_run}
 
 
@@ -50,7 +50,8 @@ class Comparison:
 
     @classmethod
     def from_paths(cls, paths: Iterable[str], labels: Sequence[str] = (), **options) -> Self:
-        """Makes a comparison of runs and of all runs in records; labels name their recipes."""
+        """Makes a comparison of runs, and of each run in a record; labels, one for each of `groups`
+        in their order, rename the runs."""
         run_paths = records.expand(paths)
         comparison = cls(dict(zip(short_names(run_paths), run_paths, strict=True)), **options)
         if not labels:
@@ -60,18 +61,18 @@ class Comparison:
 
     @functools.cached_property
     def results(self) -> dict[str, dict[Column, dict]]:
-        """The results of all runs, {run: {column: passport}}; raises UserError without any."""
+        """{run: {column: passport}} of all runs; raises UserError if a run has no results."""
         results_by_path = read_results(self.paths.values())
         return {name: results_by_path[path] for name, path in self.paths.items()}
 
     @functools.cached_property
     def available_results(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
-        """The results by run, and the reasons of the runs that have none, {run: reason}."""
+        """({run: {column: passport}}, {run: why it has none}), where `results` would raise."""
         return _read_each(self.paths, lambda path: read_results([path])[path])
 
     @functools.cached_property
     def available_runs(self) -> tuple[dict[str, Run], dict[str, str]]:
-        """The loaded runs by name, and the reasons of those that cannot be read, {run: reason}."""
+        """({run: loaded Run}, {run: why it cannot be loaded}); a record cannot."""
         return _read_each(self.paths, self._load_run)
 
     def _load_run(self, path: str) -> Run:
@@ -82,33 +83,35 @@ class Comparison:
 
     @functools.cached_property
     def recipes(self) -> dict[str, dict]:
-        """The recipe of each run as JSON, {} where it is not known."""
+        """{run: its recipe as a JSON dict}, {} where the recipe is not known."""
         return {name: recipe_of(path) for name, path in self.paths.items()}
 
     @functools.cached_property
     def groups(self) -> list[Group]:
-        """The runs in groups of one recipe, in the order of their first runs."""
+        """Groups of runs whose recipes differ in the seed alone, ordered by their first runs."""
         groups = seeds.group_by_recipe({name: self.run_key(name) for name in self.paths})
         return self.make_groups(groups, seeds.name_groups(groups))
 
     def make_groups(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
-        """Names and numbers groups of runs; a head has the same number in every picture."""
+        """Makes groups of runs with names and colour numbers; `seeds.number_recipes` has the rule
+        of the numbers, by the head of each group's first run."""
         heads = [seeds.head_name(self.recipes[runs[0]]) for runs in groups]
         numbers = seeds.number_recipes(names, heads)
         return [Group(*fields) for fields in zip(names, numbers, groups, strict=True)]
 
     def is_translator(self, run: str) -> bool:
-        """Whether a run is an encoder-decoder."""
+        """Whether a run's recipe is an encoder-decoder's; False if the recipe is not known."""
         return "source_embedding" in (self.recipes[run].get("model") or ())
 
     def run_key(self, run: str, passport: dict | None = None) -> tuple[str, Any]:
-        """Returns (the run's recipe but for its seed, "" if it is not known; the seed)."""
+        """Returns (recipe without seed, as text, or its digest from the passport, or ""; seed)."""
         recipe = self.recipes[run]
         return seeds.recipe_key(recipe) if recipe else seeds.passport_key(passport or {})
 
 
 def _read_each(paths, read):
-    """Reads all paths; returns ({name: value}, {name: the reason why it cannot be read})."""
+    """Reads each path of {name: path}; returns ({name: value}, {name: message of its
+    UserError})."""
     values, reasons = {}, {}
     for name, path in paths.items():
         try:
@@ -119,7 +122,8 @@ def _read_each(paths, read):
 
 
 def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
-    """Groups passports by column, {column: {run: passport}}, and checks that they compare."""
+    """Inverts {run: {column: passport}} into {column: {run: passport}}; raises UserError if
+    passports of a column are not comparable."""
     columns = columns_of({**runs})
     for passports in columns.values():
         first_name, first = next(iter(passports.items()))
@@ -129,7 +133,8 @@ def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, d
 
 
 def read_losses(group: Group, passports_by_run: Mapping[str, dict]) -> GroupLosses | None:
-    """Reads a group's log-perplexities on one text, and its saved scores; None without any."""
+    """Reads a group's losses and saved scores from {run: passport} of one text; None if no run of
+    the group has a passport there."""
     passports = [*group.select(passports_by_run).values()]
     if not passports:
         return None
@@ -148,7 +153,7 @@ class TextFilter(NamedTuple):
     splits: Sequence[str] = ()
 
     def accepts(self, split: str, digest: str) -> bool:
-        """Whether a text, by the SHA-256 of its contents, and its split are asked for."""
+        """Whether both a split and the SHA-256 of a text pass; an empty condition passes all."""
         text_matches = self.texts is None or digest in self.texts
         return text_matches and (not self.splits or split in self.splits)
 
@@ -168,16 +173,20 @@ class Ranking(NamedTuple):
 
     @property
     def ranking_column(self) -> Column:
-        """The column that ranks."""
+        """The first column, whose perplexities order the groups."""
         return next(iter(self.columns))
 
     def passports(self, column: Column, group: Group) -> list[dict]:
-        """Returns the passports of a group's runs on a column."""
+        """Returns the passports on a column of those runs of a group that have one."""
         return [*group.select(self.columns[column]).values()]
 
 
 def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
-    """Ranks groups of runs by their perplexity; runs that have seen the text stay unranked."""
+    """Ranks groups of runs by perplexity on one text: of most runs, and if possible unseen by some.
+
+    Runs that have seen this text stay unranked, each alone. Raises UserError if a run has no figure
+    that the filter accepts, or if figures are not comparable.
+    """
     results_by_run = {
         name: {
             column: passport
@@ -221,7 +230,7 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
 
 
 def is_unseen(passports: Mapping[str, dict]) -> bool:
-    """Whether some run never saw the text, as far as is recorded."""
+    """Whether at least one run has not seen the text of {run: passport}, as far as is recorded."""
     return any(leakage.reason(passport) is None for passport in passports.values())
 
 
@@ -291,7 +300,8 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
 
 
 def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
-    """Makes the row of a group of runs, without its difference from another group."""
+    """Makes the row of a group on a text: losses of all runs, other fields of the first passport;
+    `above` and p stay NaN."""
     first = passports[0]
     perplexity = perplexity_of(losses.loss)  # of the mean loss of several
     return Row(
@@ -311,7 +321,8 @@ def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
 
 
 def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Lists (run, reason) of left-out runs; a recipe of which no run is left is one entry."""
+    """Lists (run, reason) of {run: reason}; a recipe whose runs are all in it is one entry, with
+    the first reason."""
     entries = []
     for recipe in recipes:
         missing = [*recipe.select(reasons).items()]
@@ -320,12 +331,13 @@ def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[
 
 
 def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
-    """Lists the runs or recipes without any perplexity, each with the reason."""
+    """Lists (run or whole recipe, reason) of the runs without any perplexity."""
     return merge_reasons(comparison.groups, comparison.available_results[1])
 
 
 def group_by_text(comparison: Comparison) -> dict[str, dict[str, dict]]:
-    """Groups the perplexities that are comparable: {name of the text: {run: passport}}."""
+    """Groups runs' passports by comparable text, {name of the text: {run: passport}}; where a split
+    has several texts, names have the recipes too."""
     texts: dict = {}
     recipe_by_run = {run: group.name for group in comparison.groups for run in group.runs}
     for run in recipe_by_run:

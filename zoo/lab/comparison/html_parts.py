@@ -29,10 +29,11 @@ def omissions(reasons: Iterable[tuple[str, str]]) -> str:
 
 
 def table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
+    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, text_columns: int = 1
 ) -> str:
-    """Returns an HTML table whose first column names the rows; `words`: columns of text."""
-    kinds = [' class="left"' if column < words else "" for column in range(len(header))]
+    """Returns an HTML table of cells that are HTML; the first cell of a row is its header, and the
+    first `text_columns` columns are aligned left."""
+    kinds = [' class="left"' if column < text_columns else "" for column in range(len(header))]
     columns = [*zip(kinds, header, strict=True)]
     labels = [f'{kind} data-name="{escape(name)}"' for kind, name in columns]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for kind, name in columns)
@@ -46,7 +47,7 @@ def table(
 
 
 def _row(name, cells, labels):
-    """Returns the HTML of a table's row."""
+    """Returns the HTML of a table's row; `labels` are the attributes of each <td>."""
     columns = "".join(f"<td{label}>{cell}</td>" for label, cell in zip(labels, cells, strict=True))
     return f'<tr><th scope="row" class="left">{name}</th>{columns}</tr>'
 
@@ -57,18 +58,18 @@ def bullet_list(lines: Iterable[str]) -> str:
 
 
 def collapsible(summary: str, content: str) -> str:
-    """Returns HTML that is shown when its summary is clicked."""
+    """Returns HTML whose content, HTML, is shown when its summary, a text, is clicked."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 
 def json_data(value: Any) -> str:
-    """Returns JSON that may stand in an element of HTML."""
+    """Returns a value as JSON text that is safe within a <script> element."""
     json_text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return json_text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Formats a number; infinity and NaN as "∞" and "–"."""
+    """Formats a number with "−" and commas between thousands; infinity and NaN as "∞" and "–"."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -78,12 +79,12 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def perplexity(value: float) -> str:
-    """Formats a perplexity with at most four digits that tell something."""
+    """Formats a perplexity with two decimals below 100, one below 1,000, else none."""
     return number(value, 2 if value < 100 else 1 if value < 1000 else 0)
 
 
 def probability(log_prob: float) -> str:
-    """Formats a probability: "0.31", "0.0042", "4.2e−7"."""
+    """Formats the probability exp(log_prob): "0.31", "0.0042", "4.2e−7"."""
     value = math.exp(log_prob)
     if value >= 1e-3 or value == 0:
         return f"{value:.2g}"
@@ -91,7 +92,7 @@ def probability(log_prob: float) -> str:
 
 
 def interval(ends: tuple[float, float], digits: int = 3) -> str:
-    """Formats an interval; "–" if its ends are not known."""
+    """Formats an interval as "[low, high]"; "–" if an end is NaN."""
     low, high = ends
     if math.isnan(low) or math.isnan(high):
         return "–"

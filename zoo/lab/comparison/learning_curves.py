@@ -37,7 +37,8 @@ WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.it
 
 
 def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
-    """Reads the validations of a run, or of its record, each with these fields."""
+    """Reads the validations, {field: type} in each, of a run or record; raises UserError for
+    none."""
     if records.is_record(run):
         validations = [*records.record_of(run).validations]
         if not validations:
@@ -46,7 +47,7 @@ def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
             )
         last_step = 0
         for validation in validations:
-            last_step = _check(validation, fields, run, last_step)["step"]
+            last_step = _check_validation(validation, fields, run, last_step)["step"]
         return validations
     workdir = Workdir(run)
     metrics = workdir.path / METRICS
@@ -62,7 +63,8 @@ def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
 def read_available(
     paths: Mapping[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, list[dict]], dict[str, str]]:
-    """Reads the validations of all runs that have them: ({run: validations}, {run: reason})."""
+    """Reads the validations of {name: path} as `read_validations` does; returns ({name:
+    validations}, {name: message of its UserError})."""
     validations, missing = {}, {}
     for name, path in paths.items():
         try:
@@ -73,7 +75,7 @@ def read_available(
 
 
 def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
-    """Reads the lines of a metrics.jsonl that belong to validations.
+    """Reads the lines of a metrics.jsonl that have a validation; a malformed line is a UserError.
 
     Only the last line may be incomplete, of a run that was killed; a resumed run drops the lines
     after its checkpoint, so that steps never fall.
@@ -90,14 +92,15 @@ def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
             raise UserError(message) from error
         last_step = values["step"]
         if LOSS in values:
-            validations.append(_check(values, fields, location))
+            validations.append(_check_validation(values, fields, location))
     return validations
 
 
 def curve_points(
     validations: Sequence[dict], against: str = "step", field: str = LOSS
 ) -> list[tuple[float, float]]:
-    """Returns the points (x, y) of a curve: a field of the validations against steps or time."""
+    """Returns points (x, y) of a curve: a field against "step", "epoch" or "minutes"; validations
+    without the field are skipped."""
     if against == "minutes":
         unit, name = 60.0, "seconds"
     else:
@@ -110,7 +113,7 @@ def curve_points(
 
 
 def _steps_per_epoch(validations):
-    """Returns the number of steps of the first epoch, whose last validation ends it."""
+    """Returns the steps of the first epoch; raises UserError unless a validation ended it."""
     first, last = validations[0]["epoch"], validations[-1]["epoch"]
     first_epoch = [validation for validation in validations if validation["epoch"] == first]
     has_ended = first == 0 and (last != first or len(first_epoch) == 1)
@@ -119,8 +122,9 @@ def _steps_per_epoch(validations):
     return float(first_epoch[-1]["step"])
 
 
-def _check(validation, fields, location, min_step=0):
-    """Checks the fields of a validation and its step; returns it, or raises UserError."""
+def _check_validation(validation, fields, location, min_step=0):
+    """Returns a validation; raises UserError for its location unless it has the fields and a step
+    of at least `min_step`."""
     try:
         strict_json.check(validation, fields)
         for name in fields.keys() & {LOSS, TRAINING}:
@@ -140,7 +144,7 @@ class BestValidations(NamedTuple):
 
     @classmethod
     def from_validations(cls, seeds: Sequence[Sequence[dict]]) -> "BestValidations":
-        """Takes the validation of lowest loss from each seed's curve."""
+        """Takes the validation of lowest loss from each seed's curve; NaN is highest."""
         best = [
             min(curve, key=lambda point: (math.isnan(float(point[LOSS])), float(point[LOSS])))
             for curve in seeds
@@ -149,7 +153,7 @@ class BestValidations(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The mean over the seeds, nats per token."""
+        """Mean of the seeds' lowest losses, nats per token."""
         return statistics.fmean(self.losses)
 
 
@@ -174,7 +178,7 @@ class Curve(NamedTuple):
         against: str = "step",
         training: bool = True,
     ) -> "Curve":
-        """Returns the curves of validation and, if it is asked for, of the training loss."""
+        """Makes the curves of a recipe's seeds; of the training loss only with `training`."""
         validation, training_loss = (
             [curve_points(curve, against, field) for curve in seeds] for field in (LOSS, TRAINING)
         )
@@ -182,7 +186,8 @@ class Curve(NamedTuple):
 
 
 def mean_curve(seeds: Sequence[Points]) -> np.ndarray:
-    """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of the seeds."""
+    """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of the seeds, as
+    far as the shortest curve goes."""
     count = min(map(len, seeds))  # a mean over the seeds that go on would jump
     points = np.array([[*points][:count] for points in seeds], float).reshape(len(seeds), count, 2)
     x, y = points[..., 0], points[..., 1]
@@ -195,23 +200,24 @@ def draw_curves(
     x_label: str = LABELS["step"],
     limit: float | None = None,
 ):
-    """Draws validation log-perplexity of recipes, and dashed their training loss if it is given."""
+    """Draws validation log-perplexity of recipes, dashed their training loss, and dotted the loss
+    `limit` of the language itself, into a file."""
     has_seeds = any(len(curve.validation) > 1 for curve in curves)
     shade_note = "shade: least and greatest of the seeds" if has_seeds else ""
     dash_note = "dashed: training loss" if any(curve.training for curve in curves) else ""
     note = "; ".join(filter(None, (shade_note, dash_note)))
     label, title = f"validation, {plot_style.NATS}", "Learning curves"
     with plot_style.picture(file, [title], x_label, label, note) as (axes,):
-        for (name, number, _), validation, training in curves:
-            _draw_seeds(axes, validation, plot_style.style(number), label=name)
+        for (name, colour_number, _), validation, training in curves:
+            _draw_seeds(axes, validation, plot_style.style(colour_number), label=name)
             dashes = {"linestyle": "--", "linewidth": 1, "marker": ""}
-            _draw_seeds(axes, training, plot_style.style(number), **dashes)
+            _draw_seeds(axes, training, plot_style.style(colour_number), **dashes)
         if limit is not None:
             axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
 
 
 def _draw_seeds(axes, seeds, style, **options):
-    """Draws the mean of seeds with their range, and each seed as a thin line."""
+    """Draws the mean of seeds, and of several their range and each seed as a thin line."""
     if not seeds:
         return
     x, mean, low, high = mean_curve(seeds)
@@ -229,7 +235,8 @@ def plot_curves(
     training: bool = False,
     labels: Sequence[str] = (),
 ):
-    """Draws the learning curves of runs into a file, and prints their best validations."""
+    """Draws the learning curves of runs into a file, and prints their best validations; raises
+    UserError if their validation texts differ."""
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
@@ -249,7 +256,7 @@ def plot_curves(
 
 
 def best_table(seeds_by_recipe: Mapping[Group, Sequence[Sequence[dict]]]):
-    """Yields the lines of a table of the best validation of each recipe."""
+    """Yields a table of best validations as lines, from {recipe: validations of each seed}."""
     rows = []
     for recipe, seeds in seeds_by_recipe.items():
         best = BestValidations.from_validations(seeds)
@@ -262,7 +269,7 @@ def best_table(seeds_by_recipe: Mapping[Group, Sequence[Sequence[dict]]]):
 
 
 def _check_selection(paths):
-    """Raises UserError where runs recorded different texts that chose their checkpoints."""
+    """Raises UserError if the recorded validation texts of runs differ; unrecorded ones pass."""
     digests_by_run = {}
     for name, path in paths.items():
         texts = None if records.is_record(path) else seen_texts.read_record(Workdir(path))
@@ -279,7 +286,8 @@ def _check_selection(paths):
 
 
 def _check_texts(comparison):
-    """Checks that validations are comparable; returns the runs of which this is not known."""
+    """Raises UserError if validations of runs are not comparable; returns the runs not evaluated on
+    validation, which are unchecked."""
     passports_by_run = {}
     _check_selection(comparison.paths)
     for name, columns in comparison.available_results[0].items():

@@ -29,7 +29,8 @@ SPLIT = "test"
 
 
 def score_by_grammar(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
-    """Scores a text by the grammar that made it; boundaries are certain, 0 nats."""
+    """Scores a text by the exact probabilities of the grammar that made it; boundaries get log p 0.
+    `counted` is the mask of tokens that count."""
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
         log_prob[start : start + len(sentence)] = language.grammar.token_log_probs(sentence)
@@ -39,7 +40,7 @@ def score_by_grammar(language: Micro, corpus: Corpus, text: EncodedText, counted
 def judge_agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
 ) -> tuple[dict, item_scores.Arrays]:
-    """Judges a run on agreement pairs: (passport of its accuracy, which pairs are right)."""
+    """Judges a run on (good, bad, traits) pairs: (passport with accuracies by case, answers)."""
     sentence_pairs = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(run, sentence_pairs)
     cases = {}
@@ -55,7 +56,8 @@ def judge_agreement(
 
 
 def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
-    """Judges runs of the micro language, prints tables beside the language, and draws plots."""
+    """Judges runs of the micro language and saves that, prints tables beside the language, and
+    draws plots beside the first run; returns the plots' paths."""
     for workdir in workdirs:
         passport.check(workdir)
     comparison = Comparison.from_paths(workdirs)
@@ -126,7 +128,7 @@ def _draw_plots(files, language, runs, groups, lines, bands, scores, ideal_bands
 
 
 def _shared_language(runs):
-    """Returns the language of all runs, which must be one."""
+    """Returns the micro language of all runs; raises UserError unless they share one."""
     languages = {run.experiment.data for run in runs.values()}
     if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
         raise UserError("--micro takes runs of one micro language: give runs of its configs.")

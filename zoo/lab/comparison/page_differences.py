@@ -33,7 +33,7 @@ class WordDifference(NamedTuple):
 
 
 def differences_section(comparison: Comparison) -> str:
-    """Returns the section in which the first recipe stands beside each other one."""
+    """Returns the section that compares each recipe with the first, on each text of both."""
     parts: list[str] = []
     reasons: list[tuple[str, str]] = []
     compared: set[str] = set()
@@ -56,7 +56,8 @@ def differences_section(comparison: Comparison) -> str:
 
 
 def _compare_pair(comparison, recipes, passports, folded):
-    """Describes how two recipes differ on a text: by tests, and by the words that differ most."""
+    """Returns the HTML of the tests and most different words of two recipes on a text; `folded`
+    hides the words. Raises UserError if neither saved scores nor seeds allow a test."""
     losses = [group for recipe in recipes if (group := read_losses(recipe, passports))]
     lines = html_parts.bullet_list(escape(line.strip()) for line in paired.loss_lines(losses))
     if not all(group.statistics for group in losses):
@@ -92,7 +93,8 @@ def _read_words(comparison, name, passport) -> ScoredWords:
 def largest_differences(
     first: ScoredWords, second: ScoredWords, lexicon: Lexicon
 ) -> tuple[list[WordDifference], list[WordDifference]]:
-    """Returns the words that the first run predicts better by most, and those of the second."""
+    """Returns up to `MOST_WORDS` words where log p of the first run is higher by most, and as many
+    where log p of the second is."""
     with np.errstate(invalid="ignore"):  # of two words of probability 0
         gain = first.log_prob.astype(np.float64) - second.log_prob.astype(np.float64)
     order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
@@ -105,7 +107,7 @@ def largest_differences(
 
 
 def _first_distinct(first, second, lexicon, order):
-    """Returns the first `MOST_WORDS` words in an order; the same context counts once."""
+    """Returns the first `MOST_WORDS` words in an order; a word in the same context counts once."""
     rows: dict = {}
     for index in order.tolist():
         position = int(first.positions[index])
@@ -121,7 +123,7 @@ def _first_distinct(first, second, lexicon, order):
 
 
 def _tables(names, differences):
-    """Returns tables of the words that the first run predicts better, and the second does."""
+    """Returns HTML tables of the words that the first run predicts better, and the second."""
     tables = []
     for (better, worse), rows in zip((names, names[::-1]), differences, strict=True):
         cells = [
@@ -142,8 +144,8 @@ def _tables(names, differences):
     return "".join(tables)
 
 
-def _describe_shares(names, words, rows):
-    """Returns sentences on how many words each run predicts better, and on the text's rows."""
+def _describe_shares(names, words, batch):
+    """Returns, as HTML, the shares of words that each run predicts better; `batch`: batch rows."""
     first, second = (scores.log_prob for scores in words)
     better, worse = int((first > second).sum()), int((first < second).sum())
     count = max(1, len(first))
@@ -151,8 +153,8 @@ def _describe_shares(names, words, rows):
         f"Of {count:,} counted words {names[0]} predicts {better:,} better ({better / count:.1%}), "
         f"and {names[1]} {worse:,} ({worse / count:.1%})."
     )
-    if rows:
-        text += f" As in a perplexity, the state begins empty in each of {rows} rows of the text."
+    if batch:
+        text += f" As in a perplexity, the state begins empty in each of {batch} rows of the text."
     return f"<p>{escape(text)}</p>"
 
 
@@ -173,7 +175,7 @@ class AttendedSentence(NamedTuple):
 
 
 def attention_section(comparison: Comparison, translators: Sequence[str], split: str | None) -> str:
-    """Returns the section of the attention of translators, as far as they have any."""
+    """Returns the section of translators' attention, without models that have none."""
     parts, reasons = [], []
     runs, missing = comparison.available_runs
     for name in translators:

@@ -39,7 +39,7 @@ def figures_section(comparison: Comparison) -> str:
 
 
 def _model_table(comparison):
-    """Returns the table of the judged models, and their heads with all settings."""
+    """Returns the table of judged recipes, by their first passports, and their heads' settings."""
     rows, heads = [], []
     results, _ = comparison.available_results
     for recipe in comparison.groups:
@@ -61,7 +61,7 @@ def _model_table(comparison):
         heads.append(f"{escape(recipe.name)}: {escape(first['head'])}")
     header = ("recipe", "head", "parameters", "training step", "seed")
     settings = html_parts.collapsible("Heads with their settings", html_parts.bullet_list(heads))
-    return html_parts.table(header, rows, "The models that were judged", words=2) + settings
+    return html_parts.table(header, rows, "The models that were judged", text_columns=2) + settings
 
 
 def _figure_table(passports, recipes):
@@ -94,7 +94,8 @@ def _figure_table(passports, recipes):
 
 
 def describe_comparability(name: str, passports_by_text: dict[str, dict[str, dict]]) -> str:
-    """Describes which other figures are comparable with the figures on a text."""
+    """Describes the conditions for comparing with figures on a text, and why other texts of its
+    split do not meet them."""
     first_name, first = next(iter(passports_by_text[name].items()))
     digest, words = first["data"]["sha256"][:8], first["lexicon"]["words"][:8]
     lines = [
@@ -151,10 +152,10 @@ def curves_section(comparison: Comparison) -> str:
 def chart_lines(curve: Curve) -> list[charts.Line]:
     """Returns the line of validation and the line of training, means over seeds."""
     lines = []
-    for seeds, dashed in ((curve.validation, False), (curve.training, True)):
-        x, mean, low, high = learning_curves.mean_curve(seeds)
-        shade = [*zip(x, low, high, strict=True)] if len(seeds) > 1 and not dashed else []
-        lines.append(charts.Line(curve.recipe.number, [*zip(x, mean, strict=True)], dashed, shade))
+    for seeds, dash in ((curve.validation, False), (curve.training, True)):
+        x, y, low, high = learning_curves.mean_curve(seeds)
+        area = [*zip(x, low, high, strict=True)] if len(seeds) > 1 and not dash else []
+        lines.append(charts.Line(curve.recipe.colour_number, [*zip(x, y, strict=True)], dash, area))
     return lines
 
 
@@ -196,7 +197,7 @@ def bands_section(comparison: Comparison) -> str:
 
 
 def _draw_bands(name, bars):
-    """Returns the chart and the table of a text's frequency bands, of {recipe: {band: Bar}}."""
+    """Returns the chart and the table of a text's frequency bands, from {recipe: {band: Bar}}."""
     groups = sorted(plot_style.group_names(bars), key=bar_plots.band_sort_key)
     labels = {group: band_label(group) for group in groups}
     rows, counts, cells = _chart_and_table(bars, labels, _band_cell)
@@ -220,7 +221,8 @@ def _draw_bands(name, bars):
 
 
 def _chart_and_table(bars, names, format_cell):
-    """Returns a chart's rows, the counts that recipes share or "–", and a table's cells."""
+    """Returns the rows of a chart, the counts that recipes share or "–", and the cells of a table,
+    from {recipe: {group: Bar}} and {group: its name}."""
     rows, counts, cells = [], [], []
     for group, name in names.items():
         row = {recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group}
@@ -273,7 +275,8 @@ def judgements_section(comparison: Comparison) -> str:
 
 
 def figures_by_case(figures: dict) -> dict[str, dict]:
-    """Returns {kind of pair: figures} from the figures of a passport, "all" last."""
+    """Returns {kind of pair: figures}, "all" last, from the figures of a passport; kinds without
+    counts, of older passports, are left out."""
     cases = figures.get("cases") or {}
     # Older figures of a case are its accuracy alone, without counts.
     by_case = {name: counts for name, counts in cases.items() if isinstance(counts, dict)}

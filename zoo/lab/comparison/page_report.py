@@ -68,7 +68,7 @@ def write_page(
     labels: Sequence[str] = (),
     load: Callable[[str], Run] = Run.load,
 ):
-    """Writes the page that compares runs into a file."""
+    """Writes the page that compares runs into a file; `text` is a file in place of a split."""
     output_files.check(file, "the report")
     content = build_page(load_comparison(paths, labels, load), split, text, sentences)
     output_files.write_lines(file, [content], "the report")
@@ -78,7 +78,8 @@ def write_page(
 def load_comparison(
     paths: Iterable[str], labels: Sequence[str] = (), load: Callable[[str], Run] = Run.load
 ) -> Comparison:
-    """Loads the runs of a page: folders, exports and records, judged or not."""
+    """Makes the comparison of a page's runs, judged or not; raises UserError for a path without a
+    recipe or record."""
     comparison = Comparison.from_paths(paths, labels, load=load)
     for path in comparison.paths.values():
         if records.is_record(path):
@@ -127,15 +128,16 @@ def _title(recipes):
 
 
 def _score_texts(comparison, firsts, split, text, sentences):
-    """Scores the text under the first run of each recipe: (texts, {run: reason of failure})."""
+    """Scores a text under the first run of each recipe: (texts, {run: message of UserError});
+    raises the error if `split` or `text` was asked for."""
     runs, missing = comparison.available_runs
     texts, reasons = [], {name: missing[name] for name in firsts if name in missing}
     for name in firsts:
         if name not in runs:
             continue
         try:
-            number = [*comparison.paths].index(name)
-            texts.append(page_text.score_text(name, number, runs[name], split, text, sentences))
+            run_id = [*comparison.paths].index(name)
+            texts.append(page_text.score_text(name, run_id, runs[name], split, text, sentences))
         except UserError as error:
             if split or text:  # the user asked for it
                 raise
@@ -147,7 +149,8 @@ def _score_texts(comparison, firsts, split, text, sentences):
 
 
 def _assemble_page(title, lead, sections):
-    """Puts the sections into an HTML document, whose policy allows its own script alone."""
+    """Puts sections (id, heading, about, HTML) into an HTML document, whose policy allows its own
+    script alone."""
     style, script = read_resource("page.css"), read_resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"

@@ -26,7 +26,7 @@ class ScoredText(NamedTuple):
     """A text with the predictions of a run."""
 
     run: str
-    number: int
+    run_id: int
     name: str
     rows: list[surprisal.Row]
     text: EncodedText  # as word ids
@@ -39,7 +39,8 @@ class ScoredText(NamedTuple):
 
 
 def text_section(scored_texts: list[ScoredText], reasons: dict[str, str]) -> str:
-    """Returns the section of a text under each run, and of differences from the first run."""
+    """Returns the section of a text under each run, and of differences from the first run where
+    both have the same tokens."""
     panels = [(scored_text.run, text_panel(scored_text)) for scored_text in scored_texts]
     for candidate in scored_texts[1:]:
         if [*map(_token_key, scored_texts[0].rows)] == [*map(_token_key, candidate.rows)]:
@@ -50,7 +51,7 @@ def text_section(scored_texts: list[ScoredText], reasons: dict[str, str]) -> str
 
 
 def switchable_panels(panels: list[tuple[str, str]]) -> str:
-    """Returns panels of which one is shown, with a button for each."""
+    """Returns panels (title, HTML) of which one is shown at a time, with a button for each."""
     if len(panels) == 1:
         return f'<div class="panel"><h3>{escape(panels[0][0])}</h3>{panels[0][1]}</div>'
     buttons = "".join(
@@ -81,22 +82,23 @@ def text_panel(scored_text: ScoredText) -> str:
         reason = "this head spells its words and has no list of them."
         notes += html_parts.omission(reason, "Best words")
     details = html_parts.json_data(word_details(scored_text))
-    words = coloured_words(scored_text, classes, str(scored_text.number), details)
+    words = coloured_words(scored_text, classes, str(scored_text.run_id), details)
     return f"<p>{escape(summary)}</p>" + surprisal_legend() + words + notes
 
 
 def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
-    """Returns the text coloured by the difference of two runs."""
+    """Returns the text coloured by how much better one of two runs predicts each word."""
     gain = word_gains(baseline, candidate)
     classes = [difference_class(value) for value in gain]
     legend = colour_legend(difference_classes(baseline.run, candidate.run))
     details = difference_json(baseline, candidate, gain)
-    words = coloured_words(baseline, classes, f"{baseline.number}-{candidate.number}", details)
+    words = coloured_words(baseline, classes, f"{baseline.run_id}-{candidate.run_id}", details)
     return f"<p>{describe_difference(baseline, candidate, gain)}</p>" + legend + words
 
 
-def coloured_words(scored_text: ScoredText, classes: list[str], name: str, data: str) -> str:
-    """Returns a text as HTML, each word in the colour of its class; `data`: details as JSON."""
+def coloured_words(scored_text: ScoredText, classes: list[str], html_id: str, details: str) -> str:
+    """Returns a text as HTML, each word in the colour of its class; `html_id` links it to
+    `details`, JSON, for the script."""
     joint, layout = ("", " characters") if scored_text.is_character_level else (" ", "")
     sentences: dict[int, list[str]] = {}
     for index, (row, css_class) in enumerate(zip(scored_text.rows, classes, strict=True)):
@@ -106,11 +108,11 @@ def coloured_words(scored_text: ScoredText, classes: list[str], name: str, data:
         for index, words in enumerate(sentences.values())
     )
     return (
-        f'<div class="words" data-words="{name}"><div class="text{layout}" role="group" '
+        f'<div class="words" data-words="{html_id}"><div class="text{layout}" role="group" '
         f'aria-label="Text, whose words show their details: arrow keys go from word to word">'
         f'{body}</div><div class="details" aria-live="polite"><p class="hint">Point at a word, '
         "tap it, or go to it with Tab and the arrow keys, to see what the model expected.</p>"
-        f'</div></div><script type="application/json" id="words-{name}">{data}</script>'
+        f'</div></div><script type="application/json" id="words-{html_id}">{details}</script>'
     )
 
 
@@ -120,7 +122,7 @@ def _source_line(sources, index):
 
 
 def surprisal_class(nats: float) -> str:
-    """Returns the class of a surprisal: "s0" below the first of `LEVELS`, ... "off" without one."""
+    """Returns the CSS class of a surprisal: "s0" below the first of `LEVELS`, ... "off" for NaN."""
     if math.isnan(nats):
         return "off"
     return f"s{sum(nats >= level for level in LEVELS)}"
@@ -168,7 +170,7 @@ def word_details(scored_text: ScoredText) -> list[dict[str, Any]]:
 
 
 def show_blanks(word: str) -> str:
-    """Makes blanks and line breaks visible in a word that has nothing else."""
+    """Makes blanks and line breaks visible in a word of nothing else; other words stay."""
     return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
@@ -205,7 +207,8 @@ def _model_word(scored_text, position):
 
 
 def contribution_rows(parts: Contributions) -> list[list[str]]:
-    """Formats the parts of a log-probability, (name, nats), the largest features first."""
+    """Returns rows [name, nats] of the background, the first `FEATURES` features (sorted by size),
+    the sum of the others, −log Z and log p."""
     lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
     remaining = parts.features[FEATURES:]
     if remaining:
@@ -221,9 +224,12 @@ BEST, WORDS = 5, 1500
 
 
 def score_text(
-    run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
+    run_name: str, run_id: int, run: Run, split: str | None, file: str | None, sentences: int
 ) -> ScoredText:
-    """Scores the first sentences of a split or file, with best words and features."""
+    """Scores the first sentences of `file`, or else `split`, or else the first test split.
+
+    The result has best words and features; `run_id` tells its HTML ids from other runs'.
+    """
     run.experiment.check_whole_words("the list of best words")
     name = split or first_test(run.experiment)
     if file is not None:
@@ -240,7 +246,7 @@ def score_text(
     features, reason = _features(run, encoded, states)
     return ScoredText(
         run=run_name,
-        number=number,
+        run_id=run_id,
         name=file or f"{name}, {corpus.name}",
         rows=[surprisal.Row.from_columns(row, text) for row in rows],
         text=encoded,
@@ -254,7 +260,7 @@ def score_text(
 
 
 def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedText:
-    """Returns the first sentences of a text, as far as the page has room for their words."""
+    """Returns the first sentences of a text, at most `sentences` and `WORDS` words."""
     lengths = np.cumsum([len(sentence.words) for sentence in text.judged])
     count = min(sentences, max(1, int((lengths <= WORDS).sum())))
     if text.source is None:
@@ -266,7 +272,7 @@ def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedT
 
 
 def _features(run, encoded, states):
-    """Returns the features' contributions at each position, or None and why there are none."""
+    """Returns (the features' contributions at each position, ""), or (None, why there are none)."""
     model: Any = run.experiment.model
     head = model.head
     if not isinstance(head, LogLinear):
@@ -283,12 +289,13 @@ DIFFERENCE_LEVELS = (0.5, 2, 4)
 
 
 def _token_key(row):
-    """Returns the fields by which texts of two runs are recognised as the same."""
+    """Returns the fields by which tokens under two runs are recognised as the same."""
     return row.sentence, row.position, row.word, row.counted
 
 
 def difference_class(gain: float) -> str:
-    """Returns the class of a difference: "a1" to "a3" for the first run, "b1" to "b3", or "s0"."""
+    """Returns the CSS class of a gain: "a1" to "a3" where the baseline is better, "b1" to "b3"
+    where the candidate is, "s0" for neither."""
     size = sum(abs(gain) >= level for level in DIFFERENCE_LEVELS)
     return f"{'a' if gain > 0 else 'b'}{size}" if size else "s0"
 
@@ -302,7 +309,7 @@ def difference_classes(baseline: str, candidate: str) -> list[tuple[str, str]]:
 
 
 def word_gains(baseline: ScoredText, candidate: ScoredText) -> list[float]:
-    """Returns log p of the first run minus log p of the second for each token, nats."""
+    """Returns log p of the baseline minus log p of the candidate for each token, nats."""
     return [
         second.surprisal_nats - first.surprisal_nats
         for first, second in zip(baseline.rows, candidate.rows, strict=True)
@@ -310,7 +317,7 @@ def word_gains(baseline: ScoredText, candidate: ScoredText) -> list[float]:
 
 
 def describe_difference(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
-    """Describes the total difference over the counted tokens of the text."""
+    """Describes, as HTML, the sum of the gains over the counted tokens."""
     counted = [(value, row) for value, row in zip(gain, baseline.rows, strict=True) if row.counted]
     total, tokens = sum(value for value, _ in counted), sum(row.words for _, row in counted)
     better = baseline.run if total > 0 else candidate.run
@@ -321,7 +328,7 @@ def describe_difference(baseline: ScoredText, candidate: ScoredText, gain: list[
 
 
 def difference_json(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
-    """Returns the details of all words under both runs as JSON."""
+    """Returns the details of all words under both runs, and their gains, as JSON."""
     entries = []
     details = zip(word_details(baseline), word_details(candidate), gain, strict=True)
     for first, second, value in details:

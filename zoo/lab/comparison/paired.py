@@ -35,7 +35,7 @@ class GroupLosses:
     def from_statistics(
         cls, name: str, losses: tuple[float, ...], statistics: list[np.ndarray], *interval: Any
     ) -> "GroupLosses":
-        """Makes the losses of a group; without statistics unless each run has them all."""
+        """Makes a group's losses; drops statistics unless all runs have some, of one shape."""
         complete = len(statistics) == len(losses) and len({part.shape for part in statistics}) == 1
         return cls(name, losses, tuple(statistics) if complete else (), *interval)
 
@@ -51,7 +51,8 @@ class GroupLosses:
 
     @functools.cached_property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
+        """The 95 % interval of the loss by bootstrap over sentences, or else the recorded interval;
+        NaN twice without either."""
         if not self.statistics:
             return self.recorded_interval
         return item_scores.interval(self.mean_statistics, self.loss)
@@ -76,7 +77,8 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def loss_lines(groups: Sequence[GroupLosses]) -> list[str]:
-    """Describes the tests between groups of runs, the `contrasts`, a line each, by rising loss."""
+    """Describes tests between `contrasts` of groups, by rising loss: by sentences, or, if fewer
+    than two have saved scores, by seeds."""
     without_scores = [group.name for group in groups if not group.statistics]
     groups = sorted(groups, key=lambda group: group.loss)
     testable = [group for group in groups if group.statistics]
@@ -114,7 +116,8 @@ class Difference(NamedTuple):
 
 
 def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference | None:
-    """Tests the difference of two groups' losses; None without scores of the same tokens."""
+    """Tests the candidate's loss minus the baseline's; None without saved scores of the same
+    tokens, or if p is NaN."""
     if not (baseline.statistics and candidate.statistics and same_tokens(baseline, candidate)):
         return None
     statistics = baseline.mean_statistics, candidate.mean_statistics
@@ -142,7 +145,8 @@ def same_tokens(baseline: GroupLosses, candidate: GroupLosses) -> bool:
 
 
 def _loss_line(lower, higher):
-    """Returns the line of the tests of two groups with saved scores, the lower loss first."""
+    """Returns the line of the tests of two groups with saved scores, the lower loss first, or why
+    they cannot be tested."""
     if not same_tokens(lower, higher):
         return f"  {lower.name} and {higher.name} count other tokens"
     difference = compare_losses(lower, higher)
@@ -160,7 +164,7 @@ def _loss_line(lower, higher):
 
 
 def _loss_verdict(lower, higher, gap, evidence, is_tie, is_undecided=False):
-    """Describes that a group's loss is below another's, that they tie, or neither for sure."""
+    """Describes that a loss is below another by a gap, that they tie, or that this is undecided."""
     if is_tie or is_undecided:
         verdict = "undecided" if is_undecided else "a tie"
         return f"  {lower.name} and {higher.name}: {verdict}, {gap} apart ({evidence})"
@@ -168,7 +172,7 @@ def _loss_verdict(lower, higher, gap, evidence, is_tie, is_undecided=False):
 
 
 def format_p(p: float) -> str:
-    """Formats a p-value to three decimals; 1,000 random exchanges give 1 / 1,001 at least."""
+    """Formats a p-value as "p = 0.012", or "p < 0.001"."""
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
@@ -181,14 +185,15 @@ def _seeds_line(lower, higher):
 
 
 def _loss_difference(sums):
-    """Computes the second log-perplexity less the first, from statistics [..., 4]."""
+    """Computes the second group's log-perplexity less the first's, from statistics [..., 2 + 2]."""
     return item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
 
 
 def answer_lines(
     title: str, judgements: Mapping[str, tuple[dict, item_scores.Arrays | None]]
 ) -> list[str]:
-    """Describes McNemar's exact tests between runs that answered the same questions."""
+    """Describes McNemar's tests between `contrasts` of runs with the same questions, from {run:
+    (passport, saved answers)}; runs without answers are left out."""
     texts: dict = {}
     for name, (record, arrays) in judgements.items():
         if arrays is not None:
@@ -204,7 +209,8 @@ def answer_lines(
 
 
 def accuracy_lines(accuracies_by_group: Mapping[str, Sequence[float]]) -> list[str]:
-    """Describes Welch's tests of accuracies by seeds, between groups of two runs or more."""
+    """Describes Welch's tests between `contrasts` of groups, from {group: accuracies of its seeds};
+    groups of one seed are left out."""
     with_seeds = {name: seeds for name, seeds in accuracies_by_group.items() if len(seeds) > 1}
     means = {name: float(np.mean(seeds)) for name, seeds in with_seeds.items()}
     order = sorted(with_seeds, key=lambda name: -means[name])
@@ -229,7 +235,7 @@ def _accuracy_verdict(better, worse, evidence, p):
 
 
 def _accuracy(answers):
-    """Computes the share of right answers among those that were not skipped."""
+    """Computes the share of right answers among those not skipped; 0 if all were."""
     is_answered = answers != item_scores.SKIPPED
     return float((answers[is_answered] == 1).mean()) if is_answered.any() else 0.0
 

@@ -41,7 +41,8 @@ class Part(NamedTuple):
 
 
 def parts_from_passport(passport: dict) -> dict[str, Part]:
-    """Returns the parts of a passport's text by name: all, bands, seen words, and others."""
+    """Returns {name: Part} of a passport's text: all words, its bands, and, where they exist,
+    spread, seen words and mixture."""
     figures = passport["figures"]
     bands = {
         row["band"]: Part(row["tokens"], float(row["log_perplexity"]))
@@ -66,7 +67,8 @@ def parts_from_passport(passport: dict) -> dict[str, Part]:
 
 
 def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndarray:
-    """Computes the sentences' statistics of a part, like `item_scores.statistics` of all."""
+    """Computes the sentences' statistics of a part, as `item_scores.statistics` does of all words;
+    not of `SPREAD`."""
     band = np.asarray(arrays["band"])
     if part == ALL:
         return item_scores.statistics(arrays)
@@ -80,7 +82,8 @@ def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np
 
 
 def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
-    """Yields the table of the parts of a text and, for each part, the tests of the differences."""
+    """Yields the table of the parts of a text, from {group: passports of its seeds}, and the tests
+    between groups on three of the parts."""
     parts = {name: [*map(parts_from_passport, passports)] for name, passports in groups.items()}
     names = {part for seeds in parts.values() for run_parts in seeds for part in run_parts}
     order = [name for name in ORDER if name in names]
@@ -107,7 +110,7 @@ def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str
 
 
 def _difference_rows(groups, parts, order) -> list[list[str]]:
-    """Returns the table's rows of the second group's figures less the first's, with 95 %."""
+    """Returns rows of the second group's figures less the first's, with 95 % intervals; or []."""
     rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
     for part in order:
         cells: tuple[str, ...] = ("", "", "")
@@ -122,7 +125,7 @@ def _difference_rows(groups, parts, order) -> list[list[str]]:
 
 
 def _part_losses(groups, parts, part) -> Iterator[GroupLosses]:
-    """Yields the losses on a part of each group whose runs all have the part."""
+    """Yields the losses on a part of those groups whose runs all have it."""
     for name, passports in groups.items():
         if all(part in run_parts for run_parts in parts[name]):
             statistics = [
@@ -135,7 +138,7 @@ def _part_losses(groups, parts, part) -> Iterator[GroupLosses]:
 
 
 def _format_tokens(seeds, order):
-    """Formats the tokens of each part, which the seeds of a group share."""
+    """Formats the tokens of each part, by the first seed that has it; 0 if none does."""
     tokens = [next((parts[part].tokens for parts in seeds if part in parts), 0) for part in order]
     return [f"{count:,}" for count in tokens]
 

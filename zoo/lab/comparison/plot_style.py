@@ -59,7 +59,7 @@ _LETTERS = 10
 
 
 def check_file(file: str | pathlib.Path):
-    """Checks that a picture can be written to a file and that its suffix is known."""
+    """Raises UserError unless a picture can be written to a file whose suffix is in `SUFFIXES`."""
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(
@@ -68,19 +68,19 @@ def check_file(file: str | pathlib.Path):
     output_files.check(path, "the picture")
 
 
-def colour(number: int) -> str:
-    """Returns the colour of the recipe with a number."""
-    return COLOURS[number % len(COLOURS)]
+def colour(colour_number: int) -> str:
+    """Returns the colour of a colour number; the colours repeat in turn."""
+    return COLOURS[colour_number % len(COLOURS)]
 
 
-def style(number: int) -> dict[str, Any]:
-    """Returns matplotlib's arguments for the lines of the recipe with a number."""
-    return {"color": colour(number), "marker": MARKERS[mark_number(number)]}
+def style(colour_number: int) -> dict[str, Any]:
+    """Returns matplotlib's arguments, colour and marker, for the lines of a colour number."""
+    return {"color": colour(colour_number), "marker": MARKERS[mark_index(colour_number)]}
 
 
-def mark_number(number: int) -> int:
-    """Returns the number of a mark, which differs between recipes of one colour."""
-    return (number + number // len(COLOURS)) % len(MARKERS)
+def mark_index(colour_number: int) -> int:
+    """Returns the index of a colour number's mark, which differs between recipes of one colour."""
+    return (colour_number + colour_number // len(COLOURS)) % len(MARKERS)
 
 
 @contextlib.contextmanager
@@ -92,7 +92,8 @@ def picture(
     note: str = "",
     width: float = WIDTH,
 ) -> Iterator[list[Axes]]:
-    """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
+    """Yields the axes of a picture, side by side, then adds the legend and writes the file;
+    `titles` may map each title to its width."""
     with new_figure(file, width, HEIGHT) as figure:
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
         all_axes = figure.subplots(
@@ -107,7 +108,7 @@ def picture(
 
 @contextlib.contextmanager
 def new_figure(file: str | pathlib.Path, width: float, height: float, **style) -> Iterator[Figure]:
-    """Yields a new figure in the common style, with some changes, then writes it to the file."""
+    """Yields a new figure in the common style, changed by `style`, then writes it to the file."""
     with matplotlib.rc_context(STYLE | style):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
@@ -140,7 +141,8 @@ def _add_legend(figure, all_axes, note, width):
 
 
 def save(figure: Figure, file: str | pathlib.Path):
-    """Writes a picture in the format of its suffix, whole or not at all."""
+    """Writes a picture in the format of its suffix, whole or not at all; first makes its texts
+    plain, as `$` is not mathematics."""
     check_file(file)
     for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
         assert isinstance(text, Text)
@@ -153,7 +155,7 @@ def save(figure: Figure, file: str | pathlib.Path):
 
 
 def group_names(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
-    """Returns the names of all bars of all recipes, in order of first appearance."""
+    """Returns the names of all bars of {recipe: {name: bar}}, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
 
@@ -167,7 +169,8 @@ def draw_attention(
     file: str | pathlib.Path,
     label: str = "weight",
 ):
-    """Draws how much each word of a translation attends to, or depends on, each source word."""
+    """Draws how much each word of a translation attends to, or depends on, each source word; the
+    scale ends at 1 for the label "weight", else at the greatest."""
     source, target = ([*map(moses.unescaped, words)] for words in (source, target))
     width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
     shape = (max(len(target), 1), max(len(source), 1))

@@ -14,7 +14,8 @@ _SEED_ENDS = (r"[-_./ ](seed|s)?[-_=]?\d+$", r"[-_./ ]?(seed|s)?[-_=]?\d+$")
 
 
 def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
-    """Groups runs that differ in the seed alone, from {run: (recipe without it, seed)}."""
+    """Groups runs that differ in the seed alone, from {run: (recipe without seed, seed)}; an
+    unknown recipe, "", is a group of its own, and a second run of a seed begins another."""
     groups: list[tuple[Hashable, dict[Any, str]]] = []
     for name, (recipe, seed) in keys.items():
         fitting = (names for key, names in groups if recipe and key == recipe and seed not in names)
@@ -27,20 +28,20 @@ def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str,
 
 
 def passport_key(passport: dict) -> tuple[str, Any]:
-    """Returns (the digest of the recipe but for its seed, its seed) of a run's passport."""
+    """Returns (digest of the recipe without seed, "" if it is not recorded; seed) of a passport."""
     training = passport.get("training") or {}
     return training.get("recipe_but_seed") or "", training.get("seed")
 
 
 def recipe_key(recipe: dict) -> tuple[str, Any]:
-    """Returns (the recipe without seed and devices as text, its seed)."""
+    """Returns (the recipe without seed and devices as JSON text, "" if it is empty; seed)."""
     training = recipe.get("training") or {}
     other_fields = {**recipe, "parallel": None, "training": {**training, "seed": None}}
     return json.dumps(other_fields, sort_keys=True) if recipe else "", training.get("seed")
 
 
 def head_name(recipe: dict) -> str:
-    """Returns the name of a recipe's head, "" if it is not known."""
+    """Returns a recipe's head as written there, such as "zoo.heads:Softmax"; "" if not known."""
     head = (recipe.get("model") or {}).get("head") or {}
     return head.get(COMPONENT) or ""
 
@@ -61,7 +62,8 @@ _HEADS = (
 
 
 def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
-    """Numbers recipes for their colours and marks; a head keeps its number where it can."""
+    """Returns a colour number for each name: the first by name with a head in `_HEADS` gets the
+    head's, all others get free numbers."""
     classes = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
     used_numbers = {_HEADS.index(head_class) for head_class in classes if head_class in _HEADS}
     unused_numbers = (number for number in itertools.count() if number not in used_numbers)
@@ -73,7 +75,8 @@ def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]
 
 
 def label_runs(groups: Sequence[tuple[str, ...]], labels: Sequence[str]) -> dict[str, str]:
-    """Names runs by the labels of their recipes, with a number where a recipe has several runs."""
+    """Returns {run: label of its group}, with "_0", "_1" ... where the group has several; raises
+    UserError unless labels are different and one for each group."""
     check_labels(labels, name_groups(groups))
     label_by_run = {
         run: label if len(group) == 1 else f"{label}_{number}"
@@ -94,7 +97,8 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
 
 
 def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Returns the name that the runs of each group share without their seeds."""
+    """Returns the name that each group's runs share without their seeds; of groups that would be
+    named alike, their first run's name."""
     stems = [_stem(group) for group in groups]
     return [
         stem if stems.count(stem) == 1 else group[0]
@@ -103,7 +107,8 @@ def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _stem(group):
-    """Returns the name that the runs of a group share without their seeds."""
+    """Returns the name that a group's runs share without their seeds, or else the first run's
+    without its own; a single run's whole name."""
     if len(group) == 1:
         return group[0]
     for end in _SEED_ENDS:
@@ -127,7 +132,8 @@ MOST_NAMED = 4
 
 
 def compare_recipes(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
-    """Describes the fields in which recipes differ, a line for each value; [] without any."""
+    """Describes the differing fields of {name: recipe}, and differing texts behind words and
+    features, a line for each value; [] without any."""
     if len(recipes) < 2:
         return []
     lines = ["fields in which the runs differ:"]
@@ -142,7 +148,10 @@ def compare_recipes(recipes: Mapping[str, dict], knowledge: Mapping[str, list | 
 
 
 def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list[Any]]]:
-    """Returns (dotted path, values in the recipes) of the outermost fields that differ."""
+    """Returns (dotted path, values) of differing fields; in dicts of one class, of inner fields.
+
+    A field that a recipe lacks equals an empty field; `IGNORED_FIELDS` are skipped.
+    """
     # A field that an older recipe lacks was off: it does not differ from 0, False, empty or null.
     present = [recipe for recipe in recipes if recipe is not ABSENT]
     first, *remaining = present
@@ -150,7 +159,7 @@ def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list
     is_equal = all(recipe == first for recipe in remaining) and not (absent and first)
     if path in IGNORED_FIELDS or is_equal:
         return []
-    if absent or not all(_same_component(first, recipe) for recipe in remaining):
+    if absent or not all(_are_dicts_of_one_class(first, recipe) for recipe in remaining):
         return [(path, [None if recipe is ABSENT else recipe for recipe in recipes])]
     fields = dict.fromkeys(name for recipe in recipes for name in recipe if name != COMPONENT)
     return [
@@ -162,8 +171,8 @@ def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list
     ]
 
 
-def _same_component(first, second):
-    """Whether two values are components of one class."""
+def _are_dicts_of_one_class(first, second):
+    """Whether two values are dicts that have the same "component", or both none."""
     are_dicts = isinstance(first, dict) and isinstance(second, dict)
     return are_dicts and first.get(COMPONENT) == second.get(COMPONENT)
 
@@ -191,7 +200,8 @@ def runs_by_line(lines_by_run: Mapping[str, Iterable[str]]) -> dict[str, list[st
 
 
 def _value_lines(title: str, values: Mapping[str, str], heads: Mapping[str, str]) -> Iterable[str]:
-    """Yields a line for each value of a field, with the runs that have it."""
+    """Yields a line for each value of a field, with the names of its recipes, or, of many, the
+    counts of heads."""
     runs = runs_by_line({name: [value] for name, value in values.items()})
     for value, names in runs.items():
         counts = collections.Counter(heads[name].rpartition(":")[2] for name in names)
@@ -201,7 +211,7 @@ def _value_lines(title: str, values: Mapping[str, str], heads: Mapping[str, str]
 
 
 def _format_sources(texts):
-    """Formats the texts that gave knowledge of words, with the beginnings of their digests."""
+    """Formats texts, their digests and the knowledge from each; None becomes "not recorded"."""
     if texts is None:
         return "not recorded"
     return "; ".join(

@@ -81,7 +81,8 @@ def _loss_lines(comparison, in_parts, text_filter):
 
 
 def _table_blocks(ranking, mixed):
-    """Returns the blocks of the table, (header, rows): names, and each column of results."""
+    """Returns the blocks of the table, (header, rows): names, and each column of results; runs in
+    `mixed` are marked with *."""
     rows = []
     groups = ranking.ranked + ranking.unranked
     for group in groups:
@@ -146,7 +147,7 @@ def _accuracy_lines(comparison, split, judgements):
 
 
 def _describe_ranking(ranking):
-    """Tells which column ranks the runs, and what a reader must know of it."""
+    """Describes the column that ranks the runs, or why none does; tells if it is validation."""
     name = ranking.names[ranking.ranking_column]
     if not is_unseen(ranking.columns[ranking.ranking_column]):
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
@@ -159,7 +160,7 @@ def _describe_ranking(ranking):
 
 
 def _columns_by_step(results):
-    """Groups a run's columns by the training step of their checkpoint."""
+    """Returns {training step of the checkpoint: "column and column"} of a run's results."""
     names = names_of(results)
     steps: dict = {}
     for column, record in results.items():
@@ -186,12 +187,12 @@ def _column_notes(name, passports):
 
 
 def _prior_lines(passport):
-    """Returns the line on priors that saw the text."""
+    """Returns [the line on priors that saw the text]."""
     return [priors_that_saw(passport)]
 
 
 def _distribution_changes(passport):
-    """Returns a line on how the judged distribution differs from the trained one, if it does."""
+    """Returns how the judged distribution differs from the trained distribution: [line] or []."""
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
@@ -220,7 +221,8 @@ def judge(
     state: str | None = None,
     mixed: bool = False,
 ):
-    """Judges runs on a text, and prints their figures, in parts, with tests of the differences."""
+    """Judges runs on a text and saves that; prints their figures, in parts, with tests of the
+    differences. `mixed` adds the mixture for unseen words."""
     check_folders(workdirs)
     for workdir in workdirs:
         passport.check(workdir)
@@ -236,7 +238,7 @@ def judge(
 
 
 def _judge_text(run, path, state, mixed) -> dict:
-    """Judges and keeps the log-perplexity of a run."""
+    """Judges a run's log-perplexity, saves it and prints notes; returns the passport."""
     (scored,) = scored_texts.score(run, [], path, state)
     judgement = scored.judgement(mixtures.from_run(scored.run) if mixed else None)
     record = judgement.passport
@@ -248,7 +250,8 @@ def _judge_text(run, path, state, mixed) -> dict:
 
 
 def _judge_pairs(run, path) -> list[dict]:
-    """Judges and keeps the accuracy of a run on agreement pairs; [] if the text has none."""
+    """Judges a run on agreement pairs, saves and returns [passport]; [] if there are none, which it
+    prints."""
     try:
         (judgement,) = agreement.judge(run, [], path)
     except UserError as error:

@@ -30,12 +30,15 @@ _LENGTHS = 5
 
 
 def is_result_file(path: str) -> bool:
-    """Whether a path names a result of translations rather than a run's folder."""
+    """Whether a path ends in .json and is not a folder: a result of translations, not a run."""
     return path.endswith(".json") and not os.path.isdir(path)
 
 
 def find_results(paths: Sequence[str], splits: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-    """Finds the results of translations of runs, or those named: {split: {name: file}}."""
+    """Returns {split: {run: result file}} of runs' translations, or of result files as paths.
+
+    Records and missing folders are skipped; without `splits` all are taken.
+    """
     files_by_split: dict[str, dict[str, Any]] = {}
     for name, run in zip(_run_names(paths), paths, strict=True):
         if is_record(run):
@@ -58,7 +61,8 @@ def find_results(paths: Sequence[str], splits: Sequence[str] = ()) -> dict[str, 
 
 
 def _run_names(paths) -> list[str]:
-    """Returns the runs' folder names for a table or picture; whole paths where two are equal."""
+    """Returns the runs' folder names for a table or picture; whole paths if some are equal or
+    empty."""
     # A result is RUN/results/NAME.json; a folder is a run, or was given from within it.
     runs = [
         path.absolute().parent.parent if is_result_file(str(path)) else path
@@ -69,7 +73,7 @@ def _run_names(paths) -> list[str]:
 
 
 def _read_results(files, split):
-    """Reads results of translations: (results, experiment of the first, its text)."""
+    """Reads results of translations: (results, experiment of the first, references)."""
     scored_results = [translation_quality.read(file) for file in files.values()]
     first_file = next(iter(files.values()))
     path = first_file if location.is_bucket(first_file) else first_file.absolute()
@@ -78,7 +82,7 @@ def _read_results(files, split):
 
 
 def _read_references(experiment, split):
-    """Reads the references of a split."""
+    """Reads the references of a split as they were written."""
     return experiment.vocabulary.read(experiment.data.as_written(), split)
 
 
@@ -90,7 +94,8 @@ def score_table(files: Mapping[str, Any], split: str) -> str:
 
 
 def print_by_length(paths: Sequence[str], split: str, picture: str | None = None):
-    """Prints BLEU by the length of the source sentence, and draws it if a picture is named."""
+    """Prints BLEU by the length of the source sentence, and draws it into `picture` if given;
+    raises UserError if no run has translations of the split."""
     if picture:
         from zoo.lab.comparison import plot_style  # matplotlib, which tables do not need
 
@@ -177,7 +182,7 @@ def _score_table(rows):
     signatures = [f"{metric}: {first['figures'][metric]['signature']}" for metric in metrics]
     return (
         f"<h3>{escape(split)}</h3>"
-        + html_parts.table(("recipe", "search", *metrics), cells, caption, words=2)
+        + html_parts.table(("recipe", "search", *metrics), cells, caption, text_columns=2)
         + html_parts.collapsible("Signatures", html_parts.bullet_list(map(escape, signatures)))
     )
 
@@ -219,7 +224,8 @@ def describe_search(passport: dict) -> str:
 
 
 def _score_intervals(run, place, passport):
-    """Computes the intervals of a run's scores; {} without translations and references."""
+    """Computes {metric: 95 % interval} of a run's scores; {} for a record, or without its
+    translations or references."""
     if run is None or place.prefix:
         return {}
     try:

@@ -38,7 +38,8 @@ class Budget:
         return f"{self.minutes:g} minute{'' if self.minutes == 1 else 's'}"
 
     def describe_total(self, heads: int, seeds: int, rate_share: float) -> str:
-        """Describes the time of all runs; "" for steps."""
+        """Describes the most time of all runs as ": at most 2 hours ..."; "" for steps. A rate is
+        tried for `rate_share` of a run."""
         if self.minutes is None:
             return ""
         rates = len(self.rates) * rate_share if len(self.rates) > 1 else 0
@@ -66,7 +67,8 @@ class Plan:
     """The plan that lies in the folder of the trials."""
 
     def __init__(self, folder: pathlib.Path, experiment: Experiment, budget: Budget):
-        """Reads the plan of a folder, or begins one."""
+        """Reads the plan of a folder, or begins a new plan; raises UserError for another plan, or a
+        folder with other files."""
         self._path, self.budget = folder / FILE, budget
         self._head: dict[str, Any] = {
             "recipe": configuration.to_json(experiment),
@@ -81,7 +83,7 @@ class Plan:
             raise UserError(f"{folder} exists and holds no trials: give another --output.")
 
     def _read(self):
-        """Reads the file, and checks that it is of the same recipe and budget."""
+        """Reads the file's heads; raises UserError if its recipe or budget is different."""
         saved_plan = strict_json.read(self._path, _PLAN)
         for name, value in self._head.items():
             difference = configuration.first_difference(saved_plan[name], value, name)
@@ -113,7 +115,7 @@ class Plan:
 
 
 def budget_steps(budget: Budget, step_seconds: float | None, max_steps: int) -> int:
-    """Returns the steps of a budget, at least one."""
+    """Returns the steps of a budget, from minutes by the seconds of a step; at most `max_steps`."""
     if budget.steps is not None:
         return min(budget.steps, max_steps)
     assert budget.minutes is not None and step_seconds is not None
@@ -121,7 +123,8 @@ def budget_steps(budget: Budget, step_seconds: float | None, max_steps: int) -> 
 
 
 def best_rate(tried: dict[str, float], factors: Sequence[float]) -> float:
-    """Returns the factor with the lowest validation log-perplexity."""
+    """Returns the factor with the lowest log-perplexity in {factor: log-perplexity}, or the only
+    factor, untried; raises Diverged if all are infinite."""
     if len(factors) == 1:
         return factors[0]
     best = min(factors, key=lambda factor: tried[f"{factor:g}"])

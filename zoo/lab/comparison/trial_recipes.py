@@ -46,7 +46,7 @@ class WordCounts(NamedTuple):
 
 
 def count_words(experiment: Experiment) -> WordCounts:
-    """Counts the words of a text that the choice of heads depends on."""
+    """Builds a recipe's vocabulary, and counts the words that the choice of heads depends on."""
     bare = softmax_recipe(experiment)
     lexicon, corpora = bare.vocabulary.build(bare.data)
     marks = (lexicon.boundary, lexicon.unknown)
@@ -57,7 +57,7 @@ def count_words(experiment: Experiment) -> WordCounts:
 
 
 def softmax_recipe(experiment: Experiment) -> Experiment:
-    """Returns the recipe of words without features, with a softmax."""
+    """Returns the recipe with an untied softmax, without features of words or early stopping."""
     embedding: Any = experiment.model.embedding  # type: ignore[attr-defined]
     changes: dict[str, Any] = {
         "vocabulary.features": (),
@@ -74,7 +74,8 @@ def softmax_recipe(experiment: Experiment) -> Experiment:
 
 
 def head_recipe(name: str, experiment: Experiment, words: WordCounts) -> Experiment:
-    """Returns the recipe of a head that is named by --heads, for a text."""
+    """Returns the recipe of a head named by --heads, a key of `HEADS` or "module:Class", for a
+    text; raises UserError for others."""
     bare = softmax_recipe(experiment)
     if ":" in name:
         return configuration.apply_settings(bare, [f"model.head={name}"])
@@ -105,7 +106,7 @@ def default_heads(experiment: Experiment, words: WordCounts) -> list[str]:
 
 
 def shorten_warmup(experiment: Experiment, steps: int) -> Experiment:
-    """Shortens the warm-up of the learning rate to a fifth of the steps, where it is longer."""
+    """Returns the recipe with a warm-up of at most a fifth of the steps, for a cosine schedule."""
     schedule: Any = experiment.training.optimizer.schedule
     if not isinstance(schedule, Cosine) or schedule.warmup <= steps // 5:
         return experiment
@@ -128,7 +129,8 @@ def _state_size(experiment) -> int:
 
 
 def _tie_embedding(experiment, words):
-    """Returns the changes of a recipe whose head shares the embedding."""
+    """Returns the changes that make the embedding as large as the head's states, so that the head
+    can share it."""
     embedding = softmax_recipe(experiment).model.embedding  # type: ignore[attr-defined]
     changes = {"model.embedding": Lookup(_state_size(experiment))}
     if _is_translator(experiment) and experiment.model.source_embedding is None:
@@ -137,7 +139,7 @@ def _tie_embedding(experiment, words):
 
 
 def _adaptive_head(experiment, words):
-    """Makes an adaptive softmax with cutoffs for so many words."""
+    """Makes an adaptive softmax with cutoffs for so many words; raises UserError below ten."""
     if words.size < 10:
         raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
     first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
@@ -146,13 +148,14 @@ def _adaptive_head(experiment, words):
 
 
 def _mixture_head(kind, experiment, words):
-    """Makes a mixture with a softmax's number of parameters, V s + 3 D s = V D."""
+    """Makes a mixture of class `kind` with a softmax's number of parameters, V s + 3 D s = V D."""
     size = _state_size(experiment)
     return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
 
 
 def _update_read_rows(experiment, words):
-    """Returns the changes by which only rows that a sampled loss reads are updated."""
+    """Returns the changes by which only rows that a sampled loss reads are updated; {} if the
+    optimiser or averages need all rows."""
     training = experiment.training
     averages = training.average or training.average_after is not None
     dense = averages or training.accumulate > 1 or row_rule(training.optimizer, 1) is None
@@ -176,7 +179,8 @@ def _nce_head(experiment, words):
 
 
 def _log_linear_head(experiment, words):
-    """Returns the recipe's own head if it is log-linear, for its settings."""
+    """Returns the recipe's own head if it is log-linear, for its settings, or else a log-linear
+    head with defaults."""
     return experiment.head if type(experiment.head) is heads.LogLinear else heads.LogLinear()
 
 
@@ -221,7 +225,8 @@ def _char_lstm_head(experiment, words):
 
 
 def _use_adam(rate, experiment, words):
-    """Returns the changes that train heads of letters by Adam, as their configs do."""
+    """Returns the changes that train heads of letters by Adam, as their configs do; {} if the
+    recipe has Adam already."""
     if isinstance(experiment.training.optimizer, Adam):
         return {}
     optimizer = Adam(learning_rate=rate, schedule=Cosine(warmup=100))
@@ -270,7 +275,7 @@ def short_name(name: str) -> str:
 
 
 def check_unique_names(names: Sequence[str]):
-    """Raises UserError if a head is named twice."""
+    """Raises UserError if two heads have the same short name."""
     short = [short_name(name) for name in names]
     for name in short:
         if short.count(name) > 1:
@@ -278,7 +283,7 @@ def check_unique_names(names: Sequence[str]):
 
 
 def scale_rate(experiment: Experiment, factor: float) -> Experiment:
-    """Multiplies the learning rate of a recipe."""
+    """Returns the recipe with its learning rate multiplied by a factor."""
     rate = experiment.training.optimizer.learning_rate * factor
     optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
     return changed(experiment, {"training.optimizer": optimizer})
@@ -294,7 +299,8 @@ _FEWEST = 20  # sentences of such a treebank
 def load_recipe(
     sources: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """Loads the recipe that all heads share, from a config, text or treebank; with notes."""
+    """Loads (the recipe that all heads share, notes) from a config, treebank, text or two texts of
+    pairs; raises UserError for options of another kind."""
     if len(sources) > 2:
         raise UserError(f"{len(sources)} texts are given: give one, or two for pairs.")
     path = sources[0]
@@ -329,7 +335,8 @@ def _treebank_recipe(folder):
 
 
 def _split_treebank(path):
-    """Splits a treebank in one file: the last tenth is the test, before it validation."""
+    """Returns (recipe, notes) of a treebank in one file: the last tenth is the test, the tenth
+    before validation."""
     count = len(Conllu(train=path, validation=path).read("train").sentences)
     if count < _FEWEST:
         raise UserError(f"{path} has {count} sentences: give at least {_FEWEST}.")

@@ -125,7 +125,8 @@ def summarise(
     failed: Mapping[str, str],
     start: float | None = None,
 ) -> Summary:
-    """Summarises the runs of trials, {head: folders of its seeds}: rows, notes and failures."""
+    """Summarises the runs of trials, {head: folders of its seeds, [] for a failed head}; raises
+    UserError if no head has a run."""
     passports: dict = {
         folder: next(columns[column] for column in columns if column.split == split)
         for folder, columns in read_results(itertools.chain(*folders.values())).items()
@@ -215,7 +216,7 @@ def _rate_notes(rows, plan):
 
 
 def _time_notes(rows, minutes):
-    """Yields a note where heads did not train for the time that was asked for."""
+    """Yields a note if a head trained for more than `UNEQUAL` times the minutes asked for."""
     if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
         return
     yield (
@@ -249,7 +250,7 @@ def _table_lines(summary):
 
 
 def _format_range(losses):
-    """Formats the perplexities of a range of losses."""
+    """Formats a range of losses, nats, as a range of perplexities."""
     low, high = map(perplexity_of, losses)
     return f"[{low:,.2f}, {high:,.2f}]"
 
@@ -295,7 +296,7 @@ def _format_minutes(rows):
 
 
 def _hardly_trained(summary):
-    """Returns the names of heads that predict validation hardly better than a uniform guess."""
+    """Returns the heads whose lowest validation is above `AT_START` of a uniform guess's loss."""
     return [
         row.runs.name
         for row in summary.rows
@@ -306,7 +307,7 @@ def _hardly_trained(summary):
 
 
 def _falling_note(rows):
-    """Describes curves that still fell at their end; "" if none did."""
+    """Describes curves whose `fall` at the end is above `FALLING`; "" if there are none."""
     descriptions = [
         f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_describe_epochs(row)})"
         for row in rows
@@ -329,7 +330,8 @@ def _describe_epochs(row):
 
 
 def _describe_head(row, lowest):
-    """Names a head, with its share of the lowest's parameters where that may decide for it."""
+    """Names a head with its perplexity, and its share of the lowest's parameters unless it is
+    worse."""
     share = row.parameters / lowest.parameters
     figures = f"{row.perplexity:,.2f}"
     if row.verdict != "worse" and abs(share - 1) >= 0.1:
@@ -391,13 +393,13 @@ def draw_summary(summary: Summary, file: pathlib.Path):
     rows, has_seeds = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
     areas = any(len(row.runs.losses) > 1 and len(row.curve) > 1 for row in rows)
     longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
-    unit, units = ("seconds", 60) if longest < 1 else ("minutes", 1)
-    numbers = number_recipes([row.runs.name for row in rows], [row.head for row in rows])
+    unit, units_per_minute = ("seconds", 60) if longest < 1 else ("minutes", 1)
+    colour_numbers = number_recipes([row.runs.name for row in rows], [row.head for row in rows])
     with plot_style.new_figure(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
         curves, points = figure.subplots(1, 2)
-        for number, row in zip(numbers, rows, strict=True):
-            style = plot_style.style(number)
-            _draw_curve(curves, row, style, units)
+        for colour_number, row in zip(colour_numbers, rows, strict=True):
+            style = plot_style.style(colour_number)
+            _draw_curve(curves, row, style, units_per_minute)
             _draw_point(points, row, style)
         curves.set(
             title="While training",
@@ -406,7 +408,7 @@ def draw_summary(summary: Summary, file: pathlib.Path):
             if areas
             else "perplexity on validation",
         )
-        curves.set_xlim(0, 1.05 * units * longest)
+        curves.set_xlim(0, 1.05 * units_per_minute * longest)
         note = "; lines: 95 %, points: seeds" if has_seeds else "; lines: 95 %"
         label = f"perplexity on {summary.split}{note}"
         points.set(title="Trained", xlabel="parameters", ylabel=label)
@@ -414,12 +416,12 @@ def draw_summary(summary: Summary, file: pathlib.Path):
         points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
         for axes in (curves, points):
             if axes.has_data():
-                _scale(axes)
+                _set_log_scale(axes)
         handles, labels = points.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
 
 
-def _scale(axes):
+def _set_log_scale(axes):
     """Makes the perplexities of a picture logarithmic, in plain numbers."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -430,11 +432,11 @@ def _scale(axes):
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _draw_curve(axes, row: HeadRow, style: dict[str, Any], units: int):
+def _draw_curve(axes, row: HeadRow, style: dict[str, Any], units_per_minute: int):
     """Draws the validations of a head: the mean of its seeds, and their span."""
     if not row.curve:
         return
-    times = [units * point.minutes for point in row.curve]
+    times = [units_per_minute * point.minutes for point in row.curve]
     means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
     axes.plot(times, means, markersize=4, **style)
     if len(row.runs.losses) > 1:
@@ -459,7 +461,7 @@ def _draw_point(axes, row: HeadRow, style: dict[str, Any]):
 
 
 def _label(row: HeadRow) -> str:
-    """Returns a head's name with the time and memory of a step."""
+    """Returns a head's label in the legend: its name, seeds, and the time and memory of a step."""
     memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
     seed_count = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
     return f"{row.runs.name}{seed_count} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

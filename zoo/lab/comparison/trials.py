@@ -40,7 +40,8 @@ class Trials(NamedTuple):
 
 
 def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
-    """Trains and judges all heads, or resumes that, and writes the comparison after each run."""
+    """Trains and judges all heads, or resumes that, and writes the comparison after each run; a
+    head that diverges is left out."""
     Workdir(trials.folder).permit(trials.experiment)
     plan = Plan(trials.folder, trials.experiment, trials.budget)
     words = trial_recipes.count_words(trials.experiment)
@@ -87,7 +88,7 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
 
 @contextlib.contextmanager
 def _noting_divergence(name: str, failed: dict[str, str], log) -> Iterator[None]:
-    """Notes and logs a head whose training diverges within, and goes on with the next."""
+    """Catches Diverged from the body: logs it, and adds {name: message} to `failed`."""
     try:
         yield
     except Diverged as error:
@@ -96,7 +97,8 @@ def _noting_divergence(name: str, failed: dict[str, str], log) -> Iterator[None]
 
 
 def _plan_head(name, experiment, plan, trials, log):
-    """Fixes the steps of a head's runs and its learning rate, unless the plan has them."""
+    """Writes the steps and the learning rate of a head's runs into the plan, after timing steps and
+    trying rates, unless it has them."""
     budget = trials.budget
     if name not in plan.heads:
         seconds = 0.0
@@ -131,7 +133,8 @@ def _plan_head(name, experiment, plan, trials, log):
 
 
 def _try_rate(name, experiment, factor, plan, folder, log):
-    """Trains a head for a part of its steps with a learning rate, and keeps the validation loss."""
+    """Trains a head for a part of its steps with a learning rate, and writes the validation loss,
+    inf if it diverges, into the plan; does nothing if the plan has it."""
     head_plan, key = plan.heads[name], f"{factor:g}"
     if key in head_plan.tried:
         return
@@ -153,13 +156,14 @@ def _try_rate(name, experiment, factor, plan, folder, log):
 
 
 def final_recipe(
-    experiment: Experiment, head_plan: HeadPlan, seed: int, validation: float
+    experiment: Experiment, head_plan: HeadPlan, seed: int, validation_share: float
 ) -> Experiment:
-    """Returns the recipe of a run; `validation`: the validation text's share of an epoch."""
+    """Returns the recipe of a run by the plan; `validation_share`: tokens of the validation text
+    for each of training."""
     assert head_plan.rate is not None
     recipe = trial_recipes.shorten_warmup(experiment, head_plan.steps)
     # Steps of as many tokens as a validation reads.
-    least_interval = math.ceil(validation * (head_plan.epoch_steps or 0))
+    least_interval = math.ceil(validation_share * (head_plan.epoch_steps or 0))
     return changed(
         trial_recipes.scale_rate(recipe, head_plan.rate),
         {
@@ -174,7 +178,8 @@ def final_recipe(
 
 
 def judge_run(folder: pathlib.Path, split: str) -> pathlib.Path:
-    """Judges a run on a split by its exact perplexity, and saves the passport."""
+    """Judges a run on a split by its exact perplexity, saves the passport and returns its path; a
+    head that spells is renormalised over the lexicon."""
     run = Run.load(folder)
     if run.experiment.head.spells:
         run = run.renormalised()
