@@ -255,7 +255,7 @@ def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained,
         dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
     ]
     search = LatticeSearch((0.8,), history=2, nbest=2)
-    programs = lattice_rescoring.compile_functions(run.experiment.language_model)
+    programs = lattice_rescoring.compile_search_steps(run.experiment.language_model)
     for program in programs:
         program.clear_cache()
     single = [searched(search, run, lattice) for lattice in lattices]

@@ -14,15 +14,14 @@ from zoo.lab.commands.options import Inner, Option
 from zoo.lab.evaluation import bleu_chrf_wer, nbest, references, sentence_scores, significance
 from zoo.lab.evaluation.bleu_chrf_wer import METRICS
 from zoo.lab.evaluation.run import short_names
-from zoo.lab.rescoring import (
-    lattice_rescoring,
-    lattices,
-    reranking,
-    run_interpolation,
-    tune,
-)
+from zoo.lab.rescoring import lattice_rescoring, lattices, reranking, run_interpolation, tune
 from zoo.lab.rescoring.lattice_rescoring import FEATURES, LatticeSearch
-from zoo.lab.rescoring.model_features import PROGRESS_SIZE, Columns, LatticeFolder, check_names
+from zoo.lab.rescoring.model_features import (
+    PROGRESS_SIZE,
+    Columns,
+    LatticeFolder,
+    check_model_names,
+)
 from zoo.lab.rescoring.reranking import Weights
 from zoo.lab.rescoring.run_interpolation import Interpolation
 from zoo.lab.runs import output_files
@@ -312,7 +311,7 @@ def _rescore_lattices(arguments):
         mean.check_names(names, arguments.interpolation)
     columns = [run_interpolation.NAME] if mean is not None else ["lm"] if len(names) == 1 else names
     if arguments.nbest is not None:
-        check_names(columns, FEATURES)
+        check_model_names(columns, FEATURES)
     search = LatticeSearch(
         **_search_weights(arguments, columns),
         shares=None if mean is None else tuple(mean.weights[name] for name in names),

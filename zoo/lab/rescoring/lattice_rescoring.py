@@ -68,7 +68,7 @@ class SearchResult(NamedTuple):
     lattice: Lattice | None
 
     def lines(self, columns: Sequence[str] | None = None) -> Iterator[str]:
-        """Yields output lines: the best path, or, with names of the models, an n-best list."""
+        """Yields output lines: the best path, or an n-best list if columns name the models."""
         if columns is None:
             yield reranking.best_line(self.id, " ".join(self.paths[0].words))
             return
@@ -122,7 +122,7 @@ class LatticeSearch:
             with jax.default_matmul_precision(PRECISION):
                 fronts = [_Front(self, runs, lattice, expand) for lattice in batch]
                 for level in range(max(len(front.levels) for front in fronts)):
-                    _extend_level([f for f in fronts if level < len(f.levels)], level, states)
+                    _search_level([f for f in fronts if level < len(f.levels)], level, states)
                     states.retain(slot for front in fronts for slot in front.slots(states))
             yield from (front.result() for front in fronts)
 
@@ -158,7 +158,8 @@ class LatticeSearch:
 
 
 def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
-    """Reads settings of `LatticeSearch` from a file of weights; columns name the models."""
+    """Reads fields of `LatticeSearch` from a file of weights, which has exactly `FEATURES` and the
+    models named by `columns`."""
     tuned = reranking.Weights.read(path)
     tuned.check((*FEATURES, *columns), path)
     settings = {setting: tuned.weights[name] for name, setting in FEATURES.items()}
@@ -166,7 +167,7 @@ def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def unknown_word_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
-    """Returns notes on the words of lattices that are not in a run's lexicon."""
+    """Returns notes, or None, on the words of lattices that are not in a run's lexicon."""
     text = [sorted(words)]
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
     place = f"the lattices, each counted once, by {name},"
@@ -188,13 +189,15 @@ class ModelStates:
     """States of several models after words, each computed once, in slots that are reused."""
 
     def __init__(self, runs: Sequence[Any]):
+        """Begins with the state before any word, in `START_SLOT`."""
         self.models = [_Model(run) for run in runs]
         self.slots: dict[Pair, int] = {}
         self.free = [*range(INITIAL_SLOTS - 1, PADDING_SLOT, -1)]
         self.used: set[int] = set()
 
     def advance(self, pairs: Iterable[Pair]):
-        """Computes the state after each pair (state, word), unless it has been computed before."""
+        """Computes the state after each pair (state, word) into a free slot, unless it has one
+        already; grows the arrays if slots are lacking."""
         missing = [pair for pair in dict.fromkeys(pairs) if pair not in self.slots]
         while len(self.free) < len(missing):
             size, *_ = [model.grow() for model in self.models]
@@ -222,7 +225,7 @@ class ModelStates:
         }
 
     def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Computes log p of words after states under each model, float64 [models, n], nats."""
+        """Computes log p of the word of each pair (state, word), float64 [models, pairs], nats."""
         rows = np.array([slot for slot, _ in pairs], np.int64)
         ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
         # All are dispatched before any result is awaited.
@@ -241,7 +244,7 @@ class _Model:
     def __init__(self, run):
         self.model = run.experiment.language_model
         self.inputs = run.params, run.tables, self.model.prepared(run.params, run.tables)
-        self.step, self.log_prob = compile_functions(self.model)
+        self.step, self.log_prob = compile_search_steps(self.model)
         self.states = sentence_scores.compile_levels(self.model)(*self.inputs, INITIAL_SLOTS)[1]
 
     def grow(self):
@@ -263,8 +266,9 @@ class _Model:
 
 
 @functools.cache
-def compile_functions(model):
-    """Compiles (a function that computes states after words, one that computes log p of words)."""
+def compile_search_steps(model):
+    """Compiles, once a model, (step that writes states after words to slots of `states`, which are
+    donated; log p of words after states)."""
 
     def step(params, tables, prepared, states, rows, words, slots):
         """Returns the states, with those after the words of the rows written to the slots."""
@@ -291,14 +295,15 @@ class _PartialPath(NamedTuple):
 _score = operator.attrgetter("score")
 
 
-def _extend_level(fronts, level, states):
-    """Extends the hypotheses of one level of each lattice along the links that leave its nodes."""
+def _search_level(fronts, level, model_states):
+    """Merges and prunes the hypotheses at the nodes of a level of each lattice, then extends them
+    along the links that leave these nodes."""
     for front in fronts:
         front.merge(level)
-    states.advance(path.state for front in fronts for beam in front.beams.values() for path in beam)
-    extensions_by_front = [front.list_extensions(states) for front in fronts]
+    model_states.advance(path.state for f in fronts for beam in f.beams.values() for path in beam)
+    extensions_by_front = [front.list_extensions(model_states) for front in fronts]
     pairs = [*dict.fromkeys(pair for *_, pair in itertools.chain(*extensions_by_front) if pair)]
-    log_probs = dict(zip(pairs, states.log_probs(pairs).T, strict=True))
+    log_probs = dict(zip(pairs, model_states.log_probs(pairs).T, strict=True))
     for front, extensions in zip(fronts, extensions_by_front, strict=True):
         front.extend(extensions, log_probs)
 
@@ -307,7 +312,7 @@ class _Front:
     """The hypotheses of one lattice that wait at its nodes."""
 
     def __init__(self, settings, runs, lattice, expand):
-        """Prepares the search of a lattice; with `expand` the extensions are recorded."""
+        """Prepares the search of a lattice; with `expand` extensions are recorded for `result`."""
         self.settings, self.lattice, self.words = settings, lattice, lattice.words
         encoded_words = [_encode_words(run, lattice) for run in runs]
         # The boundary is the last of the words.
@@ -347,20 +352,20 @@ class _Front:
         language = self.settings.language_weight * self.lattice.language_scale * link.language
         return language + self.settings.posterior_weight * link.log_posterior
 
-    def slots(self, states):
-        """Yields the slots in `states` of all states that the waiting hypotheses still need."""
+    def slots(self, model_states):
+        """Yields the slots of all states that the waiting hypotheses still need."""
         for paths in self.arrivals.values():
             for path in paths:
                 yield path.state[0]
-                if path.state in states.slots:  # after a link without a word
-                    yield states.slots[path.state]
+                if path.state in model_states.slots:  # after a link without a word
+                    yield model_states.slots[path.state]
 
     def merge(self, level):
-        """Merges and prunes the paths that arrived at the nodes of a level into beams."""
+        """Replaces `beams` by the merged and pruned paths that arrived at the nodes of a level."""
         arrivals = {node: self.arrivals.pop(node, []) for node in self.levels[level]}
         threshold = max(self._total_scores(arrivals), default=0.0) - self.settings.look_ahead
         self.beams = {
-            node: self._best_of_histories(self._paths_above(threshold, node, paths))
+            node: self._best_of_histories(self._keep_above(threshold, node, paths))
             for node, paths in arrivals.items()
         }
         totals = self._total_scores(self.beams)
@@ -369,18 +374,20 @@ class _Front:
             threshold = heapq.nlargest(limit, totals)[-1]
             self.dropped += sum(total < threshold for total in totals)
             for node, beam in self.beams.items():
-                self.beams[node] = self._paths_above(threshold, node, beam)
+                self.beams[node] = self._keep_above(threshold, node, beam)
 
     def _total_scores(self, paths_by_node):
         """Returns each path's score plus the recogniser's best score from its node to the end."""
         return [path.score + self.future[n] for n, paths in paths_by_node.items() for path in paths]
 
-    def _paths_above(self, threshold, node, paths):
-        """Returns the paths to a node whose total score is at least the threshold."""
+    def _keep_above(self, threshold, node, paths):
+        """Filters paths to a node: score plus the recogniser's best score from there on >=
+        threshold."""
         return [path for path in paths if path.score + self.future[node] >= threshold]
 
     def _best_of_histories(self, paths):
-        """Returns the best paths of each history, within the beam and `max_hypotheses`."""
+        """Returns the `nbest` best paths of each history, within the beam and `max_hypotheses`;
+        counts paths beyond it as dropped."""
         lowest = max((path.score for path in paths), default=0.0) - self.settings.beam
         groups: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
         for path in paths:
@@ -399,27 +406,27 @@ class _Front:
         return heapq.nlargest(limit, beam, key=_score)
 
     def _history(self, words):
-        """Returns the last words, which decide whether hypotheses are merged."""
+        """Returns the last `history` words (None: all); paths that share them are merged."""
         return words if self.settings.history is None else words[-self.settings.history :]
 
-    def list_extensions(self, states):
+    def list_extensions(self, model_states):
         """Lists all extensions of the beams' paths by a link or, after the last node, by None.
 
-        Returns tuples (path, link or None, number of its word or -1, (slot of the state, ids
-        of the word) or None).
+        Returns tuples (path, link or None, index of its word or -1, (slot of the state, ids of the
+        word) or None).
         """
         extensions = []
         end = len(self.words)
         for node, beam in self.beams.items():
             for link in self.links[node] or [None]:
-                number = end if link is None else self.numbers.get(link.word, -1)
+                index = end if link is None else self.numbers.get(link.word, -1)
                 for path in beam:
-                    pair = (states.slots[path.state], self.ids[number]) if number >= 0 else None
-                    extensions.append((path, link, number, pair))
+                    pair = (model_states.slots[path.state], self.ids[index]) if index >= 0 else None
+                    extensions.append((path, link, index, pair))
         return extensions
 
     def extend(self, extensions, log_probs):
-        """Adds scores to the extended hypotheses, and passes them to the ends of their links."""
+        """Adds model and link scores to listed extensions, and appends these to `arrivals`."""
         for path, link, number, pair in extensions:
             weighted, sums = 0.0, path.log_probs
             if pair is not None:
@@ -448,7 +455,7 @@ class _Front:
         return math.fsum(map(operator.mul, self.settings.weights, word_log_probs)), word_log_probs
 
     def result(self) -> SearchResult:
-        """Returns the best paths, and the expanded lattice if it was recorded."""
+        """Returns the best paths and any expanded lattice; no finite score is a UserError."""
         best: dict[tuple[int, ...], _PartialPath] = {}
         for path in sorted(self.arrivals[self.lattice.nodes], key=_score, reverse=True):
             if math.isfinite(path.score):
@@ -489,7 +496,8 @@ class _Front:
 
 
 def _encode_words(run, lattice):
-    """Encodes the words of a lattice and the boundary: (ids, log p within classes [words + 1])."""
+    """Encodes the words of a lattice and the boundary: (ids, log p within classes [words + 1]);
+    raises UserError for a run without boundary."""
     if run.lexicon.boundary_id is None:
         raise UserError(
             f"{run.path} has no sentence boundary, with which paths begin and end: train with "
@@ -506,7 +514,7 @@ def _encode_words(run, lattice):
 
 
 def _levels(lattice):
-    """Groups the nodes by the links of the longest path from the start to them."""
+    """Groups the nodes by the number of links on the longest path from the start to them."""
     depth = [0] * lattice.nodes
     for link in lattice.links:
         depth[link.end] = max(depth[link.end], depth[link.start] + 1)

@@ -85,7 +85,8 @@ def read_files(
 
 
 def read_symbols(path: str) -> dict[str, str]:
-    """Reads Kaldi's table of symbols, lines of word and number, as {number: word}."""
+    """Reads Kaldi's lines of word and number as {number: word}; raises UserError for other
+    lines."""
     symbols: dict[str, str] = {}
     for line, text in files.read_lines(path, files.LONGEST_SENTENCE):
         parts = text.split()
@@ -101,7 +102,7 @@ def read_symbols(path: str) -> dict[str, str]:
 def read_lattices(
     path: str, name: str | None = None, symbols: Mapping[str, str] | None = None
 ) -> Iterator[Lattice]:
-    """Reads the lattice of a file in SLF, or those in Kaldi's text format, one at a time."""
+    """Reads the lattice of a file in SLF, or the lattices in Kaldi's text format, one at a time."""
     # A file is SLF if most of its first lines begin with a field NAME=.
     lines = (
         line
@@ -127,7 +128,7 @@ def read_lattices(
 
 
 def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
-    """Parses numbered lines of SLF as a lattice; `name` is its id if the header has none."""
+    """Parses numbered lines of SLF or raises UserError; `name`: the id if the header has none."""
     header: dict[str, str] = {}
     locations: dict[str, str] = {}
     nodes: dict[str, dict[str, str]] = {}
@@ -213,16 +214,17 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
     return build_lattice(header.get("U") or name, scored_links, *ends, path, scales)
 
 
-def _check_node(node, nodes, description):
-    """Raises UserError unless the file has the node."""
+def _check_node(node, nodes, prefix):
+    """Raises UserError, whose message begins with the prefix, unless the file has the node."""
     if node not in nodes:
         raise UserError(
-            f"{description}{shortened(node, 80)}, which is not a node: name one of the nodes at I=."
+            f"{prefix}{shortened(node, 80)}, which is not a node: name one of the nodes at I=."
         )
 
 
 def _natural_log(value, base, location):
-    """Converts a score to a natural logarithm; base 0 stands for probabilities, 1 for e."""
+    """Converts a score to a natural logarithm; base 0 stands for probabilities, 1 for e. Raises
+    UserError for a negative probability."""
     if base:
         return value if base == 1 else value * math.log(base)
     if value < 0:
@@ -231,7 +233,7 @@ def _natural_log(value, base, location):
 
 
 def _word(text):
-    """Returns a label if it is a word; None for a filler such as silence."""
+    """Returns a label if it is a word; None for a filler such as silence, and for None."""
     return None if text is None or _FILLER.fullmatch(text) else text
 
 
@@ -254,7 +256,8 @@ def _parse_kaldi(lines, path, symbols) -> Iterator[Lattice]:
 
 
 def _parse_kaldi_lattice(block, path, symbols):
-    """Parses the lines of one lattice in Kaldi's text format: name, arcs and final states."""
+    """Parses numbered lines of a lattice in Kaldi's text format, name, arcs and final states, or
+    raises UserError."""
     (name_line, name), *arc_lines = block
     name = name.strip()
     short, error = repr(shortened(name, 80)), ""
@@ -314,7 +317,7 @@ def _parse_kaldi_lattice(block, path, symbols):
 
 
 def _parse_arc(parts, location, symbols):
-    """Parses the fields of an arc as ((from, to), word or None, costs)."""
+    """Parses the fields of an arc as ((from, to), word or None, costs); `symbols` maps its word."""
     error = "the arc has no costs" if "," not in parts[-1] else ""
     error = error or (f"{len(parts)} fields" if len(parts) not in (4, 5) else "")
     if error:
@@ -340,7 +343,13 @@ def build_lattice(
     path: str,
     scales: Sequence[float],
 ) -> Lattice:
-    """Builds a lattice from links between named nodes, and leaves out links that lie on no path."""
+    """Builds a lattice from tuples (start, end, *further fields of Link) between named nodes,
+    without links that lie on no path.
+
+    A start of None stands for the only node without links to it, an end of None for the only node
+    without links from it. `scales` are the last fields of Lattice. Raises UserError for a cycle, or
+    if no path or several such nodes exist.
+    """
     starts, ends = {link[0]: None for link in links}, {link[1]: None for link in links}
     if start is None:
         start = _only_node([node for node in starts if node not in ends], path, name, "start")
@@ -377,7 +386,8 @@ def _only_node(nodes, path, name, role):
 
 
 def _reachable_nodes(node, links, source, target):
-    """Returns the nodes that links reach from a node; `source`, `target` index a link's ends."""
+    """Returns the nodes that links reach from a node; `source`, `target` index a link's ends, 0 or
+    1."""
     neighbours = collections.defaultdict(list)
     for link in links:
         neighbours[link[source]].append(link[target])
@@ -448,7 +458,7 @@ def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
 
 
 def _quote(text):
-    """Formats the value of a field of SLF, in quotation marks where needed."""
+    """Formats the value of a field of SLF, in quotation marks and with escapes where needed."""
     if not re.search(r"""["\\\s]|^'|^$""", text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -456,7 +466,8 @@ def _quote(text):
 
 
 def kaldi_lines(lattice: Lattice) -> Iterator[str]:
-    """Formats a lattice as lines of Kaldi's text format, with line breaks and a last blank line."""
+    """Formats a lattice as lines of Kaldi's text format, with line breaks and a last blank line;
+    raises UserError for words that it cannot hold."""
     for text in (lattice.id, *lattice.words):
         if len(text.split()) != 1 or text == "0":
             raise UserError(
@@ -498,7 +509,7 @@ _SHORT = {
 
 
 def parse_fields(text: str, location: str) -> dict[str, str]:
-    """Parses the fields NAME=VALUE of a line of SLF as {short name: value}."""
+    """Parses a line of SLF, NAME=VALUE ..., as {short name: value}, or raises UserError."""
     fields: dict[str, str] = {}
     end = 0
     while match := _FIELD_AND_VALUE.match(text, end):
@@ -522,7 +533,8 @@ def parse_fields(text: str, location: str) -> dict[str, str]:
 
 
 def _unescape(value, location):
-    """Removes the quotation marks around a value, and the backslashes before characters."""
+    """Removes paired quotation marks around a value, and reads its escapes: a backslash before a
+    character, or before three octal digits of a byte of UTF-8."""
 
     def byte(match):
         """Returns the bytes that an escape sequence stands for."""

@@ -45,7 +45,7 @@ class PathScores(NamedTuple):
 
 
 def best_scores(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[PathScores | None]:
-    """Returns for each sentence the scores of the best path with its words, or None without one."""
+    """Returns for each sentence the scores of the best path with its words, None without a path."""
     # All sentences are followed along the lattice together, as a tree of their prefixes.
     tree: list[dict[str, int]] = [{}]
     leaves = []
@@ -87,7 +87,8 @@ class LatticeFolder:
     path: str
 
     def read(self, id: str) -> Lattice:
-        """Reads the lattice of the n-best list with an id; raises UserError without exactly one."""
+        """Reads the lattice of the list with an id; raises UserError unless there is exactly
+        one."""
         folder = files.find(self.path)
         members = folder.glob(f"{glob.escape(id)}.*") if pathlib.PurePath(id).name == id else ()
         lattice_files = [*filter(pathlib.Path.is_file, members)]
@@ -102,7 +103,7 @@ class LatticeFolder:
         return lattices[0]
 
     def features(self, nbest: NBestList) -> dict[str, list[float]]:
-        """Returns {feature: value of each hypothesis} from the list's lattice.
+        """Returns {feature: value of each hypothesis}; raises UserError if no hypothesis is a path.
 
         The features are "acoustic", and "language" if links have language scores. A hypothesis
         without a path gets the lowest value of the list.
@@ -127,8 +128,8 @@ class LatticeFolder:
 # ---- features of any kind
 
 
-def check_names(model_names: Iterable[str], reserved_names: Iterable[str]):
-    """Raises UserError if the name of a model cannot be, or already is, the name of a feature."""
+def check_model_names(model_names: Iterable[str], reserved_names: Iterable[str]):
+    """Raises UserError for a model name that is reserved, or has blanks, '=' or '|||'."""
     reserved_names = {*reserved_names}
     for name in model_names:
         if name in reserved_names:
@@ -162,14 +163,14 @@ class Columns:
     tell: Callable[[str], object] = str
 
     def __post_init__(self):
-        """Raises UserError if the names of features collide."""
+        """Raises UserError if names of features collide or are malformed."""
         models = {**self.runs, **self.ngrams}
-        reserved_names = collections.Counter(self.names) - collections.Counter([*models])
-        check_names(models, (*reserved_names, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
+        reserved = collections.Counter(self.names) - collections.Counter([*models])
+        check_model_names(models, (*reserved, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the added features, without those of lattices except "acoustic"."""
+        """Names of the added features; lattices may add "language" besides, which is not listed."""
         model_columns = [
             name
             for model in (*self.runs, *self.ngrams)
@@ -184,7 +185,8 @@ class Columns:
         return (*model_columns, *(name for name, is_added in optional_columns if is_added))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
-        """Yields the lists with the added features; holds some thousand hypotheses at a time."""
+        """Yields the lists with the added features, some thousand hypotheses at a time; at the end
+        fills `notes`. Raises UserError if a list has such a feature already."""
         remaining = iter(lists)
         if not self.names:
             yield from remaining
@@ -256,7 +258,7 @@ class Columns:
             yield dataclasses.replace(nbest, hypotheses=hypotheses)
 
     def _interpolate(self, texts):
-        """Returns log p of texts under the interpolated runs."""
+        """Returns log p of texts under the interpolated runs as a list."""
         assert self.interpolation is not None
         run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
         sentences = [sentence_scores.words_by(run, text) for text in texts]
@@ -264,7 +266,8 @@ class Columns:
 
 
 def _score_texts(model, texts, noted):
-    """Scores texts by a run or an n-gram model: (log p in nats, words, unknown words) of each."""
+    """Scores texts by a run or an n-gram model: (log p in nats, words, unknown words) of each; adds
+    a run's words for notes to `noted`."""
     if isinstance(model, SentenceScorer):
         return model.score(texts)
     sentences = [sentence_scores.words_by(model, text) for text in texts]
@@ -348,12 +351,12 @@ class Lists:
         return dataclasses.replace(self, names=names, features=features)
 
     def centred_features(self) -> np.ndarray:
-        """Subtracts from each feature its mean over the list, [N, F]."""
+        """Returns the features minus their means over each list, [N, F]."""
         sums = np.add.reduceat(self.features, self.starts[:-1], axis=0)
         return self.features - np.repeat(sums / self.sizes[:, None], self.sizes, axis=0)
 
     def deviations(self) -> np.ndarray:
-        """Computes each feature's standard deviation within lists, [F]; 0 for a constant one."""
+        """Computes each feature's standard deviation within lists, [F]; 0 for constant features."""
         deviation = np.sqrt((self.centred_features() ** 2).mean(0))
         # The deviation of a constant feature is a rounding error.
         rounding_error = 1e-12 * np.maximum(1, np.abs(self.features).max(0, initial=0))
@@ -373,7 +376,7 @@ class Lists:
 
 
 def fit_system_weights(lists: Lists) -> np.ndarray:
-    """Fits weights [F] that reproduce the scores of the system that made the lists."""
+    """Fits weights [F] by least squares to the system's scores of the lists; 0 without scores."""
     # The least-squares fit of the scores within lists. It gives exactly the system's weights if its
     # score is a weighted sum of the features, as a decoder's is.
     if lists.system_scores is None:
@@ -387,5 +390,5 @@ def fit_system_weights(lists: Lists) -> np.ndarray:
 
 
 def normalise(weights: np.ndarray) -> np.ndarray:
-    """Scales weights [F] to length 1, which does not change any choice; 0 stays 0."""
+    """Scales weights [F] to length 1, which does not change any choice; zeros stay."""
     return weights / (np.linalg.norm(weights) or 1.0)

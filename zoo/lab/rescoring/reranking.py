@@ -55,11 +55,11 @@ class Weights:
         return cls(weights, added, tuning if isinstance(tuning, dict) else {})
 
     def score(self, features: dict[str, float]) -> float:
-        """Returns the weighted sum of the features of a hypothesis."""
+        """Returns sum_k weight_k feature_k of a hypothesis; a missing weight or feature is 0."""
         return math.fsum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
 
     def check(self, names: tuple[str, ...], location: str):
-        """Raises UserError unless exactly the features of a list have weights."""
+        """Raises UserError unless exactly the named features have weights."""
         unweighted = [name for name in names if name not in self.weights]
         features = {*names}
         absent = [name for name in self.weights if name not in features]
@@ -71,7 +71,7 @@ class Weights:
             )
 
     def check_added(self, names: tuple[str, ...], location: str):
-        """Raises UserError unless the features added to lists are those added for the tuning."""
+        """Raises UserError unless `names` are the features added for tuning; passes if unknown."""
         if self.added is not None and {*names} != {*self.added}:
             tuned, added = (quote([*group]) if group else "none" for group in (self.added, names))
             raise UserError(
@@ -79,23 +79,27 @@ class Weights:
             )
 
     def as_array(self, lists: Lists) -> np.ndarray:
-        """Returns the weights of the lists' features in their order, float64 [F]; 0 without one."""
+        """Returns the weights of the lists' features in their order, float64 [F]; 0 if missing."""
         return np.array([self.weights.get(name, 0.0) for name in lists.names])
 
 
 def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: bool = False):
-    """Sorts the hypotheses of each list by their weighted scores, equal ones in their old order."""
+    """Yields each list sorted by weighted score, the best first, equal scores in their old order.
+
+    Raises UserError if a score is not finite or, unless `sparse`, features and weights do not
+    match.
+    """
     for nbest in lists:
         first_hypothesis = nbest.hypotheses[0]
         if not sparse:
             weights.check(tuple(first_hypothesis.features), f"{path}, line {first_hypothesis.line}")
-        hypotheses = [_score(weights, hypothesis, path) for hypothesis in nbest.hypotheses]
+        hypotheses = [_with_score(weights, hypothesis, path) for hypothesis in nbest.hypotheses]
         hypotheses.sort(key=lambda h: -(h.score or 0.0))
         yield dataclasses.replace(nbest, hypotheses=hypotheses)
 
 
-def _score(weights, hypothesis, path):
-    """Returns a hypothesis with its weighted score; raises UserError if it is not finite."""
+def _with_score(weights, hypothesis, path):
+    """Returns a hypothesis with its weighted score; raises UserError if that is not finite."""
     try:
         score = weights.score(hypothesis.features)
     except (OverflowError, ValueError):  # from infinities of both signs
@@ -109,7 +113,8 @@ def _score(weights, hypothesis, path):
 
 
 def format_lists(lists: Iterable[NBestList], form: str, only_best: bool = False) -> Iterator[str]:
-    """Formats lists as lines with line breaks: JSON or fields, or only the best hypotheses."""
+    """Yields lines of lists, with line breaks: the best hypothesis of each with `only_best`, a JSON
+    object of each for the form "json", else a line for each hypothesis."""
     for nbest in lists:
         first = nbest.hypotheses[0]
         if only_best:
@@ -127,7 +132,7 @@ def format_lists(lists: Iterable[NBestList], form: str, only_best: bool = False)
 
 
 def best_line(id: str, text: str) -> str:
-    """Formats the best hypothesis of a list as a line: the id, a blank or tab, and the words."""
+    """Formats a list's best hypothesis as a line: id, blank (tab if the id has blanks), words."""
     separator = " " if id.split() == [id] else "\t"
     return f"{id}{separator}{text}".rstrip(" ") + "\n"
 
@@ -143,7 +148,10 @@ def merge_lists(
     best: int,
     sparse: bool = False,
 ) -> Iterator[NBestList]:
-    """Adds to each list the best new hypotheses of the same list by other systems."""
+    """Yields each list with the `best` best hypotheses of other systems whose text is new to it.
+
+    Raises UserError unless all files have the same lists in the same order.
+    """
     for nbest, *partners in itertools.zip_longest(lists, *other_systems):
         for partner in partners:
             if nbest is None or partner is None or partner.id != nbest.id:
@@ -166,7 +174,8 @@ def merge_lists(
 
 
 def _fill_missing(hypotheses, additions, sparse):
-    """Joins hypotheses and additions; a missing score or feature becomes the list's lowest."""
+    """Joins hypotheses and additions; a missing score or feature becomes the list's lowest, but
+    with `sparse` features stay missing."""
     lowest: dict[str, float] = {}
     for hypothesis in () if sparse else (*hypotheses, *additions):
         for name, value in hypothesis.features.items():

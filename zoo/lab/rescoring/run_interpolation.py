@@ -33,7 +33,7 @@ def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
-    """Fits the weights [models] under which a text is most probable to log p_k [models, words]."""
+    """Fits weights a [models] by EM to the words of a text, log p_k [models, words]."""
     weights = np.full(len(log_probs), 1 / len(log_probs))
     for _ in range(rounds):
         with np.errstate(divide="ignore"):
@@ -47,7 +47,7 @@ def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
 
 
 def read_text(path: str) -> list[str]:
-    """Reads the lines of a text file that have words; a byte order mark is removed."""
+    """Reads the lines of a text file that have words; raises UserError if none has."""
     lines = [files.bare(line) for _, line in files.read_lines(path)]
     lines = [line for line in lines if line.strip()]
     if not lines:
@@ -56,14 +56,15 @@ def read_text(path: str) -> list[str]:
 
 
 def to_json(content: dict) -> str:
-    """Formats the JSON text of a file of weights."""
+    """Formats a dict as the JSON text of a file of weights."""
     return strict_json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_weights(
     path: str, field: str, example: str, shares: bool = False
 ) -> tuple[dict, dict[str, float]]:
-    """Reads (the JSON of a file, the weights in its field); shares lie between 0 and 1."""
+    """Reads (JSON of a file, {name: weight} in its field); raises UserError for other files, and
+    for weights outside 0 to 1 with `shares`. `example` is for the message."""
     file = files.find(path)
     try:
         content = strict_json.loads(files.read_text(file))
@@ -105,14 +106,15 @@ class Interpolation:
         return cls(weights)
 
     def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
-        """Computes log p of sentences under the mean of the runs, float64 [sentences], nats."""
+        """Computes log p of sentences under the weighted mean of the runs, float64 [sentences],
+        nats; `name` names the text in errors."""
         weighted_runs = {run_name: runs[run_name] for run_name in self.weights}
         log_probs, starts = word_log_probs(weighted_runs, sentences, name)
         weights = np.array([*self.weights.values()])
         return np.add.reduceat(mix(log_probs, weights), starts) if len(starts) else np.zeros(0)
 
     def check_names(self, names: Sequence[str], path: str):
-        """Raises UserError unless exactly these names of runs have weights."""
+        """Raises UserError unless exactly the named runs have weights (in `path`)."""
         if {*self.weights} != {*names}:
             raise UserError(
                 f"{path} has weights of {quote([*self.weights])}, and the runs are "
@@ -141,6 +143,7 @@ def check_same_words(runs: dict[str, Any]):
 def word_log_probs(
     runs: dict[str, Any], sentences: Sequence[list[str]], name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Computes log p of words and boundaries under each run [runs, words], and sentence starts."""
+    """Computes log p of words and boundaries under each run, [runs, words], and sentences' first
+    indices."""
     rows = [sentence_scores.word_log_probs(run, sentences, name) for run in runs.values()]
     return np.stack([log_prob for log_prob, _ in rows]), rows[0][1]

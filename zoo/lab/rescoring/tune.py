@@ -18,7 +18,7 @@ from zoo.lab.runs import text_tables
 def collect_references(
     lists: Sequence[NBestList], files: Sequence[str], path: str
 ) -> dict[str, tuple[str, ...]]:
-    """Returns {list id: references}, from files of references or, without any, from the lists."""
+    """Returns {list id: references} from files, or else from the lists; UserError for a gap."""
     if files:
         ids = [nbest_list.id for nbest_list in lists]
         columns = [read_references(file, ids) for file in files]
@@ -35,7 +35,7 @@ def collect_references(
 def build_arrays(
     lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
 ) -> Lists:
-    """Converts n-best lists and their references to arrays of features and statistics."""
+    """Converts n-best lists and {list id: references} to arrays; a missing feature is 0."""
     if not lists:
         raise UserError("the lists to tune on are empty: give a file with lists.")
     hypotheses = [hypothesis for nbest in lists for hypothesis in nbest.hypotheses]
@@ -85,7 +85,8 @@ def match_features(lists: Lists, tuned: Lists, paths: tuple[str, str], sparse: b
 
 
 def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
-    """Tunes weights [F] by a method of `METHODS`, from `start` or else from `choose_start`."""
+    """Tunes weights [F] by a method of `METHODS`, from `start` or else `choose_start`; features
+    constant within lists get 0."""
     if not lists.names:
         raise UserError(
             "the hypotheses have no features to tune weights for: give lists with features, --run "
@@ -104,7 +105,7 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
 def tune_if_better(
     lists: Lists, metric: Metric, method: str, seed: int, folds: int | None, start=None
 ) -> tuple[np.ndarray, list[str]]:
-    """Tunes weights [F], but returns the start's if cross-validation finds no gain.
+    """Tunes weights [F], but returns the start's if cross-validation finds no gain over them.
 
     Returns (weights, lines of text with the figures of cross-validation). Without `folds` the tuned
     weights are returned in any case.
@@ -126,7 +127,7 @@ def tune_if_better(
 def cross_validate(
     lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
 ) -> tuple[float, float]:
-    """Returns the figures of tuning by cross-validation, and of the weights at the start."""
+    """Returns (figure of held-out folds under weights tuned on the others, figure of `start`)."""
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
     indices = np.arange(len(lists.ids))
     for fold in range(folds):
@@ -144,7 +145,7 @@ def evaluate(lists: Lists, metric: Metric, weights: np.ndarray) -> float:
 
 
 def choose_start(lists: Lists, metric: Metric) -> np.ndarray:
-    """Returns weights [F] to start from: the first system's, as fitted, or the rank alone."""
+    """Returns weights [F] to start from, the better of `fit_system_weights` and the rank alone."""
     starts = [fit_system_weights(lists)]
     if RANK in lists.names:
         starts.append(np.array([float(name == RANK) for name in lists.names]))
@@ -193,7 +194,7 @@ class Figures:
 
 
 def collect_notes(lists: Lists, figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
-    """Returns warnings about lists and features, and about weights that improve nothing."""
+    """Returns notes for the user on lists and features, and on weights that improve nothing."""
     notes: list[str] = []
     if lists.system_scores is not None:
         rows = lists.best_rows(lists.system_scores)
@@ -221,7 +222,7 @@ def collect_notes(lists: Lists, figures: Figures, metric: Metric, weights: np.nd
 
 
 def format_table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
-    """Formats the figures of several parts of lists as the lines of a table."""
+    """Formats (name of a part, figures) as the lines of a table."""
 
     def cell(figure):
         """Formats a figure with its interval."""
@@ -338,13 +339,14 @@ class Search:
     """Line searches over n-best lists, in arrays [L, longest list, ...]."""
 
     def __init__(self, lists: Lists, metric: Metric):
+        """Pads features and statistics to [L, longest list, ...]; `missing` marks the padding."""
         self.lists, self.metric = lists, metric
         self.features = lists.padded(lists.features, 0.0)
         self.statistics = lists.padded(lists.statistics, 0.0)
         self.missing = lists.padded(np.ones(len(lists.features), bool), False) == 0
 
     def value(self, weights: np.ndarray) -> float:
-        """Returns the figure of weights, larger is better."""
+        """Returns the figure of weights, where larger is better."""
         return evaluate(self.lists, self.metric, weights)
 
     def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
@@ -400,7 +402,7 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
 
 
 def _middles(bounds):
-    """Returns (a point within, the width) of each interval between sorted bounds."""
+    """Returns (a point within, width) of intervals between sorted bounds; infinite widths are 2."""
     lower, upper = bounds[:-1], bounds[1:]
     with np.errstate(invalid="ignore"):
         middles = (lower + upper) / 2
@@ -477,7 +479,7 @@ class Mira:
         return (mixed if improves else best) / scales
 
     def _epochs(self, lists, metric, weights, step, generator):
-        """Updates weights list by list, and yields their mean over each epoch."""
+        """Yields the mean of the weights over each epoch, while MIRA updates them list by list."""
         background = np.ones(lists.statistics.shape[1])
         bounds = lists.starts.tolist()
         for _ in range(self.epochs):
@@ -509,6 +511,7 @@ class Objective:
 
     def __init__(self, lists: Lists, metric: Metric):
         # Of the first system's hypotheses at most a thousand, as decay by 0.999 leaves.
+        """Computes the gain of each hypothesis over the background of the first hypotheses."""
         background = lists.statistics[lists.first_rows()].mean(0) * min(1000, len(lists.ids))
         gains = metric.gain(lists.statistics, background + 1)
         # [L, longest list, F], in standard deviations; [L, longest list], -inf beyond a list's end
@@ -516,7 +519,7 @@ class Objective:
         self.gains = lists.padded(gains, -np.inf)
 
     def value(self, weights: np.ndarray) -> float:
-        """Returns the loss of weights in words at their best scale; a scale changes no choice."""
+        """Returns the loss of weights at the scale in `_SCALES` that makes it least."""
         return float(self._losses_by_scale(weights).min())
 
     def best_scale(self, weights: np.ndarray) -> np.ndarray:
