@@ -6,9 +6,12 @@ in nats, and sums are kept in at least float32. `[...]` stands for any leading a
 arguments. Train on a `weighted_` loss, a weighted sum over tokens: it is faster than to weigh the
 losses and sum them, and it handles padding.
 
-A wrong shape raises a ValueError that names the argument, when the function is traced. Examples
-assume `import jax`, `import jax.numpy as jnp`, `import numpy as np`, `from zoo import losses` and
-`np.set_printoptions(precision=4, suppress=True)`; a test runs them.
+A wrong shape raises a ValueError that names the argument, when the function is traced. A target,
+rank or signature that is not in the vocabulary raises a ValueError, too; in compiled code, where
+its value is not known, it makes the loss NaN.
+
+Examples assume `import jax`, `import jax.numpy as jnp`, `import numpy as np`, `from zoo import
+losses` and `np.set_printoptions(precision=4, suppress=True)`; a test runs them.
 """
 
 from typing import TYPE_CHECKING

@@ -61,12 +61,12 @@ def adaptive_loss(hidden: Array, weights: Array, bias: Array, tails: Tails, rank
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks)
-    value_checks.check_ids(_words(bias, tails), ranks=ranks)
-    in_head, cluster, tail_row = _targets(bias, tails, ranks)
+    value_checks.check_ids(_vocabulary_size(bias, tails), ranks=ranks)
+    in_head, cluster, tail_row = _head_and_tail_targets(bias, tails, ranks)
     head_losses, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
     tail_losses = _tail_losses(*_flatten(tails, hidden, cluster, tail_row))
     losses = head_losses + tail_losses.reshape(ranks.shape)
-    return value_checks.nan_where_invalid(losses, _words(bias, tails), ranks)
+    return value_checks.nan_where_invalid(losses, _vocabulary_size(bias, tails), ranks)
 
 
 @over_tokens("hidden")
@@ -96,13 +96,13 @@ def weighted_adaptive_loss(
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
-    value_checks.check_ids(_words(bias, tails), token_weights, ranks=ranks)
-    in_head, cluster, tail_row = _targets(bias, tails, ranks)
+    value_checks.check_ids(_vocabulary_size(bias, tails), token_weights, ranks=ranks)
+    in_head, cluster, tail_row = _head_and_tail_targets(bias, tails, ranks)
     loss = weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     tails, h, cluster, tail_row, u = _flatten(tails, hidden, cluster, tail_row, token_weights)
     h, u = token_blocks.zero_padding_states(h, u)
     loss += _weighted_tail_loss(tails, h, cluster, tail_row, u)
-    return value_checks.nan_where_invalid(loss, _words(bias, tails), ranks, token_weights)
+    return value_checks.nan_where_invalid(loss, _vocabulary_size(bias, tails), ranks, token_weights)
 
 
 @over_tokens("hidden")
@@ -131,7 +131,7 @@ def adaptive_log_probs(hidden: Array, weights: Array, bias: Array, tails: Tails)
     head = jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
     parts = [head[..., :frequent]]
     for tail, (projection, words) in enumerate(tails):
-        scores = softmax.logits(products.matmul(hidden, projection), words, _no_bias(words))
+        scores = softmax.logits(products.matmul(hidden, projection), words, _zero_bias(words))
         parts.append(head[..., frequent + tail, None] + jax.nn.log_softmax(scores, axis=-1))
     return jnp.concatenate(parts, axis=-1)
 
@@ -165,7 +165,7 @@ def adaptive_sample(hidden: Array, weights: Array, bias: Array, tails: Tails, ke
     rank, cutoffs = head_ranks, _cutoffs(bias, tails)
     for tail, (k, (projection, words)) in enumerate(zip(tail_keys, tails, strict=True)):
         states = products.matmul(hidden, projection)
-        within = top_k.softmax_sample(states, words, _no_bias(words), k)
+        within = top_k.softmax_sample(states, words, _zero_bias(words), k)
         rank = jnp.where(head_ranks == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
@@ -184,7 +184,7 @@ def adaptive_top_k(
       (log-probabilities [..., k], nats; ranks of words, int32 [..., k]), best first.
 
     Raises:
-      ValueError: shapes do not agree, or k is above V.
+      ValueError: shapes do not agree, or k is not from 1 to V. TypeError: k is an array.
 
     Example:
       >>> tails = [(jnp.zeros((4, 2)), jnp.zeros((2, 2)))]
@@ -197,22 +197,22 @@ def adaptive_top_k(
     """
     _check(hidden, weights, bias, tails)
     cutoffs = _cutoffs(bias, tails)
-    top_k.check_k(k, _words(bias, tails))
+    top_k.check_k(k, _vocabulary_size(bias, tails))
     flat = hidden.reshape(-1, hidden.shape[-1])
 
-    def vocabulary_pass(states, weights, bias, count):
-        return top_k.blocked_pass(
+    def best_words(states, weights, bias, count):
+        return top_k.vocabulary_pass(
             (states, weights, bias), softmax.UNSHAPED, k=min(count, len(weights))
         )
 
     # The best of the head may include the classes of the tails, which are not words.
-    head = vocabulary_pass(flat, weights, bias, k + len(tails))
+    head = best_words(flat, weights, bias, k + len(tails))
     is_word = head.words < cutoffs[0]
     candidates = [(jnp.where(is_word, head.values - head.log_z[:, None], -jnp.inf), head.words)]
     classes = cutoffs[0] + jnp.arange(len(tails))
     class_log_probs = softmax.logits(flat, weights[classes], bias[classes]) - head.log_z[:, None]
     for tail, (projection, words) in enumerate(tails):
-        within = vocabulary_pass(products.matmul(flat, projection), words, _no_bias(words), k)
+        within = best_words(products.matmul(flat, projection), words, _zero_bias(words), k)
         log_probs = class_log_probs[:, tail, None] + within.values - within.log_z[:, None]
         candidates.append((log_probs, cutoffs[tail] + within.words))
     log_probs, ranks = top_k.select_best(k, *candidates)
@@ -221,7 +221,8 @@ def adaptive_top_k(
 
 
 def _check(hidden, weights, bias, tails, ranks=None, **token_arrays):
-    """Checks the shapes of the arguments of an adaptive softmax, and the number of its tails."""
+    """Raises ValueError unless shapes agree and there is a tail and a word of the head, and
+    TypeError unless ranks are integers; further `token_arrays` are name=(array, axes)."""
     if ranks is not None:
         token_arrays["ranks"] = (ranks, "...")
     value_checks.check_shapes(
@@ -251,22 +252,24 @@ def _cutoffs(bias, tails):
     return tuple(cutoffs)
 
 
-def _words(bias, tails):
+def _vocabulary_size(bias, tails):
     """Counts the words of the head and of all tails, V."""
     return len(bias) - len(tails) + sum(len(words) for _, words in tails)
 
 
-def _no_bias(words):
+def _zero_bias(words):
+    """Returns zeros [V_i], the bias of a tail's word vectors [V_i, D_i]."""
     return jnp.zeros(words.shape[0], words.dtype)
 
 
-def _targets(bias, tails, rank):
-    """Returns (class in the head, cluster with 0 for the head, row in the tail) of each target."""
-    first, rank = len(bias) - len(tails), jnp.asarray(rank, jnp.int32)  # cutoffs may not fit int8
-    cutoffs = jnp.asarray(_cutoffs(bias, tails), rank.dtype)
-    cluster = sum((rank >= cutoff).astype(rank.dtype) for cutoff in _cutoffs(bias, tails))
-    in_head = jnp.where(cluster == 0, rank, first + cluster - 1)
-    return in_head, cluster, rank - cutoffs[jnp.maximum(cluster - 1, 0)]
+def _head_and_tail_targets(bias, tails, ranks):
+    """Returns (class in the head, cluster with 0 for the head, row in the tail) of each rank; the
+    row of a word of the head is below 0."""
+    first, ranks = len(bias) - len(tails), jnp.asarray(ranks, jnp.int32)  # cutoffs may not fit int8
+    cutoffs = jnp.asarray(_cutoffs(bias, tails), ranks.dtype)
+    cluster = sum((ranks >= cutoff).astype(ranks.dtype) for cutoff in _cutoffs(bias, tails))
+    in_head = jnp.where(cluster == 0, ranks, first + cluster - 1)
+    return in_head, cluster, ranks - cutoffs[jnp.maximum(cluster - 1, 0)]
 
 
 class _Blocks(NamedTuple):
@@ -279,7 +282,7 @@ class _Blocks(NamedTuple):
 
     @classmethod
     def from_tokens(cls, tails, hidden, cluster, tail_row):
-        """Sorts tokens [N] by cluster and cuts them into blocks."""
+        """Sorts tokens [N] by cluster and cuts them into blocks, filled by copies in cluster 0."""
         block = TOKENS_AT_A_TIME
         if jax.default_backend() == "cpu":
             block = min(block, MOST_TOKENS_ON_CPU)
@@ -289,20 +292,21 @@ class _Blocks(NamedTuple):
         return cls(order, hidden, jnp.where(order.is_first_copy(), cluster, 0), tail_row)
 
     def loop(self, tail, step, carry):
-        """Runs carry = step(number, carry) over the blocks that have words of a tail."""
-        first, end = _range((self.cluster == tail).any(axis=1))
+        """Runs carry = step(number, carry) from the first to the last block with a tail's words."""
+        first, end = _filled_range((self.cluster == tail).any(axis=1))
         return jax.lax.fori_loop(first, end, step, carry)
 
     def take(self, number, tail):
-        """Returns (hidden, whether tokens are of the tail, rows of the tail) of a block."""
+        """Returns (hidden, whether tokens are of the tail, rows of the tail) of a block; the row is
+        0 for tokens of other clusters. Tails count from 1."""
         in_tail = self.cluster[number] == tail
         return self.hidden[number], in_tail, jnp.where(in_tail, self.tail_row[number], 0)
 
     def value_and_gradients(self, weighted_loss, tail, *token_arrays):
-        """Computes a block's weighted loss, and its gradients for each run apart.
+        """Returns (a block's loss, its gradients for the tail, for hidden and for token weights).
 
-        Those of the tail are [runs, ...]: a run lies on one device, so that nothing is summed over
-        devices here.
+        The gradients of the tail are [runs, ...]: a run lies on one device, so that nothing is
+        summed over devices here. `weighted_loss`: (tail, hidden, token weights, rows) -> loss.
         """
         differentiate = jax.value_and_grad(weighted_loss, (0, 1, 2))
         runs = self.order.order.shape[0]
@@ -315,15 +319,15 @@ class _Blocks(NamedTuple):
         return run_losses.sum(), tail_gradients, *(g.reshape(-1, *g.shape[2:]) for g in gradients)
 
 
-def _range(filled):
-    """Returns the number of the first block with words, and the number after the last."""
+def _filled_range(filled):
+    """Returns (number of the first block with words, number after the last), or (0, 0)."""
     numbers = jnp.arange(filled.shape[0])
     end = jnp.where(filled, numbers + 1, 0).max()
     return jnp.where(filled, numbers, end).min(), end
 
 
 def _flatten(tails, hidden, *token_arrays):
-    """Reshapes arrays of tokens [...] to [N, ?], for a loop over their blocks."""
+    """Returns (tails, hidden [N, D], *token arrays [N]) of tokens [...], ready for a loop."""
     arrays = hidden.reshape(-1, hidden.shape[-1]), *(array.ravel() for array in token_arrays)
     return vary_together(([*map(tuple, tails)], *arrays))
 
@@ -338,7 +342,7 @@ def _tail_losses(tails, hidden, cluster, tail_row):
 
         def step(number, losses, tail=tail, projection=projection, words=words):
             h, in_tail, rows = blocks.take(number, tail)
-            table = products.matmul(h, projection), words, _no_bias(words)
+            table = products.matmul(h, projection), words, _zero_bias(words)
             terms = softmax.softmax_terms(table, rows, None, UNSHAPED, TermOptions())
             return losses.at[number].add(jnp.where(in_tail, terms.loss, 0))
 
@@ -346,12 +350,13 @@ def _tail_losses(tails, hidden, cluster, tail_row):
     return blocks.order.join(losses)
 
 
-def _losses_backward(arguments, cotangents):
-    _, tails, hidden, _ = _tail_gradients(*(*arguments, cotangents))
+def _tail_losses_backward(arguments, cotangents):
+    """Computes the gradients of tails and hidden; the losses' cotangents weigh the tokens."""
+    _, tails, hidden, _ = _tail_loss_and_gradients(*(*arguments, cotangents))
     return tails, hidden, None, None
 
 
-_tail_losses.defvjp(lambda *arrays: (_tail_losses(*arrays), arrays), _losses_backward)
+_tail_losses.defvjp(lambda *arrays: (_tail_losses(*arrays), arrays), _tail_losses_backward)
 
 
 @jax.custom_vjp
@@ -361,22 +366,25 @@ def _weighted_tail_loss(tails, hidden, cluster, tail_row, token_weights):
     return token_blocks.weighted_sum(_tail_losses(tails, hidden, cluster, tail_row), token_weights)
 
 
-def _sum_forward(*arguments):
-    total, *gradients = _tail_gradients(*arguments)
+def _weighted_tail_forward(*arguments):
+    """Computes the sum and, for the backward pass, its gradients."""
+    total, *gradients = _tail_loss_and_gradients(*arguments)
     return total, gradients
 
 
-def _sum_backward(gradients, cotangent):
+def _weighted_tail_backward(gradients, cotangent):
+    """Scales the gradients by the cotangent of the sum; clusters and rows get none."""
     tails, hidden, token_weights = token_blocks.scale_gradients(gradients, cotangent)
     return tails, hidden, None, None, token_weights
 
 
-_weighted_tail_loss.defvjp(_sum_forward, _sum_backward)
+_weighted_tail_loss.defvjp(_weighted_tail_forward, _weighted_tail_backward)
 
 
-def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
-    """Computes sum_n u_n loss_n of the tails of tokens [N], and in the same pass its gradients for
-    the tails, for hidden [N, D] and for the weights [N]."""
+def _tail_loss_and_gradients(tails, hidden, cluster, tail_row, token_weights):
+    """Computes sum_n u_n loss_n of the tails of tokens [N], and in the same pass its gradients:
+    (sum, gradients for the tails, for hidden [N, D], for the weights [N]). Words of the head add
+    nothing."""
     blocks = _Blocks.from_tokens(tails, hidden, cluster, tail_row)
     weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]
 
@@ -412,4 +420,4 @@ def _weighted_block(tail, hidden, token_weights, rows):
     """Computes the weighted sum of the losses of a block of tokens within a tail."""
     projection, words = tail
     states = products.matmul(hidden, projection)
-    return weighted_softmax_loss(states, words, _no_bias(words), rows, token_weights)
+    return weighted_softmax_loss(states, words, _zero_bias(words), rows, token_weights)

@@ -28,7 +28,7 @@ from zoo.losses.value_checks import check_shapes, nan_where_invalid
 
 
 class Statistics(NamedTuple):
-    """The probability of a target, and the entropy of the distribution and its best word.
+    """log p of a target, the entropy of its distribution, and whether the target is the best word.
 
     Attributes:
       log_prob: log p(x), [...], nats.
@@ -72,7 +72,7 @@ def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, tempera
 
 
 def statistics_from_terms(terms: Terms) -> Statistics:
-    """Returns log p(x), the entropy and the accuracy from the terms of `TermOptions.statistics`."""
+    """Returns log p(x), entropy and accuracy from terms with statistics and no smoothing."""
     assert terms.entropy is not None and terms.correct is not None  # as was asked for
     return Statistics(-terms.loss, terms.entropy, terms.correct)
 
@@ -126,10 +126,12 @@ def softmax_kl_divergence(
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _kl_divergence(block, p, q, shaping):
+    """Computes KL(p || q) [N] of p and q, each (hidden [N, ?], weights, bias), by `block` words."""
     return _kl_forward(block, p, q, shaping)[0]
 
 
 def _kl_forward(block, p, q, shaping):
+    """Computes (KL(p || q) [N], residuals of the backward pass) in one scan over the words."""
     blocks = row_blocks.RowBlocks.from_size(len(p[1]), block)
 
     def step(carry, number):
@@ -145,6 +147,7 @@ def _kl_forward(block, p, q, shaping):
 
 
 def _kl_backward(block, residuals, cotangent):
+    """Computes the gradients of p's and q's arrays by blocks of words; the shaping gets none."""
     p, q, shaping, log_zs, divergence = residuals
     blocks = row_blocks.RowBlocks.from_size(len(p[1]), block)
 

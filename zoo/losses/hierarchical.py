@@ -27,19 +27,20 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 
 def token_block(tokens: int, size: int, width: int) -> int:
-    """Returns the number of tokens in a block, whose classes' rows [size, width] are gathered."""
+    """Returns the number of tokens in a block, each of which gathers rows of W [size, width]."""
     return row_blocks.even_block(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def _within_log_probs(weights, bias, hidden, classes, vocabulary):
-    """Computes log softmax(W_c h + b_c) over the slots of class c, [..., M], nats; -inf without a
-    word."""
+    """Computes log softmax(W_c h + b_c) over the slots of each token's class c, [..., M], nats;
+    -inf in a slot without a word."""
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
-    return _log_probs(*gathered, hidden, classes, vocabulary)
+    return _gathered_log_probs(*gathered, hidden, classes, vocabulary)
 
 
-def _log_probs(weights, bias, hidden, classes, vocabulary):
-    """Computes `_within_log_probs` from each token's rows, weights [..., M, D], bias [..., M]."""
+def _gathered_log_probs(weights, bias, hidden, classes, vocabulary):
+    """Computes `_within_log_probs` from rows gathered for tokens: weights [..., M, D], bias [...,
+    M]."""
     scores = products.einsum("...md,...d->...m", weights, hidden)
     size = scores.shape[-1]
     slots = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
@@ -47,15 +48,15 @@ def _log_probs(weights, bias, hidden, classes, vocabulary):
     return jax.nn.log_softmax(jnp.where(has_word, scores + bias, -jnp.inf), axis=-1)
 
 
-def _block_loss(vocabulary, shared, constants, h, data, u):
-    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
+def _block_loss(vocabulary, params, constants, h, data, u):
+    """Returns a block's (losses [n], function that adds their gradients): see `token_blocks`.
 
     Gradients are added to the rows of the tokens' classes alone. The automatic derivative of a loop
     would add a gradient of all of W, mostly zeros, for each block.
     """
-    (weights, bias), (c, slots) = shared, data
+    (weights, bias), (c, slots) = params, data
     w = row_lookup.take(weights, c)
-    log_probs = _log_probs(w, row_lookup.take(bias, c), h, c, vocabulary)
+    log_probs = _gathered_log_probs(w, row_lookup.take(bias, c), h, c, vocabulary)
 
     def gradients(sums):
         scores = softmax.expected_minus_observed(jnp.exp(log_probs) * u[:, None], slots, u)
@@ -198,7 +199,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
       (log-probabilities [..., k], nats; ranks of words, int32 [..., k]), best first.
 
     Raises:
-      ValueError: shapes do not agree, or k is above V.
+      ValueError: shapes do not agree, or k is not from 1 to V. TypeError: k is an array.
 
     Example:
       >>> table = jnp.zeros((2, 4)), jnp.zeros(2), jnp.zeros((2, 2, 4)), jnp.zeros((2, 2))
@@ -246,10 +247,13 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
 
 
 def _log_class_probs(hidden, weights, bias):
+    """Computes log softmax(R h + r) of all classes, [..., C], nats."""
     return jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
 
 
 def _check(hidden, table, vocabulary, **token_arrays):
+    """Raises ValueError unless shapes agree and (C - 1) M < vocabulary <= C M; `token_arrays`, of
+    integers, are name=(array, axes)."""
     class_weights, class_bias, weights, bias = table
     value_checks.check_shapes(
         hidden=(hidden, "... D"),

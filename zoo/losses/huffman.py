@@ -21,8 +21,9 @@ from zoo.base.arrays.types import Array
 from zoo.losses import softmax, value_checks
 
 
-def _check(axis, operands, nodes, turns):
-    """Checks arguments with paths along an axis: "..." of tokens, or "V" of the vocabulary."""
+def _check_paths(axis, operands, nodes, turns):
+    """Raises ValueError unless shapes agree, nodes are rows of the weights (where turns are not 0),
+    and turns are 1, -1 or 0. `axis` of the paths: "..." for tokens, "V" for all words."""
     hidden, weights, bias = operands
     value_checks.check_shapes(
         hidden=(hidden, "... D"),
@@ -65,7 +66,7 @@ def path_loss(hidden: Array, weights: Array, bias: Array, nodes: Array, turns: A
 
     Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
     """
-    _check("...", (hidden, weights, bias), nodes, turns)
+    _check_paths("...", (hidden, weights, bias), nodes, turns)
     scores = products.einsum("...ld,...d->...l", row_lookup.take(weights, nodes), hidden)
     scores += row_lookup.take(bias, nodes)
     return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
@@ -94,7 +95,7 @@ def path_log_probs(hidden: Array, weights: Array, bias: Array, nodes: Array, tur
 
     Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
     """
-    _check("V", (hidden, weights, bias), nodes, turns)
+    _check_paths("V", (hidden, weights, bias), nodes, turns)
     scores = softmax.logits(hidden, weights, bias)
 
     def step(total, level):
@@ -147,11 +148,12 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parent[first] = parent[second] = node
         turn[first], turn[second] = 1, -1
         heapq.heappush(heap, (first_mass + second_mass, node))
-    return _paths(parent, turn, vocabulary)
+    return _paths_from_parents(parent, turn, vocabulary)
 
 
-def _paths(parent, turn, vocabulary):
-    """Returns a tree's (nodes [V, L], turns [V, L]); climbs from all words at once, by levels."""
+def _paths_from_parents(parent, turn, vocabulary):
+    """Converts a tree, given by each node's parent and turn, to paths (nodes [V, L], turns [V, L])
+    from the root; climbs from all words at once, by levels."""
     root = len(parent) - 1
     lengths, climbers = np.zeros(vocabulary, np.int64), np.arange(vocabulary)
     words = np.arange(vocabulary if root else 0)

@@ -50,7 +50,7 @@ from zoo.losses.value_checks import check_shapes
 
 
 def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
-    """Computes log sum_{i in S} exp(o_i - log E_i) - (o_x - log E_x).
+    """Computes log sum_i exp(o_i - log E_i) - (o_x - log E_x) over x and noise words not excluded.
 
     Args:
       true_logits: o_x of the target, [...], nats.
@@ -86,7 +86,9 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
 
 
 def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded):
-    """Computes -log p~_0 - sum_k log(1 - p~_k), the sum over the draws in S.
+    """Computes -log p~_0 - sum_k log(1 - p~_k) of the target, 0, and noise words k not excluded.
+
+    p~ is the softmax of o - log E over these words.
 
     Args:
       true_logits, noise_logits, log_expected_true, log_expected_noise, is_excluded: see
@@ -128,7 +130,8 @@ def log_sum_exp(true_logits: Array, noise_logits: Array) -> Array:
 
 
 def check_slots(slots: tuple[Array, ...], **draw_arrays: Array):
-    """Checks the shapes of the arguments of sampled losses: see `importance_loss`."""
+    """Raises ValueError unless `slots`, the first four arguments of `importance_loss`, and further
+    arrays of draws, [..., K], agree in shape."""
     true_logits, noise_logits, log_expected_true, log_expected_noise = slots
     arrays = {"noise_logits": noise_logits, "log_expected_noise": log_expected_noise} | draw_arrays
     check_shapes(

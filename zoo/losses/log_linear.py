@@ -305,9 +305,9 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     return value_checks.nan_where_invalid(loss, words, signatures, token_weights)
 
 
-def _block_loss(shared, tables, h, s, u):
-    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
-    weights, bias = shared
+def _block_loss(params, tables, h, s, u):
+    """Returns a block's (losses [n], function that adds their gradients): see `token_blocks`."""
+    weights, bias = params
     block_scores = signature_scores(tables, weights, bias, h)
     largest = block_scores.max(axis=0)
     exponentials = jnp.exp(block_scores - largest[None])
@@ -315,7 +315,7 @@ def _block_loss(shared, tables, h, s, u):
     target_scores = jnp.take_along_axis(block_scores, s[None], axis=0)[0]
 
     def gradients(sums):
-        score_gradients = _less_observed(exponentials * (u / z)[None], s, u)
+        score_gradients = _subtract_observed(exponentials * (u / z)[None], s, u)
         score_gradients = jnp.where(u[None] == 0, 0, score_gradients)  # columns are tokens
         adaptor_gradients = sparse_products.product(
             tables["of_feature"], tables["of_signature"], score_gradients
@@ -329,8 +329,8 @@ def _block_loss(shared, tables, h, s, u):
     return largest + jnp.log(z) - target_scores, gradients
 
 
-def _less_observed(expected, signatures, observed):
-    """Subtracts observed [n] from expected [S, n] at each column's row in `signatures` [n]."""
+def _subtract_observed(expected, signatures, observed):
+    """Subtracts observed[j] from expected[signatures[j], j] in each column j of expected [S, n]."""
     if (
         sharded_functions.automatic_devices(expected) > 1
     ):  # where a scatter would send all of expected
@@ -340,6 +340,8 @@ def _less_observed(expected, signatures, observed):
 
 
 def _check(tables, weights, bias, hidden, **token_arrays):
+    """Raises ValueError unless shapes agree (tables are not checked), TypeError unless signatures
+    are integers; `token_arrays` are name=(array, axes)."""
     value_checks.check_shapes(
         weights=(weights, "F D"),
         bias=(bias, "F"),

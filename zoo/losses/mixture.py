@@ -39,7 +39,8 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None) 
       [...], nats; exact.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
+      ValueError: shapes do not agree, or pi does not sum to 1. TypeError: targets are
+        not whole numbers.
 
     Example:
       >>> bias = jnp.log(jnp.array([0.5, 0.25, 0.25]))
@@ -53,19 +54,22 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None) 
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
-    _check_prior(log_prior)
+    _check_prior_sums(log_prior)
     shaping = Shaping.from_options(soft_cap)
     losses = _losses((contexts, weights, bias), log_prior, targets, shaping)
     return value_checks.nan_where_invalid(losses, len(bias), targets)
 
 
 def _losses(operands, log_prior, targets, shaping):
+    """Computes the losses [...] of targets [...] under a mixture, unchecked: operands are (contexts
+    [..., M, D], weights, bias), log_prior is [..., M]."""
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
     terms = softmax.softmax_terms(operands, targets, None, shaping, TermOptions())
     return -jax.nn.logsumexp(log_prior - terms.loss, axis=-1)
 
 
-def _check_prior(log_prior):
+def _check_prior_sums(log_prior):
+    """Raises ValueError unless exp(log_prior) sums to 1, where its values are known."""
     values = value_checks.concrete_values(log_prior)
     if values is not None:
         remedy = "subtract the logarithm of their sum from log_prior"
@@ -77,6 +81,8 @@ def weighted_mixture_loss(
     contexts, log_prior, weights, bias, targets, token_weights, block=None, *, soft_cap=None
 ) -> Array:
     """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
+
+    It does not check that pi sums to 1.
 
     Args:
       contexts, log_prior, weights, bias, targets: see `mixture_loss`.
@@ -137,7 +143,7 @@ def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap: Real | No
       [..., V], nats. The logits of all components are held, too: [..., M, V].
 
     Raises:
-      ValueError: shapes do not agree.
+      ValueError: shapes do not agree, or pi does not sum to 1.
 
     Example:
       >>> even = jnp.log(jnp.full(2, 0.5))
@@ -148,26 +154,28 @@ def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap: Real | No
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias)
-    _check_prior(log_prior)
+    _check_prior_sums(log_prior)
     scores = softmax.logits(contexts, weights, bias, Shaping.from_options(soft_cap))
     return jax.nn.logsumexp(log_prior[..., None] + jax.nn.log_softmax(scores, axis=-1), axis=-2)
 
 
 def _check(contexts, log_prior, weights, bias, **token_arrays):
+    """Raises ValueError unless shapes agree and targets (of weight 0 aside) are words, TypeError
+    unless targets are integers."""
     table = {"weights": (weights, "V D"), "bias": (bias, "V")}
     states = {"contexts": (contexts, "... M D"), "log_prior": (log_prior, "... M")}
     value_checks.check_words(states | table, **token_arrays)
 
 
-def _block_loss(shared, shaping, states, x, u):
-    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
+def _block_loss(params, shaping, states, x, u):
+    """Returns a block's (losses [n], function that adds their gradients): see `token_blocks`.
 
     With r_m = pi_m p_m(x) / p(x), the posterior of component m, the gradient with respect to the
     logits of component m is u r_m (p_m - onehot(x)); with respect to log pi_m, it is -u r_m.
     """
     g, log_prior = states
     # One product over all components of all tokens: XLA's batched products are slower.
-    operands, words = (g.reshape(-1, g.shape[-1]), *shared), jnp.repeat(x, log_prior.shape[1])
+    operands, words = (g.reshape(-1, g.shape[-1]), *params), jnp.repeat(x, log_prior.shape[1])
     terms, residuals = BlockResiduals.forward(TermOptions(), operands, words, shaping)
     joint = log_prior - terms.loss.reshape(log_prior.shape)
     log_p = jax.nn.logsumexp(joint, axis=-1)

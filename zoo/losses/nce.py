@@ -59,7 +59,7 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, m
 
 @jax.custom_jvp
 def _softplus_sum(x):
-    """Computes sum_k log(1 + exp(x_k)) of x [..., K]."""
+    """Computes sum_k log(1 + exp(x_k)) of x [..., K], taking a logarithm for FACTORS summands."""
     factors = 1 + jnp.exp(-jnp.abs(x))
     padding = [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % FACTORS)]
     groups = jnp.pad(factors, padding, constant_values=1)

@@ -29,7 +29,7 @@ RARE = -40.0  # log q below which repeated draws are neglected
 
 
 def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Computes the table from which a word is drawn in constant time.
+    """Computes Walker's alias table (threshold, alias), to draw a word in constant time.
 
     Each of V equally likely cells v gives word v with probability threshold[v], and word alias[v]
     otherwise, so that q(v) = (threshold[v] + sum_{u: alias[u] = v} (1 - threshold[u])) / V.
@@ -71,7 +71,7 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def noise_tables(probabilities: np.ndarray) -> dict[str, Array]:
-    """Computes the tables from which noise words are drawn and corrected.
+    """Computes {name: table} from which `sample_noise` draws words and takes their log q.
 
     Args:
       probabilities: q, [V], all above 0, with the sum 1.
@@ -97,7 +97,7 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, Array]:
 
 
 def tables_with_zeros(probabilities: np.ndarray) -> dict[str, Array]:
-    """Computes the tables of `noise_tables` if some probabilities may be 0, with log q of -inf."""
+    """Computes the tables of `noise_tables` where probabilities may be 0, with log q of -inf."""
     threshold, alias = alias_table(probabilities)
     with np.errstate(divide="ignore"):
         log_q = np.log(probabilities)
@@ -180,9 +180,11 @@ def log_expected_count(log_q: Array, draws: int, distinct: bool) -> Array:
 
 
 def draw_per_unit(draw, key, shape, draws, per) -> Any:
-    """Draws numbers by draw(key, shape) for each unit of tokens that has draws of its own.
+    """Draws, by draw(key, shape), numbers for the whole batch or for each batch row or each token.
 
-    Gives [draws] for the batch, [B, draws] for each batch row, or [..., draws] for each token.
+    Gives [draws] if `per` is "batch", [B, draws] for "row", [..., draws] for "token"; raises
+    ValueError for another `per`. `shape` is the tokens', [B, ...]. With `Keys`, each batch row
+    draws from a key of its own, whatever rows are beside it.
     """
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
@@ -211,7 +213,7 @@ def sample_noise(
       draws: K, at least 1.
       per: the unit that has words of its own, "batch", "row" or "token"; a batch row is a row of
         the first axis.
-      distinct: whether repeated draws are dropped, that is, masked.
+      distinct: whether repeated draws are dropped, that is, masked; words are then sorted.
 
     Returns:
       A `NoiseSample`: words, mask, log_expected.

@@ -49,11 +49,11 @@ def importance_weights(log_weights: Array) -> Array:
 
 
 def metropolis_choice(key: Array, log_weights: Array) -> Array:
-    """Draws the last state of an independence chain whose proposals are draws from q.
+    """Draws the slot, 0 for the observed word, in which an independence chain over draws ends.
 
-    The chain starts at the observed word, slot 0. Each step goes from its state v to the next draw
-    v' of q with probability min(1, w(v') q(v) / (w(v) q(v'))), the rule of Hastings (1970), which
-    leaves p invariant.
+    The chain starts at the observed word, slot 0, and proposes the draws from q in turn. Each step
+    goes from its state v to the next draw v' with probability min(1, w(v') q(v) / (w(v)
+    q(v'))), the rule of Hastings (1970), which leaves p invariant.
 
     Args:
       key: a key of `jax.random`.
@@ -74,9 +74,7 @@ def metropolis_choice(key: Array, log_weights: Array) -> Array:
 
 
 def metropolis_walk(log_thresholds: Array, log_weights: Array) -> Array:
-    """Computes the last state of an independence chain from its proposals and random numbers.
-
-    The chain is the one of `metropolis_choice`, which draws the random numbers.
+    """Computes the slot in which the chain of `metropolis_choice` ends, given its random numbers.
 
     Args:
       log_thresholds: log u, [..., 1 + n], u uniform in (0, 1); the first is ignored.

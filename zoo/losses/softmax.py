@@ -62,7 +62,8 @@ def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
 
 
 def token_block(tokens: int, vocabulary: int, minimum: int = 1) -> int:
-    """Returns the number of tokens in a block of which all scores are held."""
+    """Returns the number of tokens in a block, whose scores [n, V] are held, by a limit of at least
+    `minimum`."""
     return row_blocks.even_block(tokens, max(LOGITS_AT_A_TIME // vocabulary, minimum))
 
 
@@ -77,7 +78,8 @@ class Shaping(NamedTuple):
 
     @classmethod
     def from_options(cls, soft_cap: Real | None, temperature: Real = 1.0) -> "Shaping":
-        """Checks the two numbers; those that change nothing become None."""
+        """Returns the shaping, whose numbers get no gradient; a temperature of 1 becomes None.
+        Raises ValueError for a number that is known and not above 0, TypeError for another type."""
         numbers = {"soft_cap": soft_cap, "temperature": temperature}
         for name, number in numbers.items():
             if number is not None:
@@ -96,7 +98,8 @@ class Shaping(NamedTuple):
         return scores if self.temperature is None else scores / self.temperature
 
     def backward(self, shaped_scores: Array, gradients: Array) -> Array:
-        """Computes the gradients of scores o from those of the shaped scores c tanh(o / c) / T."""
+        """Computes the gradients of scores o from those of the shaped scores c tanh(o / c) / T,
+        which may be None without a soft cap."""
         temperature = 1 if self.temperature is None else self.temperature
         if self.soft_cap is not None:
             gradients = gradients * (1 - (shaped_scores * temperature / self.soft_cap) ** 2)
@@ -133,7 +136,7 @@ def expected_minus_observed(expected, targets, observed, words=None) -> Array:
 
 
 class TermOptions(NamedTuple):
-    """Options of the terms: label smoothing of the loss, and whether statistics are added."""
+    """Options of the terms: label smoothing of the loss, or statistics (without smoothing)."""
 
     # epsilon of label smoothing: the loss is log Z - (1 - epsilon) o_x - epsilon / V sum_v o_v
     smoothing: float = 0.0
@@ -178,9 +181,9 @@ def terms_from_scores(options: TermOptions, scores, targets, is_normalised: bool
 
 
 def logits_of_block(blocks, number, shaping, operands) -> tuple[Array, Array]:
-    """Computes the logits of one block of words.
+    """Returns (logits [N, size] of one block of words, the block's rows of W).
 
-    Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
+    The logits of words that an earlier block has, too, are -inf.
     """
     hidden, weights, bias = operands
     rows = blocks.take_narrow(number, weights)
@@ -208,9 +211,10 @@ class Exponentials(NamedTuple):
         return cls(lowest, zeros, zeros)
 
     def add(self, logits: Array, numbers: Array | None = None) -> tuple["Exponentials", Array]:
-        """Adds the exponentials of further logits, and their numbers.
+        """Returns (the running sum with further logits [N, n] added, their exponentials).
 
-        Gives (the sum, the exponentials exp(logit - largest)).
+        The exponentials are exp(logit - largest), with the largest logit of the new sum. `numbers`,
+        [N, n], are averaged by `mean`.
         """
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         scale = jnp.exp(self.largest - largest)
@@ -242,7 +246,7 @@ class Exponentials(NamedTuple):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def blocked_terms(options: TermOptions, block: int, operands, targets, shaping) -> Terms:
-    """Computes each token's loss and log Z by blocks of words, differentiable backwards.
+    """Computes each token's loss and log Z by blocks of words; differentiable in reverse mode only.
 
     Memory beside arguments and results is O(N * block), forward and backward.
     """
@@ -255,8 +259,8 @@ def scan_vocabulary(
 ) -> tuple[Terms, Exponentials, tuple]:
     """Computes each token's loss and log Z in one scan over blocks of words.
 
-    A measure, log m [N, V], is added to the logits of a single block. Gives (terms, the running
-    sum, residuals for gradients or None: the exponentials [blocks, N, size], the largest logit so
+    With a measure, log m [N, V], the blocks must be a single block. Gives (terms, the running sum,
+    residuals for gradients or None: the exponentials [blocks, N, size], the largest logit so
     far [blocks, N], and with a soft cap the logits).
     """
     hidden, weights, bias = operands
@@ -300,12 +304,13 @@ def _weighted_gaps(scores, largest):
 
 
 def _blocked_forward(options, block, operands, targets, shaping):
+    """Computes the terms, and the residuals of `_blocked_backward`."""
     terms = blocked_terms(options, block, operands, targets, shaping)
     return terms, (operands, targets, shaping, terms)
 
 
 def _blocked_backward(options, block, residuals, cotangents):
-    """Computes gradients by blocks.
+    """Computes the gradients of hidden, weights and bias by blocks of words; the shaping gets none.
 
     d log Z / d o_v = p_v, d o_x / d o_v = [v = x], d H / d o_v = -p_v (log p_v + H).
     """
@@ -363,7 +368,8 @@ def gradients_by_blocks(blocks, tables, shaping, logit_gradients) -> list[Operan
 
 
 def _add_block(blocks, number, sums, table, rows, gradients):
-    """Adds the gradients of a block of words to the gradients of its (hidden, weights, bias)."""
+    """Adds a block's gradient to the sum of hidden's, and puts its words' gradients, as bits, into
+    the gradients of weights and bias."""
     (hidden_sum, *word_sums), (hidden, *word_arrays) = sums, table
     gradients = blocks.masked(number, gradients, 0)
     hidden_gradient, rows_gradient = products.both_gradients(gradients, hidden, rows)
@@ -463,7 +469,8 @@ def softmax_loss(
 
 
 def flatten_contexts(log_measure, hidden, contexts, targets, vocabulary: int) -> tuple[Array, Any]:
-    """Checks contexts and measure, and reshapes (hidden, contexts) to leaves [N, ?]."""
+    """Returns (hidden, contexts) with leaves [N, ?]; raises ValueError unless contexts have the
+    axes of targets in front and log_measure returns [N, V]."""
     for leaf in jax.tree.leaves(contexts):
         if leaf.shape[: targets.ndim] != targets.shape:
             raise ValueError(
@@ -503,7 +510,7 @@ def softmax_terms(
 
 @jax.custom_vjp
 def _backward_only(array):
-    """Returns the array, without forward-mode derivatives, which the blocked form does not have."""
+    """Returns the array unchanged; forward-mode derivatives of it raise, as in the blocked form."""
     return array
 
 
@@ -515,7 +522,8 @@ _backward_only.defvjp(
 
 
 def check_softmax(operands: Operands, block: int | None = None, **token_arrays: Array):
-    """Checks the shapes of a softmax's arguments, the targets' range, and the size of blocks."""
+    """Raises ValueError unless shapes agree, targets (of weight 0 aside) are words and `block` is a
+    whole number of at least 1. `token_arrays`: targets, token_weights."""
     hidden, weights, bias = operands
     table = {"hidden": (hidden, "... D"), "weights": (weights, "V D"), "bias": (bias, "V")}
     if 0 in np.shape(weights):

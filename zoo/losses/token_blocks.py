@@ -56,16 +56,19 @@ def weighted_loss(block_loss, block: int, shared, tokens, token_weights) -> Arra
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _weighted_loss(block_loss, block, params, constants, states, data, token_weights):
+    """Computes `weighted_loss` of unpacked arguments; its custom derivative is below."""
+
     def step(total, inputs):
         (*tokens, u) = inputs
         losses, _ = block_loss(params, constants, *tokens, u)
         return total + weighted_sum(losses, u).astype(total.dtype), None
 
-    inputs = _blocks(block, states, data, token_weights)
-    return jax.lax.scan(step, _zero(states), inputs)[0]
+    inputs = _cut_blocks(block, states, data, token_weights)
+    return jax.lax.scan(step, _zero_loss(states), inputs)[0]
 
 
 def _weighted_backward(block_loss, block, gradients, cotangent):
+    """Scales the gradients by the cotangent of the sum; constants and data get none."""
     params, states, token_weights = scale_gradients(gradients, cotangent)
     return params, None, states, None, token_weights
 
@@ -76,24 +79,26 @@ def scale_gradients(gradients: Any, cotangent: Array) -> Any:
 
 
 def blocked_losses(block_loss: Callable, block: int, shared: tuple, tokens: tuple) -> Array:
-    """Computes the losses of tokens, nats, [N], by blocks, forward and backward: see
-    `weighted_loss`."""
+    """Computes the losses of tokens, nats, [N], by blocks, and in the backward pass by blocks the
+    gradients of params and states alone: arguments as of `weighted_loss`."""
     params, *token_arrays = vary_together((shared[0], *tokens))
     return _losses(block_loss, block, params, shared[1], *token_arrays)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _losses(block_loss, block, params, constants, states, data):
+    """Computes `blocked_losses` of unpacked arguments; its custom derivative is below."""
     tokens = jax.tree.leaves(states)[0].shape[0]
 
     def step(_, inputs):
         return None, block_loss(params, constants, *inputs)[0]
 
-    inputs = _blocks(block, states, data, jnp.ones(tokens, _zero(states).dtype))
+    inputs = _cut_blocks(block, states, data, jnp.ones(tokens, _zero_loss(states).dtype))
     return row_blocks.join_rows(jax.lax.scan(step, None, inputs)[1], tokens)
 
 
 def _losses_backward(block_loss, block, arguments, cotangents):
+    """Computes the gradients of params and states; the losses' cotangents weigh the tokens."""
     _, (params, states, _) = _weighted_forward(block_loss, block, *(*arguments, cotangents))
     return params, None, states, None
 
@@ -102,7 +107,7 @@ _losses.defvjp(lambda *arguments: (_losses(*arguments), arguments[2:]), _losses_
 
 
 def _weighted_forward(block_loss, block, params, constants, states, data, token_weights):
-    """Computes (sum_n u_n loss_n, its gradients for params, for states and for the weights)."""
+    """Computes (sum_n u_n loss_n, its gradients (for params, for states, for the weights))."""
 
     def step(carry, inputs):
         total, sums = carry
@@ -115,8 +120,8 @@ def _weighted_forward(block_loss, block, params, constants, states, data, token_
     sums = jax.tree.map(
         lambda x: sharded_functions.zeros(x.shape, accumulator(x), token_weights), params
     )
-    inputs = _blocks(block, states, data, token_weights)
-    (total, sums), results = jax.lax.scan(step, (_zero(states), sums), inputs)
+    inputs = _cut_blocks(block, states, data, token_weights)
+    (total, sums), results = jax.lax.scan(step, (_zero_loss(states), sums), inputs)
     state_gradients, losses = row_blocks.join_rows(results, token_weights.shape[0])
     weight_gradients = token_weight_gradients(losses, token_weights)
     return total, (cast_like(sums, params), state_gradients, weight_gradients)
@@ -125,14 +130,16 @@ def _weighted_forward(block_loss, block, params, constants, states, data, token_
 _weighted_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
-def _blocks(block, states, data, token_weights):
-    """Cuts the arrays of all tokens into blocks."""
+def _cut_blocks(block, states, data, token_weights):
+    """Reshapes arrays of all tokens to [blocks, block, ...]; the last token, with weight 0, fills
+    up the blocks."""
     block = row_blocks.at_most(block, token_weights.shape[0])
     weights = row_blocks.cut_rows(token_weights, block)
     return *row_blocks.cut_rows((states, data), block, filling="edge"), weights
 
 
-def _zero(states):
+def _zero_loss(states):
+    """Returns a scalar 0 in the type in which losses of the states are summed."""
     first = jax.tree.leaves(states)[0]
     return sharded_functions.zeros((), accumulator(first), first)
 
@@ -142,18 +149,18 @@ def _zero(states):
 
 @jax.custom_jvp
 def stop_weight_gradients(token_weights: Array, is_absent: Array) -> Array:
-    """Returns the weights of tokens, without gradients where tokens are absent."""
+    """Returns the token weights unchanged; their derivatives are 0 where `is_absent`."""
     return token_weights
 
 
 @stop_weight_gradients.defjvp
-def _stop_weight_gradients(primals, tangents):
+def _stop_weight_gradients_jvp(primals, tangents):
     token_weights, is_absent = primals
     return token_weights, jnp.where(is_absent, 0, tangents[0])
 
 
 def is_usable(states: Array) -> Array:
-    """Whether each state is finite, and small enough that its products are, bool [...]."""
+    """Whether each state is finite, and small enough that its products are finite, bool [...]."""
     # Beyond the square root of the greatest number, the products of a state may be infinite.
     limit = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
     return (jnp.abs(states) <= limit).all(axis=-1)
@@ -204,7 +211,8 @@ def weighted_sum(losses: Array, token_weights: Array) -> Array:
     return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
 
 
-def _weighted_sum(primals, tangents):
+def _weighted_sum_jvp(primals, tangents):
+    """Computes (`weighted_sum`, its tangent); tangents that are symbolic zeros cost nothing."""
     losses, token_weights = primals
     loss_tangents, weight_tangents = tangents
     total = weighted_sum(losses, token_weights)
@@ -217,7 +225,7 @@ def _weighted_sum(primals, tangents):
     return total, tangent
 
 
-weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)
+weighted_sum.defjvp(_weighted_sum_jvp, symbolic_zeros=True)
 
 
 def zero_padding_rows(gradients: Array, token_weights: Array) -> Array:
@@ -235,7 +243,7 @@ def sum_by_length(function, params, letters, lengths, row_inputs, weights, *, ro
 
     `function`: (params, letters [n, l], lengths [n], *row_inputs [n, ...]) -> losses [n], row by
     row, the same for every l >= lengths. The gradients, of params, row_inputs and weights, are
-    computed in the forward pass.
+    computed in the forward pass. `rows`: the number of batch rows, which devices may share.
     """
     arrays = params, letters, lengths, row_inputs, weights
     params, letters, lengths, row_inputs, weights = vary_together(arrays)
@@ -253,7 +261,7 @@ def sum_by_length(function, params, letters, lengths, row_inputs, weights, *, ro
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _sum_of_blocks(function, widths, params, letters, lengths, row_inputs, weights):
-    """Computes the sum over blocks: letters [m, n, L], lengths [m, n], row_inputs [m, n, ...]."""
+    """Computes sum_by_length of blocks: letters [m, n, L], lengths [m, n], inputs [m, n, ...]."""
 
     def add(total, block):
         *block, weights = block
@@ -265,7 +273,7 @@ def _sum_of_blocks(function, widths, params, letters, lengths, row_inputs, weigh
 
 
 def _sum_forward(function, widths, params, letters, lengths, row_inputs, weights):
-    """Computes (the sum, its gradients for params, row_inputs and weights) in one scan."""
+    """Computes (the sum, its gradients (for params, row_inputs, weights)) in one scan."""
 
     def losses_and_gradients(params, letters, lengths, *arrays):
         *row_inputs, weights = arrays
@@ -292,6 +300,7 @@ def _sum_forward(function, widths, params, letters, lengths, row_inputs, weights
 
 
 def _sum_backward(function, widths, gradients, cotangent):
+    """Scales the gradients by the cotangent of the sum; letters and lengths get none."""
     params, row_inputs, weights = scale_gradients(gradients, cotangent)
     return params, None, None, row_inputs, weights
 

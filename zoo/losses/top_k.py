@@ -26,11 +26,12 @@ class VocabularyPass(NamedTuple):
     sample: Array | None  # words drawn from the softmax, int32 [N]; None without a key
 
 
-def blocked_pass(operands, shaping, *, block: int = 0, k: int = 0, key=None) -> VocabularyPass:
-    """Computes log Z, the k best words and a sample in one pass over blocks of the vocabulary.
+def vocabulary_pass(operands, shaping, *, block: int = 0, k: int = 0, key=None) -> VocabularyPass:
+    """Computes log Z, the k best words with their logits, and a sample in one pass over the words.
 
     The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
-    distributed as the softmax of o. `block`: the rows of W in a block; 0 for a fast choice.
+    distributed as the softmax of o. `operands`: (hidden [..., D], weights, bias); `shaping`: the
+    soft cap and temperature of the logits; `block`: the rows of W in a block, 0 for a fast choice.
     """
     hidden, weights, bias = vary_together(operands)
     hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
@@ -68,7 +69,7 @@ def blocked_pass(operands, shaping, *, block: int = 0, k: int = 0, key=None) -> 
 
 
 def check_k(k: Any, vocabulary: int):
-    """Raises ValueError unless k is from 1 to V, TypeError if it is an array."""
+    """Raises ValueError unless k is a whole number from 1 to V, TypeError if it is an array."""
     if hasattr(k, "dtype") and not isinstance(k, np.integer):
         raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
     is_integer = isinstance(k, int | np.integer) and not isinstance(k, bool)
@@ -100,7 +101,7 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None) -> tuple[Array, Ar
       (log-probabilities [..., k], nats; words int32 [..., k]), best first.
 
     Raises:
-      ValueError: shapes do not agree, or k is above V.
+      ValueError: shapes do not agree, or k is not from 1 to V. TypeError: k is an array.
 
     Example:
       >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
@@ -110,7 +111,7 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None) -> tuple[Array, Ar
     """
     softmax.check_softmax((hidden, weights, bias))
     check_k(k, weights.shape[0])
-    results = blocked_pass((hidden, weights, bias), softmax.Shaping.from_options(soft_cap), k=k)
+    results = vocabulary_pass((hidden, weights, bias), softmax.Shaping.from_options(soft_cap), k=k)
     shape = (*hidden.shape[:-1], k)
     return (results.values - results.log_z[:, None]).reshape(shape), results.words.reshape(shape)
 
@@ -141,6 +142,6 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
     value_checks.check_key("key", key)
     softmax.check_softmax((hidden, weights, bias))
     shaping = softmax.Shaping.from_options(soft_cap, temperature)
-    words = blocked_pass((hidden, weights, bias), shaping, key=key).sample
+    words = vocabulary_pass((hidden, weights, bias), shaping, key=key).sample
     assert words is not None  # of a key
     return words.reshape(hidden.shape[:-1])

@@ -1,6 +1,7 @@
 """Checks of the values of public functions' arguments, beside their shapes.
 
-Only arrays whose values are known are checked: in compiled code, arrays have no values yet.
+Only arrays whose values are known are checked: in compiled code, arrays have no values yet. A
+`remedy` is the end of an error's message: the values to give instead.
 """
 
 from collections.abc import Iterable
@@ -29,18 +30,20 @@ def concrete_values(array: Any) -> np.ndarray | None:
 
 
 def refuse(name: str, array: ArrayLike, is_wrong: np.ndarray, remedy: str):
-    """Raises ValueError with the first wrong number of an array, if there is any."""
+    """Raises ValueError with the first wrong number of an array, if any is wrong."""
     if is_wrong.any():
         position = np.unravel_index(int(is_wrong.argmax()), is_wrong.shape)
         raise ValueError(f"{name} has {np.asarray(array)[position]}{_at(position)}: give {remedy}")
 
 
 def _at(position):
+    """Formats the position of a wrong number for a message: " at [3, 0]"; "" for a scalar."""
     return f" at {[*map(int, position)]}" if position else ""
 
 
 def check_ids(count: int, token_weights: ArrayLike | None = None, **ids: ArrayLike):
-    """Checks that ids are in [0, count), except for tokens of weight 0."""
+    """Raises ValueError for ids outside [0, count), except those of tokens of weight 0; checks
+    nothing if the weights are traced."""
     weights = None if token_weights is None else concrete_values(token_weights)
     for name, array in ids.items():
         numbers = concrete_values(array)
@@ -52,9 +55,11 @@ def check_ids(count: int, token_weights: ArrayLike | None = None, **ids: ArrayLi
 
 
 def nan_where_invalid(losses, count: int, ids, token_weights=None) -> Array:
-    """Replaces the losses of ids outside [0, count) by NaN, or the weighted sum of losses by NaN.
+    """Replaces the losses of ids outside [0, count) by NaN.
 
-    In compiled code, where ids have no values yet, their losses would belong to other ids.
+    With token_weights, `losses` is their weighted sum, which becomes NaN if such an id has a weight
+    other than 0. In compiled code, where ids have no values yet, their losses
+    would belong to other ids.
     """
     unknown = ids < 0
     if count <= jnp.iinfo(ids.dtype).max:
@@ -65,7 +70,7 @@ def nan_where_invalid(losses, count: int, ids, token_weights=None) -> Array:
 
 
 def check_least(minimum: float, remedy: str, **arguments: ArrayLike):
-    """Checks that all numbers are finite and at least `minimum`."""
+    """Raises ValueError unless all numbers are finite and at least `minimum`."""
     for name, array in arguments.items():
         numbers = concrete_values(array)
         if numbers is not None:
@@ -73,7 +78,8 @@ def check_least(minimum: float, remedy: str, **arguments: ArrayLike):
 
 
 def check_share(**arguments: float):
-    """Checks that arguments are numbers, not traced, of at least 0 and less than 1."""
+    """Raises TypeError unless arguments are Python's or numpy's numbers, ValueError unless they are
+    at least 0 and less than 1."""
     for name, number in arguments.items():
         if isinstance(number, bool) or not isinstance(number, int | float | np.floating):
             raise TypeError(f"{name} is {_describe(number)}: give a number, such as 0.1")
@@ -82,7 +88,7 @@ def check_share(**arguments: float):
 
 
 def check_number(name: str, number: Any):
-    """Checks that an argument is one real number, which may be traced."""
+    """Raises TypeError unless a number is real (it may be traced), ValueError for an array."""
     dtype = getattr(number, "dtype", None)
     real = isinstance(number, int | float) if dtype is None else jnp.issubdtype(dtype, jnp.floating)
     if not real and not (dtype is not None and jnp.issubdtype(dtype, jnp.integer)):
@@ -92,13 +98,14 @@ def check_number(name: str, number: Any):
 
 
 def _describe(value) -> str:
+    """Describes a value of a wrong type for a message."""
     if isinstance(value, jax.core.Tracer):
         return "an array that is traced"
     return f"an array of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)
 
 
 def check_key(name: str, key: Any):
-    """Raises TypeError unless an argument is one key of `jax.random`."""
+    """Raises TypeError unless an argument is a single key of `jax.random`, typed or raw."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
     if dtype is None:
         raise TypeError(f"{name} is {key!r}: give a key, such as jax.random.key(0)")
@@ -114,7 +121,7 @@ def check_key(name: str, key: Any):
 
 
 def check_log_probs(**arguments: ArrayLike):
-    """Checks that logarithms of probabilities are at most 0, up to rounding."""
+    """Raises ValueError unless logarithms of probabilities are at most 0, up to rounding."""
     for name, array in arguments.items():
         numbers = concrete_values(array)
         if numbers is not None:
@@ -124,7 +131,7 @@ def check_log_probs(**arguments: ArrayLike):
 
 
 def check_sums(name: str, probabilities: ArrayLike, remedy: str):
-    """Checks that probabilities sum to 1 along the last axis, up to rounding."""
+    """Raises ValueError unless probabilities sum to 1 along the last axis, up to rounding."""
     numbers = concrete_values(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)
@@ -135,11 +142,13 @@ def check_sums(name: str, probabilities: ArrayLike, remedy: str):
 
 
 def _rounding(array):
+    """Returns how far from 1 a sum of probabilities of the array's type may be."""
     return ROUNDING if np.dtype(getattr(array, "dtype", float)).itemsize >= 4 else COARSE_ROUNDING
 
 
 def check_words(table: dict, targets: Array | None = None, token_weights: Array | None = None):
-    """Checks the shapes of arguments, and that targets are ids of the V words of the table."""
+    """Raises ValueError unless shapes agree and targets (of weight 0 aside) are in [0, V),
+    TypeError unless they are integers. `table`: arguments of `check_shapes`, with an axis V."""
     token_arrays = {"targets": targets, "token_weights": token_weights}
     shapes = {name: (array, "...") for name, array in token_arrays.items() if array is not None}
     sizes = check_shapes(**table, **shapes, integers=shapes.keys() & {"targets"})
@@ -151,10 +160,11 @@ def check_words(table: dict, targets: Array | None = None, token_weights: Array 
 
 
 def check_shapes(integers: Iterable = (), **arguments: tuple[Any, str]) -> dict[str, int]:
-    """Checks the shapes of arrays, each given with the names of its axes such as "... D".
+    """Raises ValueError unless arrays, each given as (array, its axes such as "... D"), agree.
 
-    Axes of the same name must have the same size; "..." is any leading axes. In compiled code, the
-    shapes are checked when it is traced. Returns the sizes of the named axes.
+    Axes of the same name must have the same size; "..." is any leading axes. Raises TypeError if an
+    argument named in `integers` is not an array of integers. In compiled code, the shapes are
+    checked when it is traced. Returns {axis: size} of the named axes.
     """
     sizes: dict[str, int] = {}
     argument_by_axis: dict[str, str] = {}

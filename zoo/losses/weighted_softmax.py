@@ -34,7 +34,8 @@ ENTRIES_AT_A_TIME = 1 << 17
 
 
 def least_tokens(columns: int) -> int:
-    """Returns the least number of tokens in a block, however large the vocabulary is."""
+    """Returns the least number of tokens in a block, however large the vocabulary is; 1 if arrays
+    may lie on several devices."""
     minimum = min(LEAST_TOKENS_AT_A_TIME, max(columns, LEAST_OF_NARROW))
     return minimum if sharded_functions.is_local() else 1
 
@@ -53,7 +54,7 @@ class BlockResiduals(NamedTuple):
 
     @classmethod
     def forward(cls, options, operands, targets, shaping, measure=None):
-        """Computes the losses of tokens [n], and the residuals that their gradients need."""
+        """Returns (terms [n], residuals of their gradients) of a block of tokens."""
         rows, columns = operands[1].shape
         size = rows
         if measure is None and sharded_functions.is_local() and jax.default_backend() == "cpu":
@@ -63,25 +64,25 @@ class BlockResiduals(NamedTuple):
         terms, sums, activations = softmax.scan_vocabulary(*arguments, keep_residuals=True)
         return terms, cls(operands, targets, shaping, blocks, sums, activations)
 
-    def gradients(self, sums, log_z: Array, target: Array, uniform: Array | None = None):
-        """Adds the gradients of (weights, bias) to their sums, and computes the hidden states'.
+    def gradients(self, sums, d_log_z: Array, d_target: Array, d_words: Array | None = None):
+        """Returns (sums of (weights, bias) gradients with the block's added, hidden gradients).
 
-        The arguments behind the sums are the derivatives of the weighted sum of losses with respect
-        to log Z, to -o_x, and to -o_v for every word v, [n]. Where the derivative with respect to
-        -o_x is 0, a token has no gradient.
+        `d_log_z`, `d_target` and `d_words`, [n], are the derivatives of the weighted sum of losses
+        with respect to log Z, to -o_x, and to -o_v for every word v (None: 0). Where `d_target` is
+        0, a token has no gradient.
         """
         hidden, weights, _ = self.operands
 
         def step(carry, inputs):
             (weights_sum, bias_sum), hidden_sum = carry
             number, (exponentials, largest, scores) = inputs
-            factor = jnp.exp(largest - self.sums.largest) * (log_z / self.sums.total)
+            factor = jnp.exp(largest - self.sums.largest) * (d_log_z / self.sums.total)
             expected, words = exponentials * factor[:, None], self.blocks.row_numbers(number)
-            gradients = softmax.expected_minus_observed(expected, self.targets, target, words)
-            if uniform is not None:
-                gradients -= uniform[:, None]
+            gradients = softmax.expected_minus_observed(expected, self.targets, d_target, words)
+            if d_words is not None:
+                gradients -= d_words[:, None]
             gradients = token_blocks.zero_padding_rows(
-                self.shaping.backward(scores, gradients), target
+                self.shaping.backward(scores, gradients), d_target
             )
             gradients = self.blocks.masked(number, gradients, 0)
             rows = self.blocks.take_narrow(number, weights)
@@ -94,17 +95,17 @@ class BlockResiduals(NamedTuple):
         return jax.lax.scan(step, (sums, zeros), (self.blocks.numbers(), self.activations))[0]
 
 
-def _block_loss(penalty, smoothing, shared, constants, h, data, u):
-    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
-    (weights, bias), (log_measure, shaping), (x, contexts) = shared, constants, data
+def _block_loss(penalty, smoothing, params, constants, h, data, u):
+    """Returns a block's (losses [n], function that adds their gradients): see `token_blocks`."""
+    (weights, bias), (log_measure, shaping), (x, contexts) = params, constants, data
     measure = None if log_measure is None else log_measure(contexts)
     options = TermOptions(smoothing)
     terms, residuals = BlockResiduals.forward(options, (h, weights, bias), x, shaping, measure)
 
     def gradients(sums):
-        log_z_derivatives = u * (1 + 2 * penalty * terms.log_z)
-        uniform = u * smoothing / len(bias) if smoothing else None
-        return residuals.gradients(sums, log_z_derivatives, u * (1 - smoothing), uniform)
+        d_log_z = u * (1 + 2 * penalty * terms.log_z)
+        d_words = u * smoothing / len(bias) if smoothing else None
+        return residuals.gradients(sums, d_log_z, u * (1 - smoothing), d_words)
 
     return terms.loss + penalty * terms.log_z * terms.log_z, gradients
 
