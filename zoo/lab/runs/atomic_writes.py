@@ -15,7 +15,8 @@ _LINK_ERRORS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errn
 
 
 def write_whole(path: Any, write):
-    """Writes a file that is complete or absent after a kill, a full disk or a power loss."""
+    """Calls write(temporary path), then renames that to `path`, which is thus complete or absent
+    after a kill; an object of a bucket is uploaded whole."""
     if location.is_bucket(path):
         with tempfile.TemporaryDirectory() as folder:
             write(pathlib.Path(folder, path.name))
@@ -26,12 +27,13 @@ def write_whole(path: Any, write):
 
 
 def write_text(path: Any, text: str):
-    """Writes a file of text in UTF-8 atomically; see `write_whole`."""
+    """Writes or replaces a file of text in UTF-8 atomically; see `write_whole`."""
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def write_new(path: Any, write) -> bool:
-    """Writes a file atomically unless it exists; returns whether it was written."""
+    """Writes a file by `write_whole` unless it exists; returns whether it was written. In a bucket,
+    another process may write between check and upload."""
     if location.is_bucket(path):
         if path.exists():
             return False
@@ -43,7 +45,8 @@ def write_new(path: Any, write) -> bool:
 
 @contextlib.contextmanager
 def _complete_file(path, write):
-    """Yields a temporary file with the content, to be renamed to `path`; removes it in the end."""
+    """Yields a temporary file beside `path`, with the content by write(temporary path) flushed to
+    the disk, for the caller to rename or link to `path`; removes it in the end."""
     with temporary_files.naming(path), temporary_files.new_path(path) as temporary:
         try:
             write(temporary)
@@ -56,7 +59,8 @@ def _complete_file(path, write):
 
 
 def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
-    """Gives a temporary file the name `path` unless that exists; returns whether it succeeded.
+    """Links (or copies) a temporary file to `path` unless that exists; returns whether it
+    succeeded.
 
     Of several processes, on any machines, exactly one succeeds.
     """
@@ -77,7 +81,7 @@ def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
 
 
 def _sync_folder(folder):
-    """Flushes a folder's entries to the disk, where the system can."""
+    """Flushes a folder's entries to the disk; ignores errors of systems that cannot."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

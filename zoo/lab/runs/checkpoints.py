@@ -28,7 +28,7 @@ DELETED = "deleted"
 
 
 def has_checkpoints(folder: Any, kind: str = "last") -> bool:
-    """Whether a folder has checkpoints of a kind."""
+    """Whether a folder has checkpoints of a kind, "last" or "best", readable or not."""
     kind_folder = folder / kind
     with location.convert_errors(folder):
         return kind_folder.is_dir() and any(path.name.isdecimal() for path in kind_folder.iterdir())
@@ -40,10 +40,11 @@ class Checkpoints:
     def __init__(
         self, folder: Any, kinds: tuple[str, ...] = ("last", "best"), read_only: bool = False
     ):
-        """Opens a folder of checkpoints, or creates it; `read_only` changes nothing there."""
+        """Opens a folder of checkpoints, or creates it, and removes what a kill left there;
+        `read_only` changes nothing. Raises UserError for a pipe or device in it."""
         self.folder = location.absolute(folder)
         if not location.is_bucket(folder):
-            _check_regular(self.folder)
+            _check_regular_files(self.folder)
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
                 _remove_leftovers(self.folder / kind)
@@ -69,7 +70,8 @@ class Checkpoints:
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
-        """Writes a checkpoint atomically, each process its shards, over a saved one of the step."""
+        """Writes a checkpoint atomically, each process its shards; deletes an earlier one of the
+        same step before, and all but the last two after. Raises UserError if the disk is full."""
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
@@ -78,7 +80,7 @@ class Checkpoints:
         arguments = ocp.args.Composite(
             arrays=ocp.args.StandardSave(arrays, save_args=save_arguments),
             progress=ocp.args.JsonSave(progress),
-            digests=ocp.args.JsonSave(_digests(arrays, progress)),
+            digests=ocp.args.JsonSave(_checkpoint_digests(arrays, progress)),
         )
         try:
             manager.save(step, args=arguments, force=True)
@@ -96,7 +98,7 @@ class Checkpoints:
         self._delete_moved(kind)
 
     def _delete_moved(self, kind):
-        """Deletes the checkpoints that orbax has moved to the folder `DELETED`."""
+        """Deletes checkpoints that orbax moved to the folder `DELETED`; ignores failures."""
         if jax.process_index() == 0 and not location.is_bucket(self.folder):
             shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
 
@@ -105,7 +107,8 @@ class Checkpoints:
         return sorted(self._managers[kind].all_steps(), reverse=True)
 
     def shapes(self, kind: str) -> list[tuple[int, ...]] | None:
-        """Returns the shapes of the newest readable checkpoint's arrays, without reading them."""
+        """Returns the shapes of the newest readable checkpoint's arrays, without reading them; None
+        if there is none."""
         for step in self.steps(kind):
             try:
                 folder = self.folder / kind / str(step) / "arrays"
@@ -122,7 +125,9 @@ class Checkpoints:
         return self.folder / kind / str(step) / "progress" / "metadata"
 
     def restore(self, kind: str, like: Any, log=logger.warning) -> tuple[int, Any, dict] | None:
-        """Reads (step, arrays, progress) of the newest undamaged checkpoint, if there is any."""
+        """Reads (step, arrays, progress) of the newest undamaged checkpoint; None without
+        checkpoints, UserError if all are damaged. `like`: a pytree with the arrays' shapes, dtypes
+        and shardings."""
         first_failure = None
         for step in self.steps(kind):
             try:
@@ -143,7 +148,7 @@ class Checkpoints:
         return None
 
     def progress(self, kind: str) -> dict:
-        """Reads the progress of the newest readable checkpoint, without its arrays; {} if none."""
+        """Reads the progress of the newest checkpoint with a readable progress; {} if none."""
         for step in self.steps(kind):
             try:
                 items = ocp.args.Composite(progress=ocp.args.JsonRestore())
@@ -155,7 +160,8 @@ class Checkpoints:
         return {}
 
     def _read(self, kind, step, like):
-        """Reads (arrays, progress) of a checkpoint, and compares its layout and checksums."""
+        """Reads (arrays, progress) of a checkpoint; raises _Damaged if layout or checksums differ,
+        and orbax's own errors."""
         manager = self._managers[kind]
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
         targets = ocp.args.StandardRestore(jax.tree.map(_restore_target, like))
@@ -168,7 +174,7 @@ class Checkpoints:
             raise _Damaged("its progress is not a JSON object")
         # orbax ignores the wanted shape, and converts dtypes.
         _check_layout(manager.item_metadata(step)["arrays"], shapes)
-        difference = _first_difference(restored["digests"], _digests(arrays, progress))
+        difference = _first_difference(restored["digests"], _checkpoint_digests(arrays, progress))
         if difference:
             raise _Damaged(f"{difference} is not as it was saved")
         return arrays, progress
@@ -179,9 +185,9 @@ class Checkpoints:
             manager.close()
 
 
-def _check_regular(folder: pathlib.Path):
-    """Raises UserError for a pipe or device, on which orbax would wait for ever, and for a Git LFS
-    pointer."""
+def _check_regular_files(folder: pathlib.Path):
+    """Raises UserError if a pipe or device, on which orbax would wait for ever, or a Git LFS
+    pointer is in the folder."""
     for path in folder.rglob("*"):
         try:
             regular_files.open_regular(path).close()
@@ -191,7 +197,8 @@ def _check_regular(folder: pathlib.Path):
 
 
 def _remove_leftovers(folder: Any):
-    """Removes half written and half deleted checkpoints that a kill left; ignores failures."""
+    """Deletes half written and half deleted checkpoints, left by a kill, of a kind's folder or
+    bucket; ignores failures in folders only."""
     if location.is_bucket(folder):
         for path in folder.iterdir() if folder.exists() else ():
             # orbax's last object is missing in those that are half written.
@@ -204,7 +211,7 @@ def _remove_leftovers(folder: Any):
 
 
 def _save_arguments(leaf) -> ocp.SaveArgs:
-    """Returns orbax's arguments to save a leaf: a chunk for each shard, if it is sharded."""
+    """Returns orbax's arguments to save a leaf: chunks of a shard's bytes, if it is sharded."""
     if not checksums.is_shared(leaf) or leaf.is_fully_replicated:
         return ocp.SaveArgs()
     return ocp.SaveArgs(chunk_byte_size=max(1, leaf.addressable_shards[0].data.nbytes))
@@ -223,15 +230,16 @@ class _Damaged(Exception):
 
 
 def _describe_error(error):
-    """Formats the reason why a checkpoint could not be read."""
+    """Formats why a checkpoint could not be read: the first line of the error, for a message."""
     text = str(error).strip()
     if isinstance(error, _Damaged):
         return text
     return f"{type(error).__name__}: {text.splitlines()[0][:200] if text else error!r}"
 
 
-def _digests(arrays, progress):
-    """Computes the checksums of a checkpoint's arrays and progress."""
+def _checkpoint_digests(arrays, progress):
+    """Returns {"arrays": {path: checksum}, "progress": SHA-256} of a checkpoint's pytree and of its
+    progress, a JSON object."""
     return {"arrays": checksums.checksums(arrays), "progress": checksums.json_digest(progress)}
 
 

@@ -32,7 +32,8 @@ def layout(leaf: Any) -> str:
 
 
 def first_difference(saved: dict[str, Any], target: dict[str, Any]) -> tuple[str, str, str] | None:
-    """Returns (name, saved layout, target layout) of the first leaf that differs, or None."""
+    """Returns (name, saved layout, target layout) of the first leaf that is missing or has another
+    dtype or shape, or None; contents are not compared."""
     for name in (*target, *saved):
         layouts = [layout(x[name]) if name in x else "missing" for x in (saved, target)]
         if layouts[0] != layouts[1]:
@@ -69,13 +70,13 @@ def checksums(tree: Any) -> dict[str, str]:
 
 
 def is_shared(leaf: Any) -> bool:
-    """Whether several devices hold a leaf, an array or a ShapeDtypeStruct."""
+    """Whether several devices hold a leaf (array or ShapeDtypeStruct), in shards or copies."""
     sharding = getattr(leaf, "sharding", None)
     return sharding is not None and len(sharding.device_set) > 1
 
 
 def _array_checksum(leaf):
-    """Computes the two sums of an array, uint32 [2], by numpy if it is small."""
+    """Computes the two sums of an array, uint32 [2], by numpy if it is small and not shared."""
     array = leaf if is_shared(leaf) else np.asarray(leaf)
     if array.size <= _SMALL and isinstance(array, np.ndarray):
         return _numpy_checksum(array)
@@ -96,7 +97,7 @@ def _numpy_checksum(array):
 
 @functools.cache
 def _compiled_checksum():
-    """Returns `_device_checksum`, compiled."""
+    """Returns `_device_checksum`, compiled once for each shape."""
     return jax.jit(_device_checksum)
 
 
@@ -141,5 +142,5 @@ def recipe_digest(recipe: dict) -> str:
 
 
 def file_digest(file: Any) -> str:
-    """Computes the SHA-256 of a file of a run."""
+    """Computes the SHA-256 of a file of a run; raises UserError if it cannot be read."""
     return hashlib.sha256(location.read_bytes(file)).hexdigest()

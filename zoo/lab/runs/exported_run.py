@@ -33,7 +33,7 @@ def is_complete(path: pathlib.Path) -> bool:
 
 
 def safetensors() -> Any:
-    """Imports the module `safetensors.numpy`."""
+    """Imports and returns the module `safetensors.numpy`."""
     with lazy.extra():
         import safetensors.numpy
     return safetensors.numpy
@@ -46,14 +46,16 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def read_record(path: pathlib.Path) -> dict:
-    """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
+    """Reads an export's record: "checkpoint" (a step), "sha256" {file: digest}, "data"; raises
+    UserError unless the record has its own digest."""
     record = strict_json.read(path / RECORD, _EXPORT_RECORD)
     _compare_digest(path / RECORD, record.pop("digest"), checksums.json_digest(record))
     return record
 
 
 def check_file(path: pathlib.Path, name: str):
-    """Raises UserError unless a file of an exported run has the SHA-256 of the record."""
+    """Raises UserError unless a file of an exported run has the SHA-256 of the record; a file that
+    both folder and record lack passes."""
     expected, file = read_record(path)["sha256"].get(name), path / name
     if expected is None:
         if file.exists():
@@ -66,13 +68,13 @@ def check_file(path: pathlib.Path, name: str):
 
 
 def _compare_digest(file, expected, digest):
-    """Raises UserError unless the digest of a file is the expected one."""
+    """Raises UserError unless the digest of a file is the expected digest."""
     if expected != digest:
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 
 def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """Reads the arrays in the safetensors file of an exported run, without checking the digest."""
+    """Reads the arrays of an exported run's safetensors file by name; does not check its digest."""
     file, load = path / PARAMS, safetensors().load
     content = location.read_bytes(file)
     try:
@@ -82,7 +84,8 @@ def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def read_params(path: pathlib.Path, arrays: dict[str, np.ndarray], like: Any) -> tuple[int, Any]:
-    """Checks the arrays of an exported run; returns (checkpoint, pytree of parameters)."""
+    """Returns (step of the checkpoint, parameters like the pytree `like`) from the arrays of
+    `read_arrays`; raises UserError if layouts or the file's SHA-256 differ."""
     record, names = read_record(path), checksums.leaf_names(like)
     difference = checksums.first_difference(arrays, names)
     if difference:

@@ -25,7 +25,7 @@ _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 def _hub() -> Any:
-    """Imports the module `huggingface_hub`."""
+    """Imports and returns the module `huggingface_hub`."""
     with lazy.extra():
         import huggingface_hub
     return huggingface_hub
@@ -40,7 +40,8 @@ def _request_error(repository: str, error: Exception) -> UserError:
 
 
 def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
-    """Uploads an exported run to a repository of the hub, and returns its address."""
+    """Uploads an exported run to a repository of the hub, which is made (private) if it does not
+    exist, and returns its address."""
     folder = pathlib.Path(folder)
     if not exported_run.is_complete(folder):
         raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
@@ -68,8 +69,9 @@ def local_folder(path: str | os.PathLike[str]) -> str:
     return _download(repository.removeprefix("hub:"))
 
 
-def _download(repository, **destination) -> str:
-    """Downloads the newest commit of an exported run after a check of its file names."""
+def _download(repository, **snapshot_options) -> str:
+    """Downloads the newest commit of an exported run and returns its folder; raises UserError for
+    unsafe file names, failed requests and other repositories."""
     if not _NAME.fullmatch(repository):
         raise UserError(
             f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "
@@ -82,7 +84,7 @@ def _download(repository, **destination) -> str:
     except Exception as error:
         raise _request_error(repository, error) from error
     permissions.check_remote(names, repository)
-    options = {"revision": info.sha, "allow_patterns": list(FILES), **destination}
+    options = {"revision": info.sha, "allow_patterns": list(FILES), **snapshot_options}
     try:
         folder = str(hub.snapshot_download(repository, **options))
     except Exception as error:

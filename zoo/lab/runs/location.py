@@ -32,7 +32,8 @@ def is_bucket(path: Any) -> bool:
 
 
 def to_path(folder: Any) -> Any:
-    """Converts the name of a run's folder to a path: pathlib's, or epath's for a bucket."""
+    """Converts the name of a run's folder to a path, pathlib's or, for gs://, epath's; raises
+    UserError for other addresses."""
     text = str(folder)
     scheme = _SCHEME.match(text)
     if scheme is None:
@@ -70,7 +71,8 @@ def identity(folder: Any) -> str:
 
 @contextlib.contextmanager
 def convert_errors(path: Any) -> Iterator[None]:
-    """Converts errors of a bucket, raised within the context, to a UserError."""
+    """Converts errors of a bucket, raised within the context, to a UserError; a missing file, a
+    full disk and errors of local paths are raised as they are."""
     try:
         yield
     except (UserError, FileNotFoundError):
@@ -87,10 +89,10 @@ def convert_errors(path: Any) -> Iterator[None]:
 
 
 def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Copies the run in a bucket into a new folder, which is complete or absent."""
+    """Copies the run in a bucket into a new folder, complete or not at all; returns its path."""
     source = to_path(address)
     with temporary_files.folder(out) as folder, convert_errors(source):
-        names = _names(source)
+        names = _object_names(source)
         if "experiment.json" not in names:
             raise UserError(f"{source} does not hold a run: give the address of a run.")
         for name in names:
@@ -109,7 +111,7 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
     return pathlib.Path(out)
 
 
-def _names(folder) -> list[str]:
+def _object_names(folder) -> list[str]:
     """Lists the names of all objects below an address; raises UserError for an unsafe name."""
     with lazy.extra():
         import gcsfs
@@ -121,7 +123,7 @@ def _names(folder) -> list[str]:
 
 
 def check_writable(path: Any):
-    """Raises UserError if a folder or file exists and cannot be written to."""
+    """Raises UserError if a local folder or file exists and cannot be written to; buckets pass."""
     if is_bucket(path):  # rights in a bucket show only on writing
         return
     # Not by pathlib, which raises an error for a name that is too long.
@@ -132,7 +134,7 @@ def check_writable(path: Any):
 
 
 def read_bytes(file: Any) -> bytes:
-    """Reads the bytes of a file of a run; raises UserError if it cannot be read."""
+    """Reads the bytes of a file of a run; raises UserError if it is missing or cannot be read."""
     try:
         return regular_files.read_bytes(file)
     except OSError as error:

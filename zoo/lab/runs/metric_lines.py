@@ -8,20 +8,21 @@ _LINE_START = b'{"step": '  # of every line, as a run writes it
 
 
 def parse(line: bytes, min_step: int = 0) -> dict:
-    """Parses a line of metrics; raises ValueError unless its step is at least `min_step`."""
+    """Parses a line of metrics; raises ValueError for no JSON or a step below `min_step`."""
     values = strict_json.loads(line.decode())
     check_step(values, min_step)
     return values
 
 
 def check_step(values: Any, min_step: int):
-    """Raises ValueError unless the values are an object whose step is at least `min_step`."""
+    """Raises ValueError unless the values are a dict whose step is at least `min_step`."""
     strict_json.check(values, {"step": int})
     if values["step"] < min_step:
         raise ValueError(f"step is {values['step']}, where at least {min_step} should be")
 
 
 def is_cut(line: bytes) -> bool:
-    """Whether the text after the last line break is empty or an incomplete line."""
+    """Whether the text after a file's last line break is empty or the beginning of a line of
+    metrics that a kill cut."""
     begins = _LINE_START.startswith(line[: len(_LINE_START)])
     return begins and strict_json.object_or_none(line) is None

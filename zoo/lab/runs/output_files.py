@@ -30,7 +30,7 @@ _RUN_FILES = (
 
 
 def show(*texts: object):
-    """Prints texts of a report, one a line."""
+    """Prints texts of a report, one a line, with control characters escaped."""
     # Other people's passports, recipes and lexicons may contain sequences that change a terminal.
     print(*(printable(str(text)) for text in texts), sep="\n", flush=True)
 
@@ -49,7 +49,8 @@ def check(file: str | pathlib.Path, label: str = "the table"):
 
 
 def check_each(*outputs: tuple[str | pathlib.Path | None, str], inputs: Iterable[str] = ()):
-    """Raises UserError if an output file cannot be written, or would overwrite an input."""
+    """Raises UserError if an output (file or None, label for messages) cannot be written, is named
+    twice, or would overwrite a file of the `inputs`."""
     output_paths: set[str] = set()
     sources: set[str] | None = None
     for file, label in outputs:
@@ -73,7 +74,8 @@ def check_each(*outputs: tuple[str | pathlib.Path | None, str], inputs: Iterable
 
 
 def _source_paths(text):
-    """Returns the real paths of all files and folders that an argument or its run names."""
+    """Returns the real paths of the files and folders that an input names; of a run, its files and
+    those named in its recipe, but not its results."""
     paths = _existing_paths(text)
     for folder in [*paths]:
         recipe = pathlib.Path(folder, _RUN_FILES[0])
@@ -95,7 +97,8 @@ def _existing_paths(text):
 
 
 def write(file: str | pathlib.Path, save: Callable[[pathlib.Path], None], label: str = "the table"):
-    """Writes an output file atomically, by a function that takes a temporary path."""
+    """Calls save(temporary path), then renames that to an output file; a stream such as /dev/stdout
+    is written directly. Raises UserError if it cannot be written."""
     path = pathlib.Path(file)
     check(path, label)
     with _writing(path, label):
@@ -112,7 +115,7 @@ def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable
 
 
 def write_lines(file: str | pathlib.Path, lines: Iterable[str], label: str):
-    """Writes lines to an output file in UTF-8, atomically."""
+    """Writes lines, each with its line break, to an output file in UTF-8, atomically."""
 
     def write_all(path):
         """Writes the lines to a temporary file."""
@@ -134,7 +137,8 @@ def _system_error(number):
 
 @contextlib.contextmanager
 def _writing(path, label):
-    """Converts errors of the system, raised within the context, to a UserError; not a full disk."""
+    """Converts errors of the system, raised within the context, to a UserError; a full disk and a
+    closed pipe are raised as they are."""
     try:
         yield
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough

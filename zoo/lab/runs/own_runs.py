@@ -47,7 +47,8 @@ def write_note(recipe: dict, workdir: Any):
 
 
 def permitted_modules(recipe: dict) -> list[str] | None:
-    """Reads the permitted folders of modules from a run's note; None without a note."""
+    """Reads the folders of the user's modules from the note of a recipe; None without a note, [] if
+    it is damaged."""
     try:
         text = _note_file(recipe).read_bytes()
     except (OSError, RuntimeError):

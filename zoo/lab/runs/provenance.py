@@ -18,7 +18,7 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Returns {name: version} of Python, Zoo and the packages that compute."""
+    """Returns {name: version} of Python, Zoo and the installed ones of `PACKAGES`."""
     packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
@@ -49,7 +49,7 @@ def revision() -> str | None:
 
 @functools.cache
 def machine() -> dict:
-    """Describes the machine: processor, cores, and the devices that JAX sees."""
+    """Describes the machine: processor, cores, and the first of JAX's devices with their number."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     model = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
     devices = jax.devices()

@@ -29,7 +29,7 @@ _NUMBER = 4  # bytes of a float32 or an int32
 
 
 def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
-    """Yields (dotted path, name, value) of each whole number in a component, nested or not."""
+    """Yields (dotted path, field, value) of each integer in a component, nested or not."""
     for path, name, value in fields.values(component):
         if isinstance(value, int) and not isinstance(value, bool):
             yield path, name, value
@@ -45,7 +45,8 @@ def model_memory(model: Any) -> Iterator[tuple[str, int]]:
 
 
 def batch_memory(model: Any, recipe: Any, section: str, batch_rows: str) -> tuple[str, int]:
-    """Returns (settings, lower bound of the bytes) of one batch of training or evaluation."""
+    """Returns (settings, lower bound of the bytes) of one batch; `recipe` is the experiment's part
+    called `section`, whose field called `batch_rows` counts the rows."""
     rows, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
     length_setting = ""
     if isinstance(model, LanguageModel):
@@ -57,7 +58,8 @@ def batch_memory(model: Any, recipe: Any, section: str, batch_rows: str) -> tupl
 
 
 def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, source: str):
-    """Raises UserError if a recipe's sizes exceed the stored parameters or the memory."""
+    """Raises UserError if a recipe's sizes exceed the stored parameters, of these `shapes` (None:
+    unknown), or the host's memory. `source` names the parameters in messages."""
     model = experiment.model
     if shapes is not None:
         parameters = sum(map(math.prod, shapes))

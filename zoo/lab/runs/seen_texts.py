@@ -52,7 +52,7 @@ _RECORD = {
 
 
 def letters(sentence: list[str]) -> str:
-    """Joins the words of a sentence for its hash: no blanks, case folded, accents composed."""
+    """Joins the words of a sentence for its hash: without blanks, case folded, accents composed."""
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
@@ -78,8 +78,8 @@ def digest_text(sentences: Iterable[list[str]]) -> tuple[str, int]:
     return hasher.hexdigest(), words
 
 
-def _describe(name: str, sentences: Sequence[list[str]]) -> dict:
-    """Returns name, digest and size of a text, as the record has them."""
+def _entry(name: str, sentences: Sequence[list[str]]) -> dict:
+    """Returns the record's entry for a text: its name, digest, sentences and tokens."""
     digest, tokens = digest_text(sentences)
     return {"text": name, "digest": digest, "sentences": len(sentences), "tokens": tokens}
 
@@ -93,9 +93,9 @@ class Texts:
 
     @classmethod
     def from_text(cls, name: str, sentences: Sequence[list[str]], by: str = "this run") -> "Texts":
-        """Hashes the sentences of a single text."""
+        """Hashes the sentences of a single text; `by` is its origin."""
         spelled = (text for text in map(letters, sentences) if text)
-        return cls(np.unique(hash_letters(spelled)), ({**_describe(name, sentences), "by": by},))
+        return cls(np.unique(hash_letters(spelled)), ({**_entry(name, sentences), "by": by},))
 
     def with_origin(self, by: str) -> "Texts":
         """Puts `by`, such as "init_from runs/a", before the origin of each text."""
@@ -111,7 +111,7 @@ class Texts:
 
 
 def _prefix_origins(by: str, texts: Iterable[dict]) -> tuple[dict, ...]:
-    """Returns the descriptions of texts with `by` before their origins."""
+    """Returns the entries of texts with `by` before their origins, in place of "this run"."""
     origins = ((text, "" if text["by"] == "this run" else f", {text['by']}") for text in texts)
     return tuple({**text, "by": f"{by}{origin}"} for text, origin in origins)
 
@@ -130,7 +130,8 @@ class SeenTexts:
     knowledge: tuple[dict, ...] | None = None
 
     def join(self, inherited: "SeenTexts", by: str) -> "SeenTexts":
-        """Adds the texts seen by another run, whose origin begins with `by`."""
+        """Returns this record with the texts seen by another run, whose origins then begin with
+        `by`; knowledge is None if either record has none."""
         knowledge = None
         if self.knowledge is not None and inherited.knowledge is not None:
             knowledge = (*self.knowledge, *_prefix_origins(by, inherited.knowledge))
@@ -143,7 +144,7 @@ class SeenTexts:
         )
 
     def with_unknown(self, parts: Iterable[str]) -> "SeenTexts":
-        """Adds names of parts of the model of which it is not known what texts they have seen."""
+        """Returns the record with further parts of the model whose texts are not known."""
         return dataclasses.replace(self, not_known=(*self.not_known, *parts))
 
     def save(self, path: str | pathlib.Path):
@@ -255,8 +256,8 @@ def describe_knowledge(experiment: Experiment, corpora: Mapping[str, Corpus]) ->
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             return {"text": name, "digest": digest, **_UNNUMBERED}
         if kind == "split":
-            return _describe(corpora[name].name, corpora[name].sentences)
-        return _describe(name, read_treebank(name, experiment.vocabulary))
+            return _entry(corpora[name].name, corpora[name].sentences)
+        return _entry(name, read_treebank(name, experiment.vocabulary))
 
     return tuple(
         {**describe(*text), "by": "this run", "gave": [*dict.fromkeys(gains)]}
@@ -287,21 +288,22 @@ def collect_seen_texts(
     knowledge = describe_knowledge(experiment, corpora)
     record = SeenTexts(train, validation, data=data, made_with=made_with or {}, knowledge=knowledge)
     user_priors = [prior for prior in experiment.vocabulary.features if not _is_part_of_zoo(prior)]
-    record = record.with_unknown(f"the features {_user_part(prior)}" for prior in user_priors)
+    record = record.with_unknown(f"the features {_user_prior(prior)}" for prior in user_priors)
     if experiment.init_from:
         record = _add_run(record, experiment.init_from, f"init_from {experiment.init_from}")
     return _add_background(record, experiment.head.background, corpora)
 
 
 def _hash_corpus(corpus):
-    """Hashes a text, and its sources if it is the targets of pairs."""
+    """Hashes a text, and its source text if it is the targets of pairs."""
     texts = Texts.from_text(corpus.name, corpus.sentences)
     source = corpus.source_text
     return texts if source is None else texts + Texts.from_text(source.name, source.sentences)
 
 
 def _add_background(record, background, corpora):
-    """Adds the texts of a background; experts and grammars are not estimated from texts."""
+    """Returns the record with the texts of a background, or with its name if they are not known;
+    experts and grammars are not estimated from texts."""
     if background is None or isinstance(background, Grammar):
         return record
     name = f"the background {type(background).__name__}"
@@ -310,7 +312,7 @@ def _add_background(record, background, corpora):
     if isinstance(background, Arpa):
         return record.with_unknown([f"{name} {background.path}"])
     if not _is_part_of_zoo(background):
-        return record.with_unknown([f"the background {_user_part(background)}"])
+        return record.with_unknown([f"the background {_user_prior(background)}"])
     for split in background.splits:
         if split != "train":
             text = Texts.from_text(corpora[split].name, corpora[split].sentences, name)
@@ -319,7 +321,7 @@ def _add_background(record, background, corpora):
 
 
 def module_digests(experiment: Experiment) -> dict[str, str]:
-    """Returns {module: SHA-256 of its source} of the user's modules that a recipe uses."""
+    """Returns {module: SHA-256 of its source file} of the user's modules that a recipe uses."""
     modules = {getattr(value, "__module__", "zoo") for *_, value in fields.values(experiment)}
     names = sorted(name for name in modules if name.partition(".")[0] not in _LIBRARY_PACKAGES)
     paths = {name: getattr(sys.modules.get(name), "__file__", None) for name in names}
@@ -332,19 +334,20 @@ def _is_part_of_zoo(prior):
     return type(prior).__module__.startswith("zoo.")
 
 
-def _user_part(prior):
-    """Names a prior of the user's own."""
+def _user_prior(prior):
+    """Describes a prior of the user's own, for the parts that are not known."""
     return f"{type(prior).__name__}, which is not a part of Zoo"
 
 
 def _add_run(record, workdir, by):
-    """Adds the texts seen by another run, or its name if they are not known."""
+    """Returns the record with the texts seen by another run, or with `by` as not known if that run
+    has no record of its present data."""
     inherited = load_seen_texts(workdir)
     return record.with_unknown([by]) if inherited is None else record.join(inherited, by)
 
 
 def load_seen_texts(path: str | pathlib.Path) -> SeenTexts | None:
-    """Reads the record of seen texts of a run; None if it is missing or of other data."""
+    """Reads the record of seen texts of a run; None if it is missing or its data differ."""
     workdir = Workdir(path)
     if not workdir.exists():
         return None
@@ -353,7 +356,7 @@ def load_seen_texts(path: str | pathlib.Path) -> SeenTexts | None:
 
 
 def read_record(workdir: Workdir) -> SeenTexts | None:
-    """Reads the record of seen texts in a run's folder; None if it is missing."""
+    """Reads the record of seen texts in a run's folder, of any data; None if it is missing."""
     path = workdir.file(FILE)
     return SeenTexts.load(path) if path.exists() else None
 

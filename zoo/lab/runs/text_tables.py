@@ -21,7 +21,8 @@ def tsv_line(values: Iterable) -> str:
 
 
 def user_columns(columns: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Puts "given_" before a user's column names that a table or an earlier column has already."""
+    """Returns a user's column names, with "given_" before names of a table's or an earlier
+    column."""
     distinct: list = []
     for name in names:
         while name in (*columns, *distinct):
@@ -36,7 +37,7 @@ _ESCAPES = {code: repr(chr(code))[1:-1] for code in _CONTROLS} | {0: "\\0", ord(
 
 
 def _cell(value):
-    """Formats a value as a cell of a table of values separated by tabs."""
+    """Formats a value as a cell of `tsv_line`."""
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPES)}"'
     if value is None or math.isnan(value):
@@ -54,7 +55,8 @@ Block = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 2) -> Iterator[str]:
-    """Yields the lines of a table with aligned columns, the first `labels` of them to the left."""
+    """Yields the lines of a table with aligned columns, `labels` of them to the left and the others
+    to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for cells in (header, *rows):
         padded_cells = [
@@ -65,7 +67,8 @@ def align(header: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 2)
 
 
 def format_for_terminal(columns: Sequence[str], rows: Sequence[tuple]) -> Iterator[str]:
-    """Yields the lines of a table for a terminal: aligned, and numbers with two decimals."""
+    """Yields the lines of a table for a terminal, with line breaks: columns to the left, numbers
+    with two decimals."""
     cells = [[_short(value) for value in row] for row in rows]
     yield from (f"{line.rstrip()}\n" for line in align(columns, cells, labels=len(columns)))
 
@@ -79,7 +82,9 @@ def _short(value):
 
 
 def join_tables(blocks: Sequence[Block], labels: int = 2) -> Iterator[list[str]]:
-    """Joins blocks of columns side by side, and yields the lines of each table as wide as fits."""
+    """Yields tables, each a list of lines of at most `WIDTH` letters if possible, of blocks
+    (header, rows) side by side; each starts with the row names, the first column of the first
+    block."""
     (first, *_), rows = blocks[0]
     names = [first], [row[:1] for row in rows]
     current, current_labels = blocks[0], labels
@@ -93,7 +98,7 @@ def join_tables(blocks: Sequence[Block], labels: int = 2) -> Iterator[list[str]]
 
 
 def _join(first: Block, second: Block) -> Block:
-    """Puts the columns of two blocks side by side."""
+    """Returns a block with the columns of both blocks side by side."""
     rows = [[*row, *addition] for row, addition in zip(first[1], second[1], strict=True)]
     return [*first[0], *second[0]], rows
 

@@ -26,7 +26,7 @@ class Ownership:
     """A process's lock of a run's folder, held within a `with` statement."""
 
     def __init__(self, folder: Any, log=print):
-        """Prepares the lock of a folder; `log` is told if another machine's lock is awaited."""
+        """Prepares the lock; `log` gets a message if another machine's lock is awaited."""
         self._folder, self._log = folder, log
         self._bucket = location.is_bucket(folder)
         self._path = folder / (BUCKET_FILE if self._bucket else FILE)
@@ -38,7 +38,7 @@ class Ownership:
         self._lock: Any = None
 
     def __enter__(self):
-        """Takes the lock; raises UserError if another process has it."""
+        """Takes the lock and signs its file; raises UserError or ProcessLost if it is held."""
         if self._bucket:
             self._sign()
             return self
@@ -55,7 +55,7 @@ class Ownership:
         return self
 
     def __exit__(self, *error):
-        """Releases the lock, unless another training has taken it over."""
+        """Releases the lock, and clears or deletes its file unless another training signed it."""
         if self._lock is not None:
             with contextlib.suppress(OSError):  # the folder was deleted
                 if self._is_own():
@@ -68,7 +68,8 @@ class Ownership:
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Checks before and after its context, which saves, that this process has the lock."""
+        """Raises UserError unless this process has the lock before and after the context, which
+        saves."""
         self._check()
         try:
             with location.convert_errors(self._folder):
@@ -83,12 +84,12 @@ class Ownership:
         return _read_owner(self._path).get("token") == self._record["token"]
 
     def _sign(self):
-        """Writes this process's name to the file of the lock."""
+        """Writes this process's id, host and token to the file of the lock, over another's."""
         with location.convert_errors(self._folder):
             self._path.write_text(json.dumps(self._record))
 
     def _check(self, cause=None):
-        """Raises UserError unless the file of the lock names this training."""
+        """Raises UserError from `cause` if the lock's file is missing or names another run."""
         with location.convert_errors(self._folder):
             owner = _read_owner(self._path)
         if not owner:
@@ -101,7 +102,8 @@ class Ownership:
 
 
 def check_free(folder: Any):
-    """Raises UserError if a process trains in a folder; does not wait for its lock."""
+    """Raises UserError (ProcessLost under a restart of SLURM) if a process trains in a folder,
+    without waiting; buckets, which have no locks, and OSErrors pass."""
     path = folder / FILE
     if not location.is_bucket(folder) and path.exists():
         with contextlib.suppress(OSError):  # `Ownership` raises it again, with a reason
@@ -109,7 +111,9 @@ def check_free(folder: Any):
 
 
 def _acquire(path, log):
-    """Takes the lock of a file, and waits for it if a lost machine may have it."""
+    """Takes the lock of the file `path`, unsigned. Unless `log` is None, waits for a lock of
+    another machine, which may be lost; raises UserError, or ProcessLost under a restart of
+    SLURM."""
     with lazy.extra():
         import filelock
 
@@ -134,7 +138,7 @@ def _acquire(path, log):
 
 
 def _refusal(folder, owner, verb="is being trained by"):
-    """Returns the error for a folder whose lock another process has."""
+    """Returns the UserError for a folder whose lock another process has."""
     return UserError(
         f"{folder} {verb} {_name(owner)}: wait until it has ended, stop it, or give another folder."
     )

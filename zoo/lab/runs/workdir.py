@@ -69,11 +69,12 @@ class Workdir:
         return self.path / "experiment.json"
 
     def permit(self, experiment: Experiment):
-        """Permits the user's experiment to use the paths and modules that it names."""
+        """Permits paths and modules that the user's experiment names, if they were not closed."""
         permissions.open_unclosed_names(permissions.names_in(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
-        """Raises UserError if this experiment cannot be trained in the folder; writes nothing."""
+        """Raises UserError if this experiment cannot be trained or resumed in the folder; writes
+        nothing, and permits the names of the experiment."""
         folder = location.absolute(self.path)
         if set("[]") & set(str(folder)):
             # orbax takes them for glob patterns and leaves checkpoints that cannot be read.
@@ -113,7 +114,7 @@ class Workdir:
         if experiment.init_from:  # a resumed run does not need it
             files.check_path(experiment.init_from)
             try:
-                Workdir(experiment.init_from)._read_experiment()
+                Workdir(experiment.init_from)._read_recipe()
             except UserError as error:
                 raise UserError(f"init_from: {error}") from error
 
@@ -128,13 +129,14 @@ class Workdir:
         self.check(experiment)
         if not self.exists():
             with location.convert_errors(self.path):
-                self._write(experiment)
-        recipe = self._read_experiment()
+                self._write_experiment(experiment)
+        recipe = self._read_recipe()
         if permissions.all_open(permissions.names_in(recipe)):
             own_runs.write_note(recipe, self.path)
 
-    def _write(self, experiment):
-        """Creates the folder and writes the experiment there."""
+    def _write_experiment(self, experiment):
+        """Creates the folder and writes the experiment there; checks it if another process has just
+        begun a run there."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -149,7 +151,7 @@ class Workdir:
         ):
             self.check(experiment)  # another process has just begun a run here
 
-    def _read_experiment(self):
+    def _read_recipe(self):
         """Reads the recipe of the folder as JSON; raises UserError without a run."""
         if location.is_bucket(self.path):
             with location.convert_errors(self.path):
@@ -171,7 +173,7 @@ class Workdir:
         return recipe
 
     def file(self, name: str) -> Any:
-        """Returns the path of a file of the run, whose checksum is compared in an exported run."""
+        """Returns the path of a run's file; raises UserError if that of an export changed."""
         if exported_run.is_exported(self.path):
             exported_run.check_file(self.path, name)
         return self.path / name
@@ -187,8 +189,9 @@ class Workdir:
             ) from error
 
     def experiment(self) -> Experiment:
-        """Reads the experiment of the folder; imports only modules that are permitted."""
-        recipe = self._read_experiment()
+        """Reads the experiment of the folder; imports modules if the user or a run of his permits
+        them."""
+        recipe = self._read_recipe()
         modules = own_runs.permitted_modules(recipe)
         if modules is not None:  # the run is the user's own; see `zoo.base.trust.permissions`
             permissions.open_names(permissions.names_in(recipe))
@@ -230,10 +233,10 @@ class Workdir:
         """Computes the SHA-256 of the recipe without its seed and devices; "" without a run."""
         if not self.exists():
             return ""
-        return checksums.recipe_digest(self._read_experiment())
+        return checksums.recipe_digest(self._read_recipe())
 
     def data_digest(self) -> str:
-        """Reads the digest of the training and validation text from a checkpoint or an export."""
+        """Reads the digest of training and validation text from a checkpoint or export, or ""."""
         if exported_run.is_exported(self.path):
             return exported_run.read_record(self.path)["data"]
         for kind in ("best", "last"):
@@ -261,7 +264,7 @@ class Workdir:
     def params(
         self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
     ) -> tuple[int, Any]:
-        """Reads (step, parameters as JAX arrays) of the best checkpoint."""
+        """Reads (step, parameters as JAX arrays) of the best checkpoint; UserError if none."""
         step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
 
@@ -273,13 +276,14 @@ class Workdir:
             return store.progress("last").get("finished") if store else None
 
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
-        """Reads the further lexicons of a run, such as the source words of a translator."""
+        """Reads the run's lexicons after the first, such as the source words of a translator."""
         return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
 
     def best(
         self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
     ) -> tuple[int, Any, dict]:
-        """Reads (step, parameters on the host, progress) of the best checkpoint."""
+        """Reads (step, parameters on the host, progress) of the best checkpoint or the export,
+        whose progress is {}; raises UserError without a checkpoint."""
         lexicons = lexicon, *self.other_lexicons(experiment)
 
         def parameter_shapes():
@@ -305,7 +309,7 @@ class Workdir:
 
 
 def parse_experiment(recipe: dict, origin: Any, file: Any) -> Experiment:
-    """Builds the experiment of a recipe in JSON; errors name its run and its file."""
+    """Builds the experiment of a recipe in JSON; errors name `origin`, the run, and `file`."""
     try:
         experiment = configuration.from_json(recipe, origin=origin)
     except UserError as error:
