@@ -148,6 +148,68 @@ def all_paths(lattice):
     return paths
 
 
+# Pronunciations (HTK), durations and n-grams (SRILM) with scales, some fields on nodes.
+SCORES = """UTTERANCE=p base=10
+lmscale=3 acscale=0.5 prscale=2 duscale=0.25 ngscale=-1 amscale=7 tscale=9 dir=f
+N=4 L=4
+I=0 t=0
+I=1 W=you v=2 p=0.5 r=-5 ds=-4
+I=2 W=the s=x r=0 ds=8
+I=3 W=!NULL
+J=0 S=0 E=1 a=-100 l=-1 n=-2
+J=1 S=0 E=2 a=-101 l=-1 n=-3 d=:th,0.1:
+J=2 S=1 E=3 a=-10 l=-1 n=0 r=-1 ds=0
+J=3 S=2 E=3 a=-10 l=-1 n=0 r=0 ds=0
+"""
+
+
+def test_all_scores_of_links_are_read_with_their_scales(trained, call):
+    """acscale a + prscale r + duscale ds, lmscale l + ngscale n; written lattices have the sums."""
+    pathlib.Path("p.slf").write_text(SCORES)
+    # you: 0.5 * -110 + 2 * -6 + 0.25 * -4, 3 * -2 + 2; the: 0.5 * -111 + 0.25 * 8, 3 * -2 + 3
+    expected = [("the", -53.5, -3), ("you", -68, -4)]
+    for files in (("p.slf", "--slf", "new"), ("new/p.slf.gz",)):
+        code, out, _ = call("lattices", trained, *files, "--weight", 0, "--nbest", 3)
+        rows = [line.split(" ||| ") for line in out.splitlines()]
+        assert code == 0 and [row[1] for row in rows] == ["the", "you"]
+        for row, (_, acoustic, language) in zip(rows, expected, strict=True):
+            values = [float(row[2].split()[1]), float(row[2].split()[3]), float(row[3])]
+            sums = acoustic, language, acoustic + language
+            np.testing.assert_allclose(values, math.log(10) * np.array(sums), rtol=1e-6)
+
+
+# "l'chat" and "dort." are two words each by the rules of Moses, and one between blanks.
+MARKS = """N=4 L=3
+I=0
+I=1 W=l'chat
+I=2 W=le
+I=3 W=dort.
+J=0 S=0 E=1 a=-1
+J=1 S=1 E=2 a=-2
+J=2 S=2 E=3 a=-3
+"""
+
+
+def test_words_of_links_are_tokenised_as_the_texts_of_a_run(trained, tmp_path):
+    """log p of a path is that of its text, whose link may have several words of the model."""
+    run, tokenised_run = zoo.load(trained), zoo.load(trained, tokenize="fr")
+    (lattice,) = read(MARKS, tmp_path)
+    words = ["l'", "chat", "le", "dort", "."]
+    (path,) = searched(LatticeSearch(), tokenised_run, lattice)
+    assert path.words == ("l'chat", "le", "dort.")
+    (log_prob,) = sentence_log_probs(run, [words])
+    np.testing.assert_allclose(path.log_probs, [log_prob], rtol=1e-6)
+    assert tokenised_run.score(["l'chat le dort."])[0].log_prob == pytest.approx(path.log_probs[0])
+    note, *_ = lattice_rescoring.unknown_word_notes(lattice.words, tokenised_run, "run")
+    assert note.startswith("1 of the 5 words of the lattices, each counted once, by run, are")
+    # Another model that reads each link as one word.
+    runs = [run, tokenised_run]
+    search = LatticeSearch((1.0, 1.0), nbest=2)
+    ((path,),) = [result.paths for result in search.search_all(runs, [lattice])]
+    expected = sentence_log_probs(run, [["l'chat", "le", "dort."], words])
+    np.testing.assert_allclose(path.log_probs, expected, rtol=1e-6)
+
+
 def by_hand(run, lattice, weight, language_weight, penalty):
     """{words: the best score of their paths}."""
     paths = all_paths(lattice)

@@ -168,10 +168,10 @@ def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
 
 def unknown_word_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
     """Returns notes, or None, on the words of lattices that are not in a run's lexicon."""
-    text = [sorted(words)]
+    text = [sorted({token for word in words for token in sentence_scores.words_by(run, word)})]
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
     place = f"the lattices, each counted once, by {name},"
-    note = sentence_scores.share(len(words), len(unknown), place)
+    note = sentence_scores.share(len(text[0]), len(unknown), place)
     return [note and f"{note}: {quote(unknown)}", *run.notes(text)]
 
 
@@ -181,8 +181,10 @@ def unknown_word_notes(words: Collection[str], run: Run, name: str) -> list[str 
 INITIAL_SLOTS = 1024
 # The slot of the state before any word, and the slot for padding.
 START_SLOT, PADDING_SLOT = 0, 1
-# The slot of a state, and the ids of the word after it under each model.
-Pair = tuple[int, tuple[int, ...]]
+# Stands for an id where a model reads a label as fewer words than another model.
+NO_WORD = -1
+# The slot of a state, and the label after it: for each word as which models read it, its ids.
+Pair = tuple[int, tuple[tuple[int, ...], ...]]
 
 
 class ModelStates:
@@ -196,9 +198,11 @@ class ModelStates:
         self.used: set[int] = set()
 
     def advance(self, pairs: Iterable[Pair]):
-        """Computes the state after each pair (state, word) into a free slot, unless it has one
+        """Computes the state after each pair (state, label) into a free slot, unless it has one
         already; grows the arrays if slots are lacking."""
         missing = [pair for pair in dict.fromkeys(pairs) if pair not in self.slots]
+        if any(len(label) > 1 for _, label in missing):  # after all words but the last
+            self.advance((slot, label[:-1]) for slot, label in missing if len(label) > 1)
         while len(self.free) < len(missing):
             size, *_ = [model.grow() for model in self.models]
             self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
@@ -207,10 +211,10 @@ class ModelStates:
             slots = [self.free.pop() for _ in batch]
             self.used.update(slots)
             self.slots.update(zip(batch, slots, strict=True))
-            rows = sentence_scores.pad(np.array([slot for slot, _ in batch]), size)
+            rows = sentence_scores.pad(self._rows(batch), size)
             target_slots = np.full(size, PADDING_SLOT, np.int32)
             target_slots[: len(slots)] = slots
-            words = [word for _, word in batch]
+            words = [label[-1] for _, label in batch]
             for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
                 model.advance(rows, sentence_scores.pad(np.array(ids), size), target_slots)
 
@@ -220,22 +224,26 @@ class ModelStates:
         self.free += sorted(self.used - live, reverse=True)
         self.used &= live
         # A slot may hold another state later: entries that name it are removed.
-        self.slots = {
-            pair: slot for pair, slot in self.slots.items() if slot in live and pair[0] in live
-        }
+        self.slots = {pair: slot for pair, slot in self.slots.items() if {slot, pair[0]} <= live}
+
+    def _rows(self, pairs):
+        """Returns the slots of the states before the last word of each pair's label."""
+        return np.array([self.slots.get((slot, label[:-1]), slot) for slot, label in pairs], int)
 
     def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Computes log p of the word of each pair (state, word), float64 [models, pairs], nats."""
-        rows = np.array([slot for slot, _ in pairs], np.int64)
-        ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
+        """Computes log p of the label of each (state, label), float64 [models, pairs], nats."""
+        steps = [(slot, label[:end]) for slot, label in pairs for end in range(1, len(label) + 1)]
+        self.advance((slot, label[:-1]) for slot, label in pairs if len(label) > 1)
+        rows = self._rows(steps)
+        ids = np.array([label[-1] for _, label in steps]).reshape(len(steps), len(self.models))
         # All are dispatched before any result is awaited.
         outputs = [[*model.log_probs(rows, ids[:, k])] for k, model in enumerate(self.models)]
-        log_probs = np.zeros((len(self.models), len(pairs)))
+        log_probs = np.zeros((len(self.models), len(steps)))
         for row, parts in zip(log_probs, outputs, strict=True):
             for chunk, values in parts:
-                part = row[chunk]
-                part[:] = np.asarray(values)[: len(part)]
-        return log_probs
+                row[chunk] = np.asarray(values)[: len(row[chunk])]
+        starts = np.flatnonzero([len(label) == 1 for _, label in steps])
+        return np.add.reduceat(np.where(ids.T == NO_WORD, 0.0, log_probs), starts, axis=1)
 
 
 class _Model:
@@ -272,9 +280,14 @@ def compile_search_steps(model):
 
     def step(params, tables, prepared, states, rows, words, slots):
         """Returns the states, with those after the words of the rows written to the slots."""
+        inputs = params, tables, prepared, jnp.maximum(words, 0)
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
-        next_states = sentence_scores.states_after(model, params, tables, prepared, words, carry)
-        return jax.tree.map(lambda leaf, update: leaf.at[slots].set(update), states, next_states)
+
+        def write(leaf, update):
+            is_word = jnp.expand_dims(words != NO_WORD, range(1, update.ndim))
+            return leaf.at[slots].set(jnp.where(is_word, update, leaf[rows]))
+
+        return jax.tree.map(write, states, sentence_scores.states_after(model, *inputs, carry))
 
     return jax.jit(step, donate_argnames="states"), sentence_scores.compile_steps(model)[1]
 
@@ -316,7 +329,8 @@ class _Front:
         self.settings, self.lattice, self.words = settings, lattice, lattice.words
         encoded_words = [_encode_words(run, lattice) for run in runs]
         # The boundary is the last of the words.
-        self.ids = [*zip(*(ids for ids, _ in encoded_words), strict=True)]
+        labels = zip(*(ids for ids, _ in encoded_words), strict=True)
+        self.ids = [tuple(itertools.zip_longest(*ids, fillvalue=NO_WORD)) for ids in labels]
         self.within = np.stack([within for _, within in encoded_words], axis=1)
         self.numbers = {word: number for number, word in enumerate(self.words)}
         self.links = collections.defaultdict(list)
@@ -503,14 +517,17 @@ def _encode_words(run, lattice):
             f"{run.path} has no sentence boundary, with which paths begin and end: train with "
             "vocabulary.boundary=counted or uncounted."
         )
-    if not lattice.words:  # only silence
-        return [run.lexicon.boundary_id], np.zeros(1)
-    corpus = Corpus(f"the lattice {lattice.id}", [[word] for word in lattice.words])
+    if " " in run.lexicon.ids:  # of characters: blanks between words would be missing
+        sentence_scores.check_run(run)
+    labels = [sentence_scores.words_by(run, word) for word in lattice.words]
+    # A corpus has words, also where all labels are silence.
+    corpus = Corpus(f"the lattice {lattice.id}", [*labels, [run.lexicon.words[0]]])
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     within = np.zeros(len(text.words)) if text.strings is None else text.strings.log_within
-    starts = text.starts[: len(lattice.words)]
-    ids = [*map(int, text.words[starts]), run.lexicon.boundary_id]
-    return ids, np.append(within[starts], 0.0)
+    places = np.split(np.arange(len(text.words)), text.starts[1:])[:-1]
+    places = [place[: -run.experiment.vocabulary.boundary_marks] for place in places]
+    ids = [text.words[place].tolist() or [NO_WORD] for place in places]
+    return [*ids, [run.lexicon.boundary_id]], [*(within[place].sum() for place in places), 0.0]
 
 
 def _levels(lattice):

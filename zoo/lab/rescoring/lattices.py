@@ -27,6 +27,13 @@ _FIELD_START = re.compile(r"\s*\w+=")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 # Number of lines that decide the format of a file.
 _HEAD_LINES = 1000
+# Scores of SLF's links, and the fields of the header with their scales: acoustic scores, HTK's
+# pronunciations and SRILM's durations; then the scores of language models.
+_SCALES = {"a": "acscale", "r": "prscale", "ds": "duscale", "l": "lmscale", "n": "ngscale"}
+# All fields of nodes and links that are read, or that change no score.
+_LINK_FIELDS = {*"IJSEtWvdsp", "states", *_SCALES}
+# Fields of the header that may change words or scores, and are not read.
+_HEADER_CHANGE = re.compile(r"SUBLAT=|dir=[^f]|(?!wdp|(t|am|ac|pr|du|lm|ng)s)\w+(scale|penalty)=")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +144,7 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
     for line, text in lines:
         location, error = f"{path}, line {line}", ""
         fields = parse_fields(text, location)
+        _check_fields(fields, location)
         node = fields.get("I")
         if node is not None:
             if not _NUMBER.fullmatch(node):
@@ -146,7 +154,7 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
                 error = f"the node {node} comes twice: keep one"
             elif files.parse_number(fields.get("t", "0"), location, "the time t") < 0:
                 error = f"the time t={fields['t']} is negative: correct it"
-            nodes[node] = fields
+            nodes[node] = {name: value for name, value in fields.items() if name != "p"}
         elif "J" in fields:
             if fields["J"] in names:
                 error = f"the link {fields['J']} comes twice: keep one"
@@ -170,9 +178,15 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
                 f"{locations[field]}: the header counts {shortened(header[field], 80)} {noun}, "
                 f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
-    # HTK reads and writes the penalty as a natural logarithm, whatever the base.
-    defaults = {"base": "1", "acscale": "1", "lmscale": "1", "wdpenalty": "0"}
-    base, *scales = (
+    # A link has the fields of the node that it leads to, unless they are on the link itself.
+    links = [(line, nodes.get(fields.get("E", ""), {}) | fields) for line, fields in links]
+    link_fields = {name for _, fields in links for name in fields}
+    score_names = [name for name in _SCALES if name in link_fields or name in "al"]
+    # HTK reads and writes the penalty as a natural logarithm, whatever the base, and takes 0 for a
+    # prscale that is missing, where SRILM takes 1.
+    defaults = {"base": "1", "wdpenalty": "0", **{_SCALES[n]: "missing" for n in score_names}}
+    defaults |= {"acscale": "1", "lmscale": "1"}
+    base, penalty, *scales = (
         files.parse_number(header.get(field, default), locations.get(field, path), field)
         for field, default in defaults.items()
     )
@@ -181,8 +195,7 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
             f"{locations['base']}: base={base:g} is not the base of a logarithm: give a number "
             "above 0, where 1 stands for e, or 0 for probabilities."
         )
-    score_letters = {name for name in "alp" if any(name in fields for _, fields in links)}
-    scored_links = []
+    arcs, language = [], score_names.index("l")
     for line, fields in links:
         location = f"{path}, line {line}"
         for field in "SE":
@@ -190,28 +203,43 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
                 raise UserError(f"{location}: the link has no {field}=: name the node there.")
             _check_node(fields[field], nodes, f"{location}: the link has {field}=")
         values = []
-        for letter in "alp":
-            if letter in score_letters and letter not in fields:
-                noun = "posterior" if letter == "p" else "score"
+        for field in (*score_names, "p"):
+            if field in link_fields and field not in fields:
+                noun = "posterior" if field == "p" else "score"
                 raise UserError(
-                    f"{location}: the link has no {noun} {letter}=, and others have one: give it "
+                    f"{location}: the link has no {noun} {field}=, and others have one: give it "
                     "to all links or to none."
                 )
-            default = "0" if base and letter != "p" else "1"
-            values.append(files.parse_number(fields.get(letter, default), location, f"{letter}="))
+            default = "0" if base and field != "p" else "1"
+            values.append(files.parse_number(fields.get(field, default), location, f"{field}="))
         *scores, posterior = values
-        word = fields.get("W", nodes[fields["E"]].get("W"))
         if not 0 <= posterior <= 1 + 1e-3:
             raise UserError(
                 f"{location}: the posterior p={fields['p']} is not from 0 to 1: correct it."
             )
         log_posterior = math.log(min(1.0, max(posterior, _LEAST_POSTERIOR)))
         logs = [_natural_log(value, base, location) for value in scores]
-        scored_links.append((fields["S"], fields["E"], _word(word), *logs, line, log_posterior))
+        if len(logs) > 2:  # more than a= and l=
+            terms = [scale and scale * log for scale, log in zip(scales, logs, strict=True)]
+            logs = [sum(terms[:language]), sum(terms[language:])]
+        arcs.append((fields["S"], fields["E"], _word(fields.get("W")), *logs, line, log_posterior))
     for field in {"start", "end"} & header.keys():
         _check_node(header[field], nodes, f"{locations[field]}: the header has {field}=")
     ends = header.get("start"), header.get("end")
-    return build_lattice(header.get("U") or name, scored_links, *ends, path, scales)
+    scales = scales if len(scales) == 2 else [1.0, 1.0]
+    return build_lattice(header.get("U") or name, arcs, *ends, path, (*scales, penalty))
+
+
+def _check_fields(fields, location):
+    """Raises UserError for a field that may change the words or the scores of paths, unread."""
+    in_header = fields.keys().isdisjoint("IJ")
+    for name, value in fields.items():
+        field = f"{name}={value}"
+        if _HEADER_CHANGE.match(field) if in_header else name not in _LINK_FIELDS:
+            raise UserError(
+                f"{location}: {shortened(field, 80)} may change the words or scores of paths, and "
+                "is not read: write a forward lattice without it, with sublattices expanded."
+            )
 
 
 def _check_node(node, nodes, prefix):
@@ -504,7 +532,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 # Long names of fields, and the short ones.
 _SHORT = {
     **{"UTTERANCE": "U", "NODES": "N", "LINKS": "L", "START": "S", "END": "E", "WORD": "W"},
-    **{"time": "t", "acoustic": "a", "language": "l"},
+    **{"time": "t", "acoustic": "a", "language": "l", "ngram": "n", "var": "v", "div": "d"},
 }
 
 
