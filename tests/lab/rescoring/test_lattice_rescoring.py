@@ -699,11 +699,11 @@ def test_many_lattices_are_read_one_at_a_time(tmp_path):
 def test_a_freed_slot_is_in_no_entry():
     """Another state may be written to it, and an entry would take that for its own."""
     states = lattice_rescoring.ModelStates([])
-    states.advance([(0, ())])
-    first = states.slots[0, ()]
-    states.advance([(first, ())])
-    second = states.slots[first, ()]
+    states.advance([(0, ((),))])
+    first = states.slots[0, ((),)]
+    states.advance([(first, ((),))])
+    second = states.slots[first, ((),)]
     states.retain([second])
     assert states.slots == {} and states.free[-1] == first
-    states.advance([(0, ())])
-    assert states.slots == {(0, ()): first}
+    states.advance([(0, ((),))])
+    assert states.slots == {(0, ((),)): first}
