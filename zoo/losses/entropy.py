@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from zoo.base.arrays import row_blocks
 from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
-from zoo.base.arrays.types import Array
+from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax
 from zoo.losses.softmax import Exponentials, Shaping, TermOptions, Terms
 from zoo.losses.value_checks import check_shapes, nan_where_invalid
@@ -42,7 +42,15 @@ class Statistics(NamedTuple):
 
 
 @over_tokens("hidden")
-def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, temperature=1.0):
+def softmax_statistics(
+    hidden: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    *,
+    soft_cap: Real | None = None,
+    temperature: Real = 1.0,
+) -> Statistics:
     """Computes log p(x), the entropy of p and whether x is its best word, in one pass.
 
     Args:
@@ -79,7 +87,15 @@ def statistics_from_terms(terms: Terms) -> Statistics:
 
 @over_tokens("hidden")
 def softmax_kl_divergence(
-    hidden, weights, bias, q_hidden, q_weights, q_bias, *, soft_cap=None, temperature=1.0
+    hidden: Array,
+    weights: Array,
+    bias: Array,
+    q_hidden: Array,
+    q_weights: Array,
+    q_bias: Array,
+    *,
+    soft_cap: Real | None = None,
+    temperature: Real = 1.0,
 ) -> Array:
     """Computes KL(p || q) of two softmaxes over the same words, such as a teacher and a student.
 

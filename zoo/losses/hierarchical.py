@@ -74,7 +74,15 @@ def _block_loss(vocabulary, params, constants, h, data, u):
 
 
 @over_tokens("hidden")
-def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, vocabulary) -> Array:
+def hierarchical_loss(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    ranks: Array,
+    vocabulary: int,
+) -> Array:
     """Computes -log softmax(R h + r)_c(x) softmax(W_c(x) h + b_c(x))_x, exactly.
 
     Args:
@@ -120,7 +128,14 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
 
 
 @over_tokens("hidden")
-def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary) -> Array:
+def hierarchical_log_probs(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    vocabulary: int,
+) -> Array:
     """Computes log p of every word, in the order of ranks.
 
     Args:
@@ -188,7 +203,15 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
 
 
 @over_tokens("hidden")
-def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabulary, k):
+def hierarchical_top_k(
+    hidden: Array,
+    class_weights: Array,
+    class_bias: Array,
+    weights: Array,
+    bias: Array,
+    vocabulary: int,
+    k: int,
+) -> tuple[Array, Array]:
     """Finds the k most probable words of the hierarchical softmax, by blocks of classes.
 
     Args:

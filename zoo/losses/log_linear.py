@@ -56,7 +56,14 @@ def log_linear_weights(
 
 
 @sharded_functions.over_tokens("hidden")
-def log_linear_loss(hidden, features, log_background, weights, bias, targets):
+def log_linear_loss(
+    hidden: Array,
+    features: Array,
+    log_background: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+) -> tuple[Array, Array]:
     """Computes -log b(x) exp(a . phi(x)) + log Z, a = W h + c, Z = sum_v b(v) exp(a . phi(v)).
 
     Its gradient with respect to a is the expected minus the observed features (equation 9).
@@ -212,7 +219,9 @@ def signature_scores(tables: Tables, weights: Array, bias: Array, hidden: Array)
 
 
 @sharded_functions.over_tokens("hidden")
-def sparse_log_linear_loss(tables, weights, bias, hidden, signatures) -> tuple[Array, Array]:
+def sparse_log_linear_loss(
+    tables: Tables, weights: Array, bias: Array, hidden: Array, signatures: Array
+) -> tuple[Array, Array]:
     """Computes log Z - o_s, o = phi (W h + c) + log B, of a sparse phi.
 
     Args:
@@ -264,7 +273,14 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures) -> tuple[A
 
 
 @sharded_functions.over_tokens("hidden")
-def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, token_weights):
+def weighted_sparse_log_linear_loss(
+    tables: Tables,
+    weights: Array,
+    bias: Array,
+    hidden: Array,
+    signatures: Array,
+    token_weights: Array,
+) -> Array:
     """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, and its gradients in the same pass.
 
     Args:
@@ -352,7 +368,9 @@ def _check(tables, weights, bias, hidden, **token_arrays):
 
 
 @sharded_functions.over_tokens("hidden")
-def sparse_log_linear_log_probs(tables, weights, bias, hidden) -> Array:
+def sparse_log_linear_log_probs(
+    tables: Tables, weights: Array, bias: Array, hidden: Array
+) -> Array:
     """Computes log p of each signature of a sparse phi.
 
     Args:

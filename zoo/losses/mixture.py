@@ -24,7 +24,15 @@ from zoo.losses.weighted_softmax import BlockResiduals
 
 
 @sharded_functions.over_tokens("contexts", axes=2)
-def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None) -> Array:
+def mixture_loss(
+    contexts: Array,
+    log_prior: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    *,
+    soft_cap: Real | None = None,
+) -> Array:
     """Computes -log sum_m pi_m softmax(W g_m + c)_x of a mixture of M softmaxes.
 
     Args:
@@ -78,7 +86,15 @@ def _check_prior_sums(log_prior):
 
 @sharded_functions.over_tokens("contexts", axes=2)
 def weighted_mixture_loss(
-    contexts, log_prior, weights, bias, targets, token_weights, block=None, *, soft_cap=None
+    contexts: Array,
+    log_prior: Array,
+    weights: Array,
+    bias: Array,
+    targets: Array,
+    token_weights: Array,
+    block: int | None = None,
+    *,
+    soft_cap: Real | None = None,
 ) -> Array:
     """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
 
@@ -133,7 +149,9 @@ def weighted_mixture_loss(
 
 
 @sharded_functions.over_tokens("contexts", axes=2)
-def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap: Real | None = None) -> Array:
+def mixture_log_probs(
+    contexts: Array, log_prior: Array, weights: Array, bias: Array, *, soft_cap: Real | None = None
+) -> Array:
     """Computes log p of every word under a mixture of softmaxes.
 
     Args:

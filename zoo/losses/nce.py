@@ -23,7 +23,13 @@ from zoo.losses.importance import check_slots
 FACTORS = 32
 
 
-def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, mask=True) -> Array:
+def nce_loss(
+    true_logits: Array,
+    noise_logits: Array,
+    log_expected_true: Array,
+    log_expected_noise: Array,
+    mask: Array | bool = True,
+) -> Array:
     """Computes -log sigmoid(o_x - log E_x) - sum_k log sigmoid(log E_k - o_k).
 
     Args:
