@@ -240,7 +240,7 @@ class Exponentials(NamedTuple):
         return (self.largest - denominator.largest) + jnp.log(self.total / denominator.total)
 
     def mean(self) -> Array:
-        """Returns the mean of the numbers under the softmax, [N]."""
+        """Returns the expectation under the softmax of the `numbers` given to `add`, [N]."""
         return self.weighted / self.total
 
 

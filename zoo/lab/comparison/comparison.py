@@ -93,8 +93,8 @@ class Comparison:
         return self.make_groups(groups, seeds.name_groups(groups))
 
     def make_groups(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
-        """Makes groups of runs with names and colour numbers; `seeds.number_recipes` has the rule
-        of the numbers, by the head of each group's first run."""
+        """Makes a Group of each tuple of runs, with its name and a colour number: its output
+        layer's own number where that is free (`seeds.number_recipes`)."""
         heads = [seeds.head_name(self.recipes[runs[0]]) for runs in groups]
         numbers = seeds.number_recipes(names, heads)
         return [Group(*fields) for fields in zip(names, numbers, groups, strict=True)]
@@ -153,7 +153,7 @@ class TextFilter(NamedTuple):
     splits: Sequence[str] = ()
 
     def accepts(self, split: str, digest: str) -> bool:
-        """Whether both a split and the SHA-256 of a text pass; an empty condition passes all."""
+        """Whether a split and a text's SHA-256 both pass: all do if `splits` is empty, `texts` None."""
         text_matches = self.texts is None or digest in self.texts
         return text_matches and (not self.splits or split in self.splits)
 

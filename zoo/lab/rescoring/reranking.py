@@ -148,7 +148,8 @@ def merge_lists(
     best: int,
     sparse: bool = False,
 ) -> Iterator[NBestList]:
-    """Yields each list with the `best` best hypotheses of other systems whose text is new to it.
+    """Yields each list with those of the `best` best hypotheses of each other system whose text it
+    does not have yet.
 
     Raises UserError unless all files have the same lists in the same order.
     """
@@ -174,8 +175,8 @@ def merge_lists(
 
 
 def _fill_missing(hypotheses, additions, sparse):
-    """Joins hypotheses and additions; a missing score or feature becomes the list's lowest, but
-    with `sparse` features stay missing."""
+    """Joins hypotheses and additions. Additions get the lowest score of the hypotheses, None if
+    any of these has none; missing features become the lowest of all, but with `sparse` stay so."""
     lowest: dict[str, float] = {}
     for hypothesis in () if sparse else (*hypotheses, *additions):
         for name, value in hypothesis.features.items():

@@ -32,8 +32,8 @@ def write_text(path: Any, text: str):
 
 
 def write_new(path: Any, write) -> bool:
-    """Writes a file by `write_whole` unless it exists; returns whether it was written. In a bucket,
-    another process may write between check and upload."""
+    """Writes a file by write(temporary path) unless it exists, whole or not at all; returns whether
+    it was written. In a bucket, another process may write between check and upload."""
     if location.is_bucket(path):
         if path.exists():
             return False

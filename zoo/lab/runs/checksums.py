@@ -102,7 +102,7 @@ def _compiled_checksum():
 
 
 def _device_checksum(array):
-    """Computes the two sums of an array on its devices."""
+    """Computes two uint32 sums of an array's words hashed with their positions, on its devices."""
     if array.dtype == bool:
         words = array.astype(jnp.uint32)
     else:

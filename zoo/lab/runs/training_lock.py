@@ -89,7 +89,7 @@ class Ownership:
             self._path.write_text(json.dumps(self._record))
 
     def _check(self, cause=None):
-        """Raises UserError from `cause` if the lock's file is missing or names another run."""
+        """Raises UserError from `cause` if the lock's file is missing or names another process."""
         with location.convert_errors(self._folder):
             owner = _read_owner(self._path)
         if not owner:
