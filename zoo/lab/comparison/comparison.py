@@ -153,7 +153,7 @@ class TextFilter(NamedTuple):
     splits: Sequence[str] = ()
 
     def accepts(self, split: str, digest: str) -> bool:
-        """Whether a split and a text's SHA-256 both pass: all do if `splits` is empty, `texts` None."""
+        """Whether a split and a text's SHA-256 pass; all do if `splits` is empty, `texts` None."""
         text_matches = self.texts is None or digest in self.texts
         return text_matches and (not self.splits or split in self.splits)
 

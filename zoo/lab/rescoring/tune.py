@@ -346,7 +346,7 @@ class Search:
         self.missing = lists.padded(np.ones(len(lists.features), bool), False) == 0
 
     def value(self, weights: np.ndarray) -> float:
-        """Returns the metric of the hypotheses that weights choose, negated if smaller is better."""
+        """Returns the metric of the hypotheses chosen by weights, negated if smaller is better."""
         return evaluate(self.lists, self.metric, weights)
 
     def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
