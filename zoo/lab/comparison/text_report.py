@@ -169,7 +169,8 @@ def _columns_by_step(results):
 
 
 def _column_notes(name, passports):
-    """Yields the tokens that a column counts, and how much of its text runs and priors had seen."""
+    """Yields the report's lines on a column: tokens and their normalisation, and of each run why it
+    is not ranked, whether it is finished, text that it or priors have seen, and changes."""
     passport = next(iter(passports.values()))
     yield (
         f"{name}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
@@ -192,7 +193,8 @@ def _prior_lines(passport):
 
 
 def _distribution_changes(passport):
-    """Returns how the judged distribution differs from the trained distribution: [line] or []."""
+    """Returns [line] if a run was judged with other words, `<unk>` spread over new words,
+    renormalised, or learning from the text; else []."""
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
@@ -249,11 +251,11 @@ def _judge_text(run, path, state, mixed) -> dict:
     return record
 
 
-def _judge_pairs(run, path) -> list[dict]:
-    """Judges a run on agreement pairs, saves and returns [passport]; [] if there are none, which it
-    prints."""
+def _judge_pairs(run, treebank) -> list[dict]:
+    """Judges a run on the agreement pairs of a treebank, saves and returns [passport]; prints a
+    UserError, such as that there are none, and returns []."""
     try:
-        (judgement,) = agreement.judge(run, [], path)
+        (judgement,) = agreement.judge(run, [], treebank)
     except UserError as error:
         output_files.show(f"{run.path}: {error}")
         return []

@@ -83,7 +83,8 @@ class Plan:
             raise UserError(f"{folder} exists and holds no trials: give another --output.")
 
     def _read(self):
-        """Reads the file's heads; raises UserError if its recipe or budget is different."""
+        """Fills `heads` from the file; raises UserError if its recipe or budget is different, or a
+        head is malformed."""
         saved_plan = strict_json.read(self._path, _PLAN)
         for name, value in self._head.items():
             difference = configuration.first_difference(saved_plan[name], value, name)

@@ -167,7 +167,7 @@ def read_settings(path: str, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def unknown_word_notes(words: Collection[str], run: Run, name: str) -> list[str | None]:
-    """Returns notes, or None, on the words of lattices that are not in a run's lexicon."""
+    """Returns [note on the share of unknown words in lattices, or None; notes on their forms]."""
     text = [sorted({token for word in words for token in sentence_scores.words_by(run, word)})]
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
     place = f"the lattices, each counted once, by {name},"
