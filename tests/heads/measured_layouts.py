@@ -129,7 +129,7 @@ def program(name, layout, operation):
     # loops over blocks of them are whole.
     with (
         mock.patch.object(row_blocks, "_count_filled", lambda lengths: lengths.shape[0]),
-        mock.patch.object(adaptive, "_range", lambda filled: (0, filled.shape[0])),
+        mock.patch.object(adaptive, "_filled_range", lambda filled: (0, filled.shape[0])),
     ):
         return layout.run(method, *arguments(name))
 

@@ -96,7 +96,9 @@ def test_memory_does_not_grow_with_tokens(random):
 
 def test_a_training_step_computes_the_scores_of_a_tail_once(monkeypatch):
     """Three products of matrices for each: the scores, and gradients for either factor."""
-    monkeypatch.setattr(adaptive, "_range", lambda filled: (0, filled.shape[0]))  # as for all words
+    monkeypatch.setattr(
+        adaptive, "_filled_range", lambda filled: (0, filled.shape[0])
+    )  # as for all words
     tokens, size, frequent, rare = 64, 8, 20, 600
     head, lexicon = AdaptiveSoftmax((frequent,), division=2.0), examples.plain_lexicon(620)
     params = jax.eval_shape(lambda: head.init(jax.random.key(0), size, lexicon))

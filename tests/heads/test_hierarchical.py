@@ -120,7 +120,7 @@ def test_every_path_is_that_of_a_climb_from_its_leaf(random):
         first, second = free.pop(), free.pop(random.integers(len(free)))
         parent[[first, second]], turn[[first, second]] = node, (1, -1)
         free.append(node)
-    nodes, turns = huffman._paths(parent, turn, vocabulary)
+    nodes, turns = huffman._paths_from_parents(parent, turn, vocabulary)
     lengths = []
     for word in range(vocabulary):
         path, node = [], word
