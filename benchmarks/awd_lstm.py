@@ -127,11 +127,11 @@ def product_sides(rows: int, inner: int, columns: int) -> dict:
     lhs, rhs = (
         random.normal(size=shape).astype(np.float32) for shape in ((rows, inner), (inner, columns))
     )
-    ours, multiply = (jax.device_put(lhs), jax.device_put(rhs)), jax.jit(jax.numpy.matmul)
-    theirs = pytorch.tensor(lhs), pytorch.tensor(rhs)
+    arrays, multiply = (jax.device_put(lhs), jax.device_put(rhs)), jax.jit(jax.numpy.matmul)
+    tensors = pytorch.tensor(lhs), pytorch.tensor(rhs)
     return {
-        pytorch.EAGER: lambda: torch.matmul(*theirs)[-1, -1].item(),
-        pytorch.ZOO: lambda: float(multiply(*ours)[-1, -1]),
+        pytorch.EAGER: lambda: torch.matmul(*tensors)[-1, -1].item(),
+        pytorch.ZOO: lambda: float(multiply(*arrays)[-1, -1]),
     }
 
 

@@ -113,7 +113,7 @@ def test_compiled_a_target_that_is_no_word_has_a_loss_of_nan(name):
     hidden, targets = batch(BATCH, TIME)
     weights = jnp.ones((BATCH, TIME))
     bad = targets.at[0, 3].set(-100).at[1, 4].set(words).at[2, 1].set(-1)
-    # The head gets word 0 in the place of a target that is no word.
+    # The head gets word 0 in place of a target outside the vocabulary.
     replaced = jnp.where(bad == targets, targets, 0)
     methods = ("loss", "weighted_loss", "log_prob_and_log_z")
     calls = [with_targets(head, name, params, tables, hidden, targets) for name in methods]

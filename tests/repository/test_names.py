@@ -8,10 +8,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 _WORDS = (
-    "alike all_ alone any_ asked both changed drawn every few found given gone held here how kept "
-    "known least left left_out made many most moved named new of old one ones other others own "
-    "rest said same seen several shown some such taken taking that them there these this those "
-    "told wanted what where which whole why written"
+    "alike all_ alone any_ asked both changed drawn every few found given gone held here how "
+    "kept known least left left_out made many mine most moved named new of old one ones other "
+    "others ours own rest said same seen several shown some such taken taking that theirs them "
+    "there these this those told wanted what where which whole why written"
 )
 VAGUE = {*_WORDS.split()}
 # Folders, and the share of vague names that each of them may have.

@@ -211,8 +211,8 @@ def wait():
 def maximum(number: int) -> jax.Array:
     """Computes the maximum of the numbers of all processes, asynchronously on the devices."""
     by_device, compute = _compile_maximum()
-    mine = np.full(jax.local_device_count(), number, np.int32)
-    return compute(jax.make_array_from_process_local_data(by_device, mine))
+    local_numbers = np.full(jax.local_device_count(), number, np.int32)
+    return compute(jax.make_array_from_process_local_data(by_device, local_numbers))
 
 
 @functools.cache

@@ -267,12 +267,12 @@ def test_letters_that_an_encoding_does_not_have_end_no_program(environment, prin
 
 def test_a_terminal_of_another_encoding_gets_escapes():
     """Of letters that it could not show."""
-    ours, terminal = os.openpty()
+    reader, terminal = os.openpty()
     finished = process(LETTERS, stdout=terminal, stderr=subprocess.PIPE, env=os.environ | ASCII)
     os.close(terminal)
     assert finished.returncode == 0
-    assert os.read(ours, 100) == b"gr\\xf6\\xdfer \\u4f60 \\udcff\r\n"
-    os.close(ours)
+    assert os.read(reader, 100) == b"gr\\xf6\\xdfer \\u4f60 \\udcff\r\n"
+    os.close(reader)
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ J=2 S=2 E=3 a=-3
 
 
 def test_words_of_links_are_tokenised_as_the_texts_of_a_run(trained, tmp_path):
-    """log p of a path is that of its text, whose link may have several words of the model."""
+    """A link may have several words of the model; a path has the log p of its tokenised text."""
     run, tokenised_run = zoo.load(trained), zoo.load(trained, tokenize="fr")
     (lattice,) = read(MARKS, tmp_path)
     words = ["l'", "chat", "le", "dort", "."]

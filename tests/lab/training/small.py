@@ -77,7 +77,7 @@ def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experim
 
 
 def trainer(recipe: Experiment, workdir, devices=1, log=None) -> Trainer:
-    """A trainer of the experiment in a folder; what it says goes into the list `log`."""
+    """A trainer of the experiment in a folder, which appends its lines to the list `log`."""
     workdir.mkdir(exist_ok=True)
     return trainer_of(tasks.prepare(recipe, devices), recipe, workdir, devices, log)
 
