@@ -13,7 +13,20 @@ from zoo.lab.commands import command_table, options, train
 from zoo.lab.evaluation import run
 
 
-@pytest.mark.parametrize("command", options.RULES)
+def tables():
+    """{command, such as "rescore tune": its options}."""
+    for name, command in command_table.COMMANDS.items():
+        table, _ = command.load()
+        inner = table if isinstance(table, dict) else {}
+        yield from ((f"{name} {part}", inner[part].options) for part in inner)
+        if not inner:
+            yield name, table
+
+
+RULES = {command: options.read_rules(command, table) for command, table in tables()}
+
+
+@pytest.mark.parametrize("command", [command for command, rules in RULES.items() if rules])
 def test_each_rule_refuses_a_line_and_lets_another_pass(command):
     name, *inner = command.split()
     parser = parser_of(name)
@@ -31,7 +44,7 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
             values[action.dest] = value if value.islower() else "x"
         return argparse.Namespace(rules=(rule,), **values)
 
-    for rule in options.read_rules(command):
+    for rule in RULES[command]:
         option, needs, choices, _ = rule
         for right, present in ((not needs, [option]), *((needs, [option, o]) for o in choices)):
             if right:

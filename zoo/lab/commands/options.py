@@ -1,15 +1,14 @@
 """Options that commands share, and the table of those that need or exclude one another."""
 
 import argparse
-import contextlib
-import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from zoo.base import lazy
 from zoo.errors import UserError, printable, shortened
 from zoo.lab.commands import program
+from zoo.lab.options import Option, integer, number
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
 _MAX_LETTERS = 20
@@ -52,44 +51,6 @@ def _settings(words: Iterable[str]) -> Iterator[str]:
         yield word.removeprefix("--config.")
 
 
-class Option(NamedTuple):
-    """An option, written as in a usage line.
-
-    "--beam N" takes a value, "--run DIR ..." may be repeated, and "--sparse" takes none. "file
-    FILE" is an argument without a name, which the command knows as `file`; "file [FILE]" may be
-    left out, "runs DIR ..." are one or more, and "references FILE [...]" any number.
-    """
-
-    usage: str
-    about: str
-    type: Callable[[str], Any] | None = None
-    choices: Collection[str] | None = None
-    default: Any = None
-    required: bool = False
-
-    def add_to(self, parser: argparse.ArgumentParser):
-        """Adds the option to a parser."""
-        name, _, value = self.usage.partition(" ")
-        value, _, suffix = value.partition(" ")
-        entry: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
-        if self.default not in (None, "", math.inf) and isinstance(self.default, (str, int, float)):
-            entry["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
-        if self.choices:
-            entry["choices"] = tuple(self.choices)
-        elif value:
-            entry["metavar"] = value.strip("[]")
-        if not name.startswith("-"):
-            nargs = {"...": "+", "[...]": "*"}.get(suffix)
-            entry["nargs"] = "?" if value.startswith("[") else nargs
-        elif suffix:
-            entry |= {"action": "append", "default": [], "help": f"{self.about}; may be repeated"}
-        elif not (value or self.choices):
-            entry = {"action": "store_true", "help": self.about}
-        if self.required:
-            entry["required"] = True
-        parser.add_argument(name, **entry)
-
-
 class Inner(NamedTuple):
     """A command within a command, such as `rescore tune`."""
 
@@ -101,50 +62,16 @@ class Inner(NamedTuple):
 def add_to(
     parser: argparse.ArgumentParser, table: Sequence[Option] | Mapping[str, Inner], command: str
 ):
-    """Adds the options of a command, or its inner commands, and sets its `RULES`."""
+    """Adds the options of a command, or its inner commands, and sets its rules."""
     if isinstance(table, Mapping):
         commands = parser.add_subparsers(required=True, metavar=" | ".join(table), dest="inner")
         for name, inner in table.items():
             inner_parser = commands.add_parser(name, help=inner.about)
             add_to(inner_parser, inner.options, f"{command} {name}")
         return
-    parser.set_defaults(rules=read_rules(command))
+    parser.set_defaults(rules=read_rules(command, table))
     for option in (*table, *COMMON):
         option.add_to(parser)
-
-
-def integer(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
-    """Returns the type of an option that takes a whole number from `minimum` to `maximum`."""
-
-    def read(text: str) -> int:
-        with contextlib.suppress(ValueError):
-            if minimum <= int(text) <= maximum:
-                return int(text)
-        raise argparse.ArgumentTypeError(
-            f"{shortened(text, 40)!r} is not a whole number from {minimum:,} to {maximum:,}"
-        )
-
-    return read
-
-
-def number(minimum: float, maximum: float, above: bool = False) -> Callable[[str], float]:
-    """Makes the type of an option that takes a number from `least` to `most`; with `above`, only
-    one above `least`. Bounds leave room in float32 for sums and products."""
-
-    def read(text: str) -> float:
-        with contextlib.suppress(ValueError):
-            if minimum <= float(text) <= maximum and not (above and float(text) == minimum):
-                return float(text)
-        start = f"above {minimum:g}, at most" if above else f"from {minimum:,.12g} to"
-        raise argparse.ArgumentTypeError(
-            f"{shortened(text, 40)!r} is not a number {start} {maximum:,.12g}"
-        )
-
-    return read
-
-
-# The type of a weight or a penalty, of either sign.
-weight = number(-1e9, 1e9)
 
 
 def parse(
@@ -252,16 +179,23 @@ ADDED_WORDS = (
     Option(
         "--spread-unknown",
         "new words share the probability of <unk>; of several runs, in those without features",
+        rules="--spread-unknown needs --add-words FILE, --lexicon FILE: is for new words",
     ),
     Option(
         "--spread-letters N",
         "as --spread-unknown, in proportion to a letter N-gram model of the known words",
         integer(1, _MAX_LETTERS),
+        rules="--spread-letters needs --add-words FILE, --lexicon FILE: is for new words",
     ),
 )
 LEXICON = (
     *ADDED_WORDS,
-    Option("--lexicon FILE", "replaces the run's lexicon by the words of FILE, one a line"),
+    Option(
+        "--lexicon FILE",
+        "replaces the run's lexicon by the words of FILE, one a line",
+        rules="--lexicon excludes --add-words: replaces the words of the run's lexicon, and "
+        "--add-words keeps them",
+    ),
     Option("--renormalise", "normalises a head of all spellings over the lexicon"),
     Option("--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"),
 )
@@ -373,29 +307,20 @@ def print_notes(notes: Iterable[str | None]):
 # "--metric bleu" is this value of an option, "--run DIR" the option with any value, and SOURCE an
 # argument without a name. Behind the colon stands what the option is or does, for the message.
 
-_ADDED_WORDS_RULES = """
---spread-unknown needs --add-words FILE: is for new words
---spread-letters needs --add-words FILE: is for new words
-"""
-_LEXICON_RULES = """
---lexicon excludes --add-words: replaces the words of the run's lexicon, and --add-words keeps them
---spread-unknown needs --add-words FILE, --lexicon FILE: is for new words
---spread-letters needs --add-words FILE, --lexicon FILE: is for new words
-"""
-_LISTS_RULES = f"""{_ADDED_WORDS_RULES}
+_LISTS_RULES = """
 --unknown-count needs --run DIR, --arpa FILE: counts the unknown words of models
 --interpolation needs --run DIR: averages runs
 --also-best needs --also LISTS
 """
 RULES = {
     "try": "--minutes excludes --steps",
-    "evaluate": f"""{_LEXICON_RULES}
+    "evaluate": """
         --constrain needs --grammar FILE: needs a grammar
         --grammar needs --exact-match, --constrain: is for answers
         --tokenize needs --data FILE, --minimal-pairs FILE: is for other texts than the run's own
         --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
         """,
-    "score": f"""{_LEXICON_RULES}
+    "score": """
         --split excludes FILE: is a text of the run's data
         --split needs --words
         --split excludes --tokenize: has the words of the run's data
@@ -427,13 +352,12 @@ RULES = {
         --test-lattices needs --lattices FOLDER
         """,
     "rescore apply": _LISTS_RULES,
-    "rescore interpolate": _ADDED_WORDS_RULES,
-    "rescore lattices": f"""{_ADDED_WORDS_RULES}
+    "rescore lattices": """
         --kaldi excludes --nbest: writes lattices and --nbest lists
         --weights excludes --weight, --acoustic-weight, --language-weight: has all weights
         --weights excludes --posterior-weight, --word-penalty: has all weights
         """,
-    "compare": f"""{_ADDED_WORDS_RULES}
+    "compare": """
         --micro excludes --page, --plot, --by, --data: judges by the micro language itself
         --micro excludes --split, --label: judges by the micro language itself
         --page excludes --plot, --by, --data: shows all that runs keep
@@ -464,15 +388,25 @@ class Rule(NamedTuple):
     reason: str
 
 
-def read_rules(command: str) -> list[Rule]:
-    """Reads the rules of a command from `RULES`."""
+def read_rules(command: str, table: Sequence[Option]) -> list[Rule]:
+    """Reads the rules of a command from `RULES` and from its options, without choices that it does
+    not have."""
+    names = {_attribute(option.usage) for option in table}
+    lines = [RULES.get(command, ""), *(option.rules for option in table)]
     rules = []
-    for line in filter(None, map(str.strip, RULES.get(command, "").splitlines())):
+    for line in filter(None, map(str.strip, "\n".join(lines).splitlines())):
         rule, _, reason = line.partition(": ")
         kind = " needs " if " needs " in rule else " excludes "
         option, choices = rule.split(kind)
-        rules.append(Rule(option, kind == " needs ", choices.split(", "), reason))
+        present = [choice for choice in choices.split(", ") if _attribute(choice) in names]
+        if present:
+            rules.append(Rule(option, kind == " needs ", present, reason))
     return rules
+
+
+def _attribute(option: str) -> str:
+    """Returns the attribute of parsed arguments that has the value of "--add-words FILE"."""
+    return option.partition(" ")[0].lstrip("-").replace("-", "_").lower()
 
 
 def check_rules(arguments: argparse.Namespace):
@@ -480,8 +414,7 @@ def check_rules(arguments: argparse.Namespace):
 
     def is_given(option):
         """Whether the line has an option, or this value of it."""
-        name, _, value = option.partition(" ")
-        argument = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
+        argument, value = getattr(arguments, _attribute(option)), option.partition(" ")[2]
         if value.islower():
             return argument == value
         return argument is not None and argument is not False and argument != []

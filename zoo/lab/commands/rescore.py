@@ -27,6 +27,8 @@ from zoo.lab.rescoring.run_interpolation import Interpolation
 from zoo.lab.runs import output_files
 from zoo.priors.arpa import SentenceScorer
 
+# The type of a weight or a penalty, of either sign.
+_WEIGHT = options.number(-1e9, 1e9)
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
     Option("--arpa FILE ...", "adds log p under an n-gram model, named after its ARPA file"),
@@ -255,14 +257,14 @@ _LATTICES = (
     Option(
         "--weight WEIGHT ...",
         "weight of a run's log-probability; one for each run, in their order; default 1",
-        options.weight,
+        _WEIGHT,
     ),
     Option(
         "--interpolation FILE",
         "scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
     ),
     *(
-        Option(f"--{name} W", meaning, options.weight)
+        Option(f"--{name} W", meaning, _WEIGHT)
         for name, meaning in (
             ("acoustic-weight", "weight of the lattice's own a=; default 1"),
             ("language-weight", "weight of the lattice's own l=; default 1"),
