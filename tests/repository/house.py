@@ -21,7 +21,8 @@ LIBRARY = (
     ("experiment",),
 )
 LAB = (
-    ("lab.options", "lab.own_text", "lab.papers", "lab.runs"),
+    ("lab.options", "lab.own_text", "lab.papers", "lab.table"),
+    ("lab.runs",),
     ("lab.adaptation", "lab.evaluation"),
     ("lab.export", "lab.rescoring", "lab.training"),
     ("lab.comparison",),

@@ -125,8 +125,8 @@ def test_bands_have_tokens_and_intervals(figures, file):
     }
     bar_plots.draw_bands(bands_of(rows), file, limit={"1-9": 1.5})
     (axes,) = figures[0].axes
-    unknown = "<unk>: any\nunknown word\n7 tokens"
-    assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
+    unknown = "<unk>:\nunknown words\n7 tokens"
+    assert ticks_of(axes) == [unknown, "never in\ntraining\n40 tokens", "1-9\n1,500 tokens"]
     a_bars, b_bars = bars_of(axes)
     assert [bar.get_height() for bar in a_bars.patches] == [2.5, 0, 3]
     assert [bar.get_height() for bar in b_bars.patches] == [2.5]

@@ -31,10 +31,11 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, outpu
     bar_plots.plot_agreement(runs, picture, None, ["softmax", "log-linear"])
     assert [*drawn_bars] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
     (line,) = (
-        line for line in output if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
+        line for line in output if line.split()[:5] == ["number,", "1", "softmax,", "3", "seeds"]
     )
-    assert line.split()[5:] == ["93.4", "[89.6,", "95.9]", "247"]
     bar = drawn_bars["softmax, 3 seeds"]["number, 1"]
+    spread = [f"[{min(bar.seeds):.1f},", f"{max(bar.seeds):.1f}]"]
+    assert line.split()[5:] == ["93.4", "[89.6,", "95.9]", *spread, "247"]
     assert (bar.items, len(bar.seeds)) == (247, 3)
     assert bar.height == np.mean(bar.seeds) == pytest.approx(93.4, abs=0.05)
     with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo e"):
@@ -111,7 +112,7 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, output):
     interval = significance.bootstrap_interval(sums, item_scores.log_perplexity)
     assert bar.interval == interval and interval[0] < interval[1]
     assert output[0] == f"test, carried ({len(BASE):,} tokens)"
-    assert output[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
+    assert output[2].split()[:3] == ["1-9", "a", f"{mean:.4f}"] and len(LENGTHS) == 60
     with pytest.raises(
         UserError, match="not all evaluated on dev: give --split one of test, or eva"
     ):

@@ -8,10 +8,10 @@ import pytest
 
 import zoo
 from zoo.errors import UserError
+from zoo.lab import table
 from zoo.lab.comparison.comparison import TextFilter
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import passport, results
-from zoo.lab.runs import text_tables
 
 PASSPORT = {
     "kind": "perplexity",
@@ -56,7 +56,7 @@ def keep(folder, changes=(), name=None):
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
     """Room for all columns beside each other, and for whole lines."""
-    monkeypatch.setattr(text_tables, "WIDTH", 10_000)
+    monkeypatch.setattr(table, "WIDTH", 10_000)
 
 
 def test_a_run_that_was_judged_before_its_end_is_noted(tmp_path):
@@ -391,7 +391,7 @@ def test_runs_have_their_whole_paths_where_names_are_the_same(tmp_path):
 
 
 def test_lines_fit_a_terminal(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_tables, "WIDTH", 120)
+    monkeypatch.setattr(table, "WIDTH", 120)
     for name in ("a", "b"):
         for split in ("test", "validation", "unseen"):
             counts = "words, " * 40

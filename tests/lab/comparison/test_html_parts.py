@@ -5,11 +5,12 @@ import math
 
 import pytest
 
+from zoo.lab import table
 from zoo.lab.comparison import html_parts
 
 
 def test_text_cannot_become_html():
-    markup = html_parts.escape('<b> & "a"\x1b[31m')
+    markup = table.escape('<b> & "a"\x1b[31m')
     assert markup == "&lt;b&gt; &amp; &quot;a&quot;\\x1b[31m"
 
 

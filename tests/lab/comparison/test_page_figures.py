@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.comparison.test_comparison import PASSPORT
 from zoo.errors import UserError
-from zoo.lab.comparison import learning_curves, page_figures
+from zoo.lab.comparison import bar_plots, learning_curves, page_figures
 from zoo.lab.comparison.comparison import Comparison, Group, group_by_text
 from zoo.lab.comparison.learning_curves import Curve
 from zoo.lab.evaluation.results import Column
@@ -80,7 +80,7 @@ def test_figures_of_one_quantity_are_a_group():
 
 def test_bands_in_words():
     names = ["unknown", "unseen", "1-9", "1000-9999", "10000+"]
-    assert [page_figures.band_label(name) for name in names] == [
+    assert [bar_plots.band_label(name) for name in names] == [
         "<unk>: unknown words",
         "never in training",
         "1 to 9 times",

@@ -172,7 +172,9 @@ def test_two_runs_are_side_by_side(content):
 
 def test_judgements_have_counts_and_intervals(content):
     inside = content[content.index('<section id="judgements"') : content.index('id="differences"')]
-    assert "number, 1 (7)" in inside and re.search(r"\d % \[[\d.]+, [\d.]+\], \d of 7", inside)
+    assert "number, 1 (7)" in inside and re.search(
+        r">\d+\.\d</td><td[^>]*>\[[\d.]+, [\d.]+\]</td><td[^>]*>7</td>", inside
+    )
 
 
 def section_of(content, name):
@@ -192,13 +194,13 @@ def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     assert "<title>Report: softmax, 2 seeds; log-linear</title>" in content
     passports = section_of(content, "passports")
     (row,) = re.findall(r"<tr><th[^>]*>softmax, 2 seeds</th>(.*?)</tr>", passports)[1:]
-    assert f"{np.mean(figures):.4f} [" in row
+    assert f">{np.mean(figures):.4f}</td>" in row
     assert f"[{min(figures):.4f}, {max(figures):.4f}]" in row
     curves = section_of(content, "curves")
     assert 'class="shade"' in curves and "softmax, 2 seeds</strong>: best validation" in curves
     assert re.findall(r'data-shows="(\d)"', curves) == ["0", "1"]
     judged = section_of(content, "judgements")
-    assert re.search(r"of 7; seeds [\d.]+ to [\d.]+</td>", judged)
+    assert re.search(r"\[[\d.]+, [\d.]+\]</td><td[^>]*>7</td>", judged)
     assert "softmax, 2 seeds and log-linear, validation" in section_of(content, "differences")
     text = section_of(content, "text")
     assert "Of several seeds of a recipe the first is shown." in text and "softmax_1" not in text

@@ -13,10 +13,10 @@ from tests.lab.evaluation.test_agreement import columns
 from tests.lab.training import small
 from zoo import __main__ as commands
 from zoo.data import Conllu, Vocabulary
+from zoo.lab import table
 from zoo.lab.commands import program
 from zoo.lab.comparison import text_report
 from zoo.lab.evaluation.run import Run
-from zoo.lab.runs import text_tables
 from zoo.lab.runs.checkpoints import Checkpoints
 from zoo.lab.runs.workdir import Workdir
 
@@ -145,7 +145,7 @@ def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, output):
 
 
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(text_tables, "WIDTH", 10_000)
+    monkeypatch.setattr(table, "WIDTH", 10_000)
     line = ["zoo", "compare", *runs, "--data", "other.conllu", "--state", "sentences"]
     monkeypatch.setattr("sys.argv", line)
     assert program.run(commands.main) == 0

@@ -42,7 +42,8 @@ def test_a_report_of_translations_is_printable_too(capsys):
     rows = [{"run": "one", "BLEU": {"score": 1.0, "interval": (0.5, 2.0), "p": None}}]
     output_files.show(translation_quality.table(rows, passport))
     assert capsys.readouterr().out == (
-        "one  BLEU 1.00 [0.50, 2.00]\n"
+        "run               BLEU\n"
+        "one  1.00 [0.50, 2.00]\n"
         "2 sentences of \\x07, é\\x9b; in brackets 95 % by sentences drawn anew\n"
         "a\\x1b[31m\n"
     )

@@ -25,8 +25,9 @@ from zoo.lab.evaluation import (
 from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.run import splits_of
-from zoo.lab.runs import output_files, text_tables
+from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import Workdir
+from zoo.lab.table import format_for_terminal, tsv_line
 
 _WEIGHT = options.number(0, 0.999999)
 
@@ -151,9 +152,9 @@ def _score_words(run, arguments):
     options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.tokenized)])
     columns = surprisal.columns(scored.tokenized)
     rows = surprisal.rows(scored.tokenized, scored.text, scored.scores, run.lexicon)
-    lines: Iterator[str] = map(text_tables.tsv_line, itertools.chain([columns], rows))
+    lines: Iterator[str] = map(tsv_line, itertools.chain([columns], rows))
     if arguments.output is None and sys.stdout.isatty():
-        lines = text_tables.format_for_terminal(columns, [*rows])
+        lines = format_for_terminal(columns, [*rows])
     options.write(lines, arguments.output, "the table")
 
 
@@ -246,7 +247,7 @@ def run_words(arguments: argparse.Namespace):
             )
         columns = (*columns, "features")
         rows = [(*row, _features(lexicon.features_of(word))) for word, row in enumerate(rows)]
-    options.write(map(text_tables.tsv_line, (columns, *rows)), arguments.output, "the table")
+    options.write(map(tsv_line, (columns, *rows)), arguments.output, "the table")
 
 
 def _features(values) -> str:

@@ -7,7 +7,8 @@ every bar, or in it where they differ between recipes, and bars of few items are
 import math
 import pathlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from zoo.lab.evaluation import agreement, item_scores, leakage, significance
 from zoo.lab.evaluation.perplexity import UNKNOWN
 from zoo.lab.evaluation.results import names_of, read_answers
 from zoo.lab.runs import output_files
-from zoo.lab.runs.text_tables import align
+from zoo.lab.table import NATS, PERCENT, Column, Table
 
 with lazy.extra():
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ _LINES: tuple[dict[str, Any], ...] = (
     {"ecolor": "black"},
 )
 # Unknown words would look like the easiest ones.
-_CALLED = {UNKNOWN: "<unk>: any\nunknown word"}
+_UNCOUNTED = {UNKNOWN: "<unk>: unknown words", "unseen": "never in training"}
 _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
@@ -71,8 +72,20 @@ def band_bars(rows_by_seed: Sequence[Sequence[dict]]) -> dict[str, Bar]:
 
 def band_sort_key(band: str) -> int:
     """Returns the least count of a band, to sort by: unknown and unseen words come first."""
-    without = {UNKNOWN: -2, "unseen": -1}
-    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
+    return [*_UNCOUNTED].index(band) - 2 if band in _UNCOUNTED else band_ends(band)[0]
+
+
+def band_ends(band: str) -> list[int]:
+    """Returns the least and, if there is one, the greatest count of a band such as "1-9"."""
+    return [*map(int, band.rstrip("+").split("-"))]
+
+
+def band_label(band: str) -> str:
+    """Describes a frequency band in words: "1-9" is "1 to 9 times"."""
+    if band in _UNCOUNTED:
+        return _UNCOUNTED[band]
+    low, *high = band_ends(band)
+    return f"{low:,} to {high[0]:,} times" if high else f"{low:,} times or more"
 
 
 def read_bands(passport: dict) -> list[dict]:
@@ -145,7 +158,7 @@ def _label_bars(axes, groups, bars, unit, value_format):
         row = {recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group}
         counts = {bar.items for bar in row.values()}
         shared = f"\n{counts.pop():,.0f} {unit}" if len(counts) == 1 else ""
-        names.append(f"{_CALLED.get(group, group)}{shared}")
+        names.append(textwrap.fill(_UNCOUNTED.get(group, group), 13) + shared)
         for index, recipe in enumerate(bars):
             if recipe not in row or math.isnan(row[recipe].height):
                 continue
@@ -276,10 +289,9 @@ def plot_bands(
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     draw_bands(bars, file, title=title)
-    sources = {"of the seeds" if len(group.runs) > 1 else "95 %" for group in groups}
-    interval = " or ".join(sorted(sources))
     heading = _mention_splits(title, column.split, shared)
-    output_files.show(heading, *bar_table(bars, "occurrences", "tokens", interval, 4), file)
+    table = bar_table(bars, "occurrences", "nats", "tokens", NATS)
+    output_files.show(heading, *table.text(), file)
 
 
 def plot_agreement(
@@ -327,7 +339,8 @@ def plot_agreement(
     )
     draw_accuracy(bars, file, str(text))
     heading = _mention_splits(str(text), text.split, common)
-    output_files.show(heading, *bar_table(bars, "accuracy in %", "pairs", "95 %", 1), file)
+    table = bar_table(bars, "pairs of", "right, %", "pairs", PERCENT)
+    output_files.show(heading, *table.text(), file)
 
 
 def _mention_splits(title, split, texts):
@@ -345,18 +358,19 @@ def _has_counts(cases) -> bool:
     return True
 
 
-def bar_table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
-    """Yields the lines of a table with a row for each recipe and group; `title`, `interval` and
-    `unit` head the columns of values, intervals and counts."""
-    rows: list[list[Any]] = [
-        [
-            recipe.name,
-            group,
-            f"{bar.height:.{digits}f}",
-            "[{:.{d}f}, {:.{d}f}]".format(*bar.interval, d=digits),
-            f"{bar.items:,.0f}",
-        ]
-        for recipe, recipe_bars in bars.items()
-        for group, bar in recipe_bars.items()
-    ]
-    yield from align(["recipe", title, "", interval, unit], rows)
+def bar_table(
+    bars: Bars, title: str, value: str, unit: str, form: str, names: Mapping[str, str] | None = None
+) -> Table:
+    """Makes a table with a row for each group and recipe, from {recipe: {group: Bar}}; `names` may
+    have other names of the groups, in order; `title`, `value` and `unit` are headers."""
+    names = names or {group: group for group in plot_style.group_names(bars)}
+    columns = [Column(title), Column("recipe"), Column(value, form), Column("95 %", form)]
+    columns += [Column("seeds", form), Column(unit, ",.0f")]
+    rows = []
+    for group, name in names.items():
+        for recipe in (recipe for recipe in bars if group in bars[recipe]):
+            bar = bars[recipe][group]
+            spread = (min(bar.seeds), max(bar.seeds)) if bar.seeds else None
+            interval = None if bar.interval == spread else bar.interval
+            rows.append([name, recipe.name, bar.height, interval, spread, bar.items])
+    return Table(columns, rows)

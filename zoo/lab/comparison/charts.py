@@ -11,7 +11,8 @@ from typing import NamedTuple
 from zoo.lab.comparison import plot_style
 from zoo.lab.comparison.bar_plots import Bar
 from zoo.lab.comparison.comparison import Group
-from zoo.lab.comparison.html_parts import escape, number
+from zoo.lab.comparison.html_parts import number
+from zoo.lab.table import escape
 
 WIDTH, HEIGHT = 480, 300
 PAD_LEFT, PAD_RIGHT, PAD_TOP, PAD_BOTTOM = 66, 30, 14, 58

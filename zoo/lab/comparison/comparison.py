@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from zoo.errors import UserError
+from zoo.lab import table
 from zoo.lab.comparison import paired, seeds
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.evaluation import item_scores, leakage, records
@@ -27,6 +28,7 @@ from zoo.lab.evaluation.results import (
     recipe_of,
 )
 from zoo.lab.evaluation.run import Run, short_names
+from zoo.lab.table import NATS, PERPLEXITY
 
 
 class Group(NamedTuple):
@@ -68,12 +70,12 @@ class Comparison:
     @functools.cached_property
     def available_results(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
         """({run: {column: passport}}, {run: why it has none}), where `results` would raise."""
-        return _read_each(self.paths, lambda path: read_results([path])[path])
+        return read_each(self.paths, lambda path: read_results([path])[path])
 
     @functools.cached_property
     def available_runs(self) -> tuple[dict[str, Run], dict[str, str]]:
         """({run: loaded Run}, {run: why it cannot be loaded}); a record cannot."""
-        return _read_each(self.paths, self._load_run)
+        return read_each(self.paths, self._load_run)
 
     def _load_run(self, path: str) -> Run:
         """Loads a run; raises UserError for a record, which has results alone."""
@@ -109,7 +111,9 @@ class Comparison:
         return seeds.recipe_key(recipe) if recipe else seeds.passport_key(passport or {})
 
 
-def _read_each(paths, read):
+def read_each(
+    paths: Mapping[str, Any], read: Callable[[Any], Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Reads each path of {name: path}; returns ({name: value}, {name: message of its
     UserError})."""
     values, reasons = {}, {}
@@ -318,6 +322,29 @@ def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
         perplexity if len(passports) > 1 else float(first["figures"]["perplexity"]),
         any(leakage.reason(passport) is not None for passport in passports),
     )
+
+
+# Marks figures of text that a run has seen.
+NOT_RANKED = "!"
+FIGURES = (
+    table.Column("nats", NATS),
+    *(table.Column(header, NATS, joined=True) for header in ("seeds", "95 %")),
+    table.Column("perplexity", PERPLEXITY, joined=True),
+)
+
+
+def figure_cells(group: Group, losses: GroupLosses | None, passports: list[dict]) -> list[Any]:
+    """Returns the cells of a group in the columns `FIGURES`, from its losses and passports on a
+    text; the range of seeds stands there if there are several."""
+    if losses is None:
+        return [None] * len(FIGURES)
+    row = make_row(losses, passports)
+    nats: float | str = row.log_perplexity
+    if row.seeds < len(group.runs):
+        nats = f"{nats:{NATS}} ({row.seeds} of {len(group.runs)} seeds)"
+    spread = losses.loss_range if row.seeds > 1 else None
+    perplexity = f"{row.perplexity:{PERPLEXITY}} {NOT_RANKED}" if row.text_seen else row.perplexity
+    return [nats, spread, losses.interval, perplexity]
 
 
 def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -12,13 +12,13 @@ import numpy as np
 from zoo.base import strict_json
 from zoo.errors import UserError
 from zoo.lab.comparison import plot_style
-from zoo.lab.comparison.comparison import Comparison, Group
+from zoo.lab.comparison.comparison import Comparison, Group, read_each
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.results import check_comparable, quantity
 from zoo.lab.runs import metric_lines, output_files, seen_texts
 from zoo.lab.runs.location import read_bytes
-from zoo.lab.runs.text_tables import align
 from zoo.lab.runs.workdir import METRICS, Workdir
+from zoo.lab.table import COUNT, NATS, Column, Table
 
 # -------- validations of a run while it trained, read from its metrics.jsonl or its record
 
@@ -65,13 +65,7 @@ def read_available(
 ) -> tuple[dict[str, list[dict]], dict[str, str]]:
     """Reads the validations of {name: path} as `read_validations` does; returns ({name:
     validations}, {name: message of its UserError})."""
-    validations, missing = {}, {}
-    for name, path in paths.items():
-        try:
-            validations[name] = read_validations(str(path), fields)
-        except UserError as error:
-            missing[name] = str(error)
-    return validations, missing
+    return read_each(paths, lambda path: read_validations(str(path), fields))
 
 
 def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
@@ -245,7 +239,7 @@ def plot_curves(
     recipes = {group: [validations[run] for run in group.runs] for group in comparison.groups}
     curves = [Curve.from_validations(*pair, against, training) for pair in recipes.items()]
     draw_curves(curves, file, LABELS[against])
-    output_files.show(*best_table(recipes))
+    output_files.show(*best_table(recipes).text())
     if unchecked and len(comparison.paths) > 1:
         output_files.show(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
@@ -255,17 +249,18 @@ def plot_curves(
     output_files.show(file)
 
 
-def best_table(seeds_by_recipe: Mapping[Group, Sequence[Sequence[dict]]]):
-    """Yields a table of best validations as lines, from {recipe: validations of each seed}."""
+def best_table(seeds_by_recipe: Mapping[Group, Sequence[Sequence[dict]]]) -> Table:
+    """Makes the table of best validations from {recipe: validations of each seed}."""
+    columns = [Column("best validation"), Column("nats", NATS), Column("seeds", NATS)]
+    columns += [Column("at step", COUNT), Column("validations", COUNT)]
     rows = []
     for recipe, seeds in seeds_by_recipe.items():
         best = BestValidations.from_validations(seeds)
-        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if len(seeds) > 1 else "-"
-        steps = sorted({*best.steps})
-        step_range = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
-        count = sum(map(len, seeds))
-        rows.append([recipe.name, f"{best.loss:.4f}", spread, step_range, f"{count:,}"])
-    yield from align(["best validation", "nats", "seeds", "at step", "validations"], rows, labels=1)
+        spread = (min(best.losses), max(best.losses)) if len(seeds) > 1 else None
+        first, last = min(best.steps), max(best.steps)
+        steps = first if first == last else f"{first:,} to {last:,}"
+        rows.append([recipe.name, best.loss, spread, steps, sum(map(len, seeds))])
+    return Table(columns, rows)
 
 
 def _check_selection(paths):

@@ -10,11 +10,12 @@ from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts, paired
 from zoo.lab.comparison.comparison import Comparison, group_by_text, list_unjudged, read_losses
-from zoo.lab.comparison.html_parts import escape, number
+from zoo.lab.comparison.html_parts import number
 from zoo.lab.evaluation import best_words, translators
 from zoo.lab.evaluation.best_words import ScoredWords
 from zoo.lab.evaluation.run import Run, first_test
 from zoo.lab.evaluation.translators import Restoring, Translator
+from zoo.lab.table import COUNT, Column, Table, escape
 from zoo.lexicon import Lexicon
 from zoo.sources import moses, pairs
 
@@ -124,24 +125,28 @@ def _first_distinct(first, second, lexicon, order):
 
 def _tables(names, differences):
     """Returns HTML tables of the words that the first run predicts better, and the second."""
-    tables = []
-    for (better, worse), rows in zip((names, names[::-1]), differences, strict=True):
-        cells = [
+    columns = [
+        Column("words before"),
+        Column("word"),
+        *(Column(f"p, {name}", ".2g") for name in names),
+    ]
+    columns += [Column("nats", "+.2f"), Column("sentence", COUNT)]
+    tables = ""
+    for (better, worse), words in zip((names, names[::-1]), differences, strict=True):
+        rows = [
             (
-                f'<span class="before">{escape(row.before)}</span> '
-                f"<strong>{escape(row.word)}</strong>",
-                html_parts.probability(row.first),
-                html_parts.probability(row.second),
-                "+" + number(abs(row.first - row.second), 2),
-                f"{row.sentence:,}",
+                word.before,
+                word.word,
+                html_parts.probability(word.first),
+                html_parts.probability(word.second),
+                abs(word.first - word.second),
+                word.sentence,
             )
-            for row in rows
+            for word in words
         ]
-        header = "words before, and the word", *(f"p, {name}" for name in names), "nats", "sentence"
         caption = f"Words that {better} predicts better than {worse} by most; each context once"
-        if rows:
-            tables.append(html_parts.table(header, cells, caption))
-    return "".join(tables)
+        tables += Table(columns, rows).html(caption) if rows else ""
+    return tables
 
 
 def _describe_shares(names, words, batch):

@@ -1,24 +1,23 @@
 """Figures of the page: passports in words, learning curves, frequent and rare words, accuracies."""
 
-import math
-
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, charts, html_parts, learning_curves, paired, plot_style
 from zoo.lab.comparison.comparison import (
+    FIGURES,
     Comparison,
+    figure_cells,
     group_by_text,
     list_unjudged,
-    make_row,
     merge_reasons,
     read_losses,
 )
-from zoo.lab.comparison.html_parts import escape, number
 from zoo.lab.comparison.learning_curves import BestValidations, Curve
 from zoo.lab.comparison.seeds import runs_by_line
 from zoo.lab.evaluation import results
 from zoo.lab.evaluation.passport import conditions
-from zoo.lab.evaluation.perplexity import bits, perplexity_of
+from zoo.lab.evaluation.perplexity import bits
 from zoo.lab.evaluation.results import check_comparable
+from zoo.lab.table import COUNT, NATS, PERCENT, Column, Table, escape
 
 
 def figures_section(comparison: Comparison) -> str:
@@ -51,46 +50,31 @@ def _model_table(comparison):
         steps = dict.fromkeys(f"{passport['checkpoint'] or 0:,}" for passport in passports)
         rows.append(
             (
-                escape(recipe.name),
-                escape(first["head"].partition("(")[0]),
-                f"{first['parameters']:,}",
-                escape(" ".join(steps)),
-                escape(" ".join(map(str, seeds))),
+                recipe.name,
+                first["head"].partition("(")[0],
+                first["parameters"],
+                " ".join(steps),
+                " ".join(map(str, seeds)),
             )
         )
         heads.append(f"{escape(recipe.name)}: {escape(first['head'])}")
-    header = ("recipe", "head", "parameters", "training step", "seed")
+    columns = [Column("recipe"), Column("head")]
+    columns += [Column(header, COUNT) for header in ("parameters", "training step", "seed")]
     settings = html_parts.collapsible("Heads with their settings", html_parts.bullet_list(heads))
-    return html_parts.table(header, rows, "The models that were judged", text_columns=2) + settings
+    return Table(columns, rows).html("The models that were judged") + settings
 
 
 def _figure_table(passports, recipes):
     """Returns the table of the figures on a text, a row for each recipe: means over its seeds."""
+    columns = [Column("recipe"), *FIGURES, Column("bits", NATS), Column("tokens", COUNT)]
     rows = []
-    has_seeds = any(len(recipe.select(passports)) > 1 for recipe in recipes)
     for recipe in recipes:
         losses = read_losses(recipe, passports)
-        if losses is None:
-            continue
-        row = make_row(losses, [*recipe.select(passports).values()])
-        loss, ends = number(row.log_perplexity, 4), html_parts.interval(losses.interval, 4)
-        perplexity = html_parts.perplexity(row.perplexity)
-        rows.append(
-            [
-                escape(recipe.name),
-                f"{perplexity} !" if row.text_seen else perplexity,
-                loss if math.isnan(row.low) else f"{loss} {ends}",
-                html_parts.interval(losses.loss_range, 4) if row.seeds > 1 else "–",
-                number(bits(row.log_perplexity), 4),
-                f"{row.tokens:,}",
-            ]
-        )
-    interval = ", 95 % interval" if any("[" in row[2] for row in rows) else ""
-    header = ["recipe", "perplexity", f"nats per token{interval}", "seeds", "bits", "tokens"]
-    if not has_seeds:
-        header, *rows = ([*row[:3], *row[4:]] for row in (header, *rows))
-    caption = "Figures; of several seeds, means" if has_seeds else "Figures"
-    return html_parts.table(header, rows, caption)
+        if losses is not None:
+            judged = [*recipe.select(passports).values()]
+            cells = figure_cells(recipe, losses, judged)
+            rows.append([recipe.name, *cells, bits(losses.loss), judged[0]["tokens"]])
+    return Table(columns, rows).html("Figures per token; of several seeds, means")
 
 
 def describe_comparability(name: str, passports_by_text: dict[str, dict[str, dict]]) -> str:
@@ -175,8 +159,6 @@ def _describe_best(seeds):
 
 # ------------- perplexity by how often the word occurred in training: often, rarely, never
 
-_UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
-
 
 def bands_section(comparison: Comparison) -> str:
     """Returns the section of log-perplexity by frequency band, a chart for each text."""
@@ -198,57 +180,31 @@ def bands_section(comparison: Comparison) -> str:
 
 def _draw_bands(name, bars):
     """Returns the chart and the table of a text's frequency bands, from {recipe: {band: Bar}}."""
-    groups = sorted(plot_style.group_names(bars), key=bar_plots.band_sort_key)
-    labels = {group: band_label(group) for group in groups}
-    rows, counts, cells = _chart_and_table(bars, labels, _band_cell)
-    chart = charts.interval_chart(
-        rows,
-        "nats per token",
-        f"Log-perplexity of {name} by how often the word occurred in training; the table has the "
-        "numbers.",
-    )
+    bands = sorted(plot_style.group_names(bars), key=bar_plots.band_sort_key)
+    names = {band: bar_plots.band_label(band) for band in bands}
     caption = (
         "In brackets: tokens. Line: 95 % interval by bootstrap over sentences; of several seeds, "
         "the least and the greatest. Further left is better."
     )
-    table = [(label, count, *values) for count, (label, *values) in zip(counts, cells, strict=True)]
-    header = "occurrences in training", "tokens", *(f"{recipe.name}: perplexity" for recipe in bars)
-    return (
-        f"<h3>{escape(name)}</h3>"
-        + charts.figure(charts.legend(bars) + chart, caption)
-        + html_parts.table(header, table, f"{name}: perplexity and its interval")
-    )
+    table = bar_plots.bar_table(bars, "occurrences in training", "nats", "tokens", NATS, names)
+    return _draw_bars(name, bars, names, "nats per token", caption, table)
 
 
-def _chart_and_table(bars, names, format_cell):
-    """Returns the rows of a chart, the counts that recipes share or "–", and the cells of a table,
-    from {recipe: {group: Bar}} and {group: its name}."""
-    rows, counts, cells = [], [], []
+def _draw_bars(title, bars, names, x_name, caption, table, *axis):
+    """Returns a title, a chart of {recipe: {group: Bar}} and its table as HTML; `names` of the
+    groups; `axis` as `charts.interval_chart` takes it."""
+    rows = []
     for group, name in names.items():
         row = {recipe: by_group[group] for recipe, by_group in bars.items() if group in by_group}
-        items = {bar.items for bar in row.values()}
-        counts.append(f"{items.pop():,.0f}" if len(items) == 1 else "–")
-        rows.append((name if counts[-1] == "–" else f"{name} ({counts[-1]})", row))
-        recipe_cells = (format_cell(row[recipe]) if recipe in row else "–" for recipe in bars)
-        cells.append((escape(name), *recipe_cells))
-    return rows, counts, cells
-
-
-def _band_cell(bar):
-    """Formats the perplexity of a band with its interval."""
-    low, high = map(perplexity_of, bar.interval)
-    middle = html_parts.perplexity(perplexity_of(bar.height))
-    if math.isnan(low):
-        return middle
-    return f"{middle} [{html_parts.perplexity(low)}, {html_parts.perplexity(high)}]"
-
-
-def band_label(band: str) -> str:
-    """Describes a frequency band in words: "1-9" is "1 to 9 times"."""
-    if band in _UNKNOWN:
-        return _UNKNOWN[band]
-    low, _, high = band.rstrip("+").partition("-")
-    return f"{int(low):,} to {int(high):,} times" if high else f"{int(low):,} times or more"
+        counts = {bar.items for bar in row.values()}
+        rows.append((f"{name} ({counts.pop():,.0f})" if len(counts) == 1 else name, row))
+    description = f"{title}: {x_name}; the table has the numbers."
+    chart = charts.interval_chart(rows, x_name, description, *axis)
+    return (
+        f"<h3>{escape(title)}</h3>"
+        + charts.figure(charts.legend(bars) + chart, caption)
+        + table.html(f"{title}: {x_name}")
+    )
 
 
 # --------------- agreement, minimal pairs and answers, as far as the runs have been judged
@@ -296,12 +252,8 @@ def _draw_accuracies(split, judgements, recipes):
     bars = bar_plots.accuracy_bars(figures_by_run, judged)
     kinds = dict.fromkeys(kind for by_kind in figures_by_run.values() for kind in by_kind)
     names = {kind: kind for kind in kinds if any(kind in by_kind for by_kind in bars.values())}
-    rows, _, cells = _chart_and_table(bars, names, _accuracy_cell)
     passport = next(iter(judgements.values()))[0]
     chance = 50 if passport["kind"] == "minimal pairs" else None
-    description = f"Accuracy on {split} by kind, in percent; the table has the numbers."
-    chart = charts.interval_chart(rows, "right, percent", description, (0, 100), chance)
-    dotted = " Dotted: chance." if chance else ""
     lines = [f"Counted: {passport['counts']}."]
     for name, (passport, _) in judgements.items():
         skipped = int(passport["figures"].get("skipped") or 0)
@@ -309,23 +261,11 @@ def _draw_accuracies(split, judgements, recipes):
             lines.append(f"{name}: {skipped:,} skipped for want of a word.")
     first_seeds = dict(next(iter(recipe.select(judgements).items())) for recipe in judged)
     lines += map(str.strip, paired.answer_lines(split, first_seeds)[1:])  # without title
+    dotted = " Dotted: chance." if chance else ""
     caption = (
         f"In brackets: pairs. Line: 95 % interval for as many pairs.{dotted} Of several seeds, the "
         "mean; the table has the least and the greatest."
     )
-    header = "kind", *(recipe.name for recipe in judged)
-    return (
-        f"<h3>{escape(split)}</h3>"
-        + charts.figure(charts.legend(judged) + chart, caption)
-        + html_parts.table(header, cells, f"{split}: right, 95 % interval, counts")
-        + html_parts.bullet_list(map(escape, lines))
-    )
-
-
-def _accuracy_cell(bar):
-    """Formats an accuracy with its interval, its counts and the range of its seeds."""
-    low, high = bar.interval
-    accuracy = f"{bar.height:.1f} % [{low:.1f}, {high:.1f}], "
-    if not bar.seeds:
-        return accuracy + f"{bar.height * bar.items / 100:,.0f} of {bar.items:,.0f}"
-    return accuracy + f"of {bar.items:,.0f}; seeds {min(bar.seeds):.1f} to {max(bar.seeds):.1f}"
+    table = bar_plots.bar_table(bars, "kind", "right, %", "pairs", PERCENT, names)
+    chart = _draw_bars(split, bars, names, "right, percent", caption, table, (0, 100), chance)
+    return chart + html_parts.bullet_list(map(escape, lines))

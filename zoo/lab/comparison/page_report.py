@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts, page_differences, page_figures, page_text, translations
 from zoo.lab.comparison.comparison import Comparison
-from zoo.lab.comparison.html_parts import escape
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import Workdir
+from zoo.lab.table import escape
 
 # {section: (title, what it shows)}
 _SECTIONS = {

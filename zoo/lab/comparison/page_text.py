@@ -11,12 +11,13 @@ import numpy as np
 from zoo.data.encoded_text import EncodedText
 from zoo.heads import LogLinear
 from zoo.lab.comparison import html_parts
-from zoo.lab.comparison.html_parts import escape, number
+from zoo.lab.comparison.html_parts import number
 from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
 from zoo.lab.evaluation.best_words import BestWords, Contributions
 from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run, first_test
+from zoo.lab.table import escape
 
 # Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
 LEVELS = (1, 2, 4, 7, 10)

@@ -9,10 +9,9 @@ of-vocabulary types of the text share its probability evenly, so that each of th
 log(K + 1) nats more.
 """
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from zoo.lab.comparison import paired
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.evaluation import item_scores, mixtures
 from zoo.lab.evaluation.perplexity import BAND_NAMES, UNKNOWN
-from zoo.lab.runs.text_tables import join_tables as beside
+from zoo.lab.table import NATS, Column, Table
 
 ALL, SPREAD, SEEN_WORDS, UNSEEN_WORDS, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
 ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN_WORDS, MIXTURE)
@@ -90,18 +89,17 @@ def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str
     has_weights = MIXTURE in order
     counts = {name: _format_tokens(seeds, order) for name, seeds in parts.items()}
     same_counts = len({*map(tuple, counts.values())}) == 1
-    rows = [["tokens", *next(iter(counts.values()))]] if same_counts else []
+    rows: list[list[Any]] = [["tokens", *next(iter(counts.values()))]] if same_counts else []
     for name, passports in groups.items():
-        row = [name, *(_format_mean(parts[name], part) for part in order)]
-        rows.append([*row, _format_weight(passports)] if has_weights else row)
+        row = [name, *(_mean(parts[name], part) for part in order)]
+        rows.append([*row, _mean_weight(passports)] if has_weights else row)
         if not same_counts:  # trained on different texts
             rows.append(["  its tokens", *counts[name]])
     if same_counts and len(groups) == 2:
         rows += _difference_rows(groups, parts, order)
-    header = [f"{title}, in parts: nats/token", *order, *["l"] * has_weights]
-    columns = itertools.zip_longest(header, *rows, fillvalue="")
-    blocks = [([name], [[cell] for cell in cells]) for name, *cells in columns]
-    yield from itertools.chain(*beside(blocks, labels=1))
+    headers = [*order, *["l"] * has_weights]
+    columns = [Column(f"{title}, in parts: nats/token"), *(Column(name, NATS) for name in headers)]
+    yield from Table(columns, rows).text(fold=True)
     for part in (SEEN_WORDS, UNSEEN_WORDS, MIXTURE):
         differences = paired.loss_lines([*_part_losses(groups, parts, part)])
         if differences:
@@ -109,19 +107,18 @@ def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str
             yield from (f"  {line}" for line in differences)
 
 
-def _difference_rows(groups, parts, order) -> list[list[str]]:
+def _difference_rows(groups, parts, order) -> list[list[Any]]:
     """Returns rows of the second group's figures less the first's, with 95 % intervals; or []."""
-    rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
+    columns: list[tuple[Any, ...]] = [("difference", "  95 %, from", "  to")]
     for part in order:
-        cells: tuple[str, ...] = ("", "", "")
+        difference = None
         if part != SPREAD:
             testable = [group for group in _part_losses(groups, parts, part) if group.statistics]
             difference = paired.compare_losses(*testable) if len(testable) == 2 else None
-            if difference is not None:
-                cells = tuple(f"{nats:.4f}" for nats in (difference.nats, *difference.interval))
-        for row, cell in zip(rows, cells, strict=True):
-            row.append(cell)
-    return rows if any(cell for cell in rows[0][1:]) else []
+        figures = (difference.nats, *difference.interval) if difference else ("", "", "")
+        columns.append(figures)
+    rows = [[*cells] for cells in zip(*columns, strict=True)]
+    return rows if any(cell != "" for cell in rows[0][1:]) else []
 
 
 def _part_losses(groups, parts, part) -> Iterator[GroupLosses]:
@@ -143,14 +140,14 @@ def _format_tokens(seeds, order):
     return [f"{count:,}" for count in tokens]
 
 
-def _format_mean(seeds, part):
-    """Formats the mean loss of the seeds that have a part; "-" if none does."""
+def _mean(seeds, part):
+    """Computes the mean loss of the seeds that have a part; None if none does."""
     losses = [parts[part].loss for parts in seeds if part in parts]
-    return f"{math.fsum(losses) / len(losses):.4f}" if losses else "-"
+    return math.fsum(losses) / len(losses) if losses else None
 
 
-def _format_weight(passports):
-    """Formats the mean weight of the mixture over the seeds; "-" without any."""
+def _mean_weight(passports):
+    """Computes the mean weight of the mixture over the seeds; None without any."""
     mixtures = [passport["figures"].get("mixture") for passport in passports]
     weights = [float(mixture["weight"]) for mixture in mixtures if mixture]
-    return f"{np.mean(weights):.4f}" if weights else "-"
+    return float(np.mean(weights)) if weights else None

@@ -1,16 +1,18 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
-import math
 from collections.abc import Callable
+from typing import Any
 
 from zoo.errors import UserError
 from zoo.lab.comparison import paired, parts, seeds
 from zoo.lab.comparison.comparison import (
     ANY_TEXT,
+    FIGURES,
+    NOT_RANKED,
     Comparison,
     TextFilter,
+    figure_cells,
     is_unseen,
-    make_row,
     rank,
 )
 from zoo.lab.evaluation import (
@@ -26,10 +28,9 @@ from zoo.lab.evaluation import (
 from zoo.lab.evaluation.passport import priors_that_saw, seen_text_lines, unfinished
 from zoo.lab.evaluation.results import judged_texts, names_of, read_answers
 from zoo.lab.evaluation.run import Run
-from zoo.lab.runs import output_files, text_tables
+from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import check_folders
-
-NOT_RANKED = "!"
+from zoo.lab.table import COUNT, PERCENT, Column, Table, wrap_lines
 
 
 def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter = ANY_TEXT) -> str:
@@ -45,7 +46,7 @@ def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter =
     for text in chosen:
         judgements = {names[path]: judgement for path, judgement in answers[text].items()}
         lines += _accuracy_lines(comparison, str(text), judgements)
-    return "\n".join(text_tables.wrap_lines(lines)).removeprefix("\n")
+    return "\n".join(wrap_lines(lines)).removeprefix("\n")
 
 
 def _loss_lines(comparison, in_parts, text_filter):
@@ -53,11 +54,7 @@ def _loss_lines(comparison, in_parts, text_filter):
     ranking = rank(comparison, text_filter)
     steps_by_run = {name: _columns_by_step(results) for name, results in ranking.runs.items()}
     mixed = {name: steps for name, steps in steps_by_run.items() if len(steps) > 1}
-    groups, lines = ranking.ranked, []
-    for head, *rows in text_tables.join_tables(_table_blocks(ranking, mixed)):
-        lines += [head, *rows[: len(groups)]]
-        if ranking.unranked:
-            lines += ["not ranked:", *rows[len(groups) :]]
+    groups, lines = ranking.ranked, [*_figure_table(ranking, mixed).text(fold=True)]
     lines += [f"{group.name}: {', '.join(group.runs)}" for group in groups if len(group.runs) > 1]
     first = {group.name: group.runs[0] for group in groups + ranking.unranked}
     recipes = {name: recipe for name, run in first.items() if (recipe := comparison.recipes[run])}
@@ -80,58 +77,39 @@ def _loss_lines(comparison, in_parts, text_filter):
     return lines
 
 
-def _table_blocks(ranking, mixed):
-    """Returns the blocks of the table, (header, rows): names, and each column of results; runs in
-    `mixed` are marked with *."""
+def _figure_table(ranking, mixed):
+    """Makes the table of names and of each column of results; runs in `mixed` are marked with *."""
+    columns = [Column("run"), Column("head", joined=True), Column("parameters", COUNT, joined=True)]
+    for name in ranking.names.values():
+        columns += [FIGURES[0]._replace(header=f"{name}: nats"), *FIGURES[1:]]
     rows = []
-    groups = ranking.ranked + ranking.unranked
-    for group in groups:
+    for group in ranking.ranked + ranking.unranked:
         results = ranking.runs[group.runs[0]]
         static_results = [passport for column, passport in results.items() if not column.learns]
         any_result = (static_results or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
         head = any_result["head"].partition("(")[0]
-        rows.append([f"{group.name}{star}", head, f"{any_result['parameters']:,}"])
-    blocks = [(["run", "head", "parameters"], rows)]
-    for column in ranking.columns:
-        group_losses = [ranking.losses[column, group] for group in groups]
-        judged_groups = [losses for losses in group_losses if losses]
-        has_seeds = any(len(losses.losses) > 1 for losses in judged_groups)
-        has_intervals = any(not math.isnan(losses.interval[0]) for losses in judged_groups)
-        header = [f"{ranking.names[column]}: nats"]
-        header += ["seeds"] * has_seeds + ["95 %"] * has_intervals + ["perplexity"]
-        cells = []
-        for group, losses in zip(groups, group_losses, strict=True):
-            if losses is None:
-                cells.append(["-"] * (2 + has_seeds + has_intervals))
-                continue
-            row = make_row(losses, ranking.passports(column, group))
-            spread = _format_range(*losses.loss_range) if len(losses.losses) > 1 else "-"
-            perplexity = f"{row.perplexity:,.2f}{f' {NOT_RANKED}' if row.text_seen else ''}"
-            ranges = [spread] * has_seeds + [_format_range(*losses.interval)] * has_intervals
-            judged, all_seeds = len(losses.losses), len(group.runs)
-            coverage = f" ({judged} of {all_seeds} seeds)" if judged < all_seeds else ""
-            cells.append([f"{losses.loss:.4f}{coverage}", *ranges, perplexity])
-        blocks.append((header, cells))
-    return blocks
-
-
-def _format_range(low, high):
-    """Formats an interval of nats; "-" if it is not known."""
-    return "-" if math.isnan(low) else f"[{low:.4f}, {high:.4f}]"
+        row = [f"{group.name}{star}", head, any_result["parameters"]]
+        for column in ranking.columns:
+            losses, passports = ranking.losses[column, group], ranking.passports(column, group)
+            row += figure_cells(group, losses, passports)
+        rows.append(row)
+    if ranking.unranked:
+        rows.insert(len(ranking.ranked), ["not ranked:"])
+    return Table(columns, rows)
 
 
 def _accuracy_lines(comparison, split, judgements):
     """Returns the table of the accuracies of runs on the same questions, and tests of them."""
-    rows = []
+    columns = [Column(split), Column("accuracy", ".2%"), Column("95 %", PERCENT)]
+    columns += [Column("right", COUNT), Column("of", COUNT)]
+    rows: list[list[Any]] = []
     for name, (record, _) in judgements.items():
-        figures = record["figures"]
-        right, accuracy = int(figures["right"]), float(figures["accuracy"])
-        interval = significance.binomial_interval(right, int(record["tokens"]))
-        cells = [name, f"{accuracy:.2%}", significance.percent(interval), f"{right:,}"]
-        rows.append((-accuracy, [*cells, f"{record['tokens']:,}"]))
-    rows.sort(key=lambda row: row[0])
-    header = [split, "accuracy", "95 %", "right", "of"]
+        right, count = int(record["figures"]["right"]), int(record["tokens"])
+        low, high = significance.binomial_interval(right, count)
+        accuracy = float(record["figures"]["accuracy"])
+        rows.append([name, accuracy, (100 * low, 100 * high), right, count])
+    rows.sort(key=lambda row: -row[1])
     keys = {name: comparison.run_key(name, record) for name, (record, _) in judgements.items()}
     groups = seeds.group_by_recipe(keys)
     accuracies_by_group = {
@@ -140,7 +118,7 @@ def _accuracy_lines(comparison, split, judgements):
     }
     return [
         "",
-        *text_tables.align(header, [row for _, row in rows]),
+        *Table(columns, rows).text(),
         *paired.answer_lines(split, judgements),
         *paired.accuracy_lines(accuracies_by_group),
     ]

@@ -16,13 +16,13 @@ from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.comparison import Comparison
-from zoo.lab.comparison.html_parts import escape, number
 from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import results, translation_quality
 from zoo.lab.evaluation.records import is_record
 from zoo.lab.evaluation.results import TRANSLATION_FIELDS, quantity
 from zoo.lab.runs import location, output_files
 from zoo.lab.runs.workdir import Workdir
+from zoo.lab.table import SCORE, Column, Table, escape
 
 _FILES = "translation-*.json"
 # Words of a source sentence that are one group of --by length.
@@ -114,7 +114,7 @@ def print_by_length(paths: Sequence[str], split: str, picture: str | None = None
     lengths = [len(words) for words in experiment.source_corpus(corpus).sentences]
     rows = translation_quality.by_length(scored_results, corpus.sentences, lengths, _LENGTHS)
     signature = scored_results[0][0]["figures"]["BLEU"]["signature"]
-    output_files.show(translation_quality.length_table(names, rows), signature)
+    output_files.show(*translation_quality.length_table(names, rows).text(), signature)
     if picture:
         draw_by_length(names, rows, picture)
 
@@ -170,8 +170,9 @@ def _score_table(rows):
     """Returns the HTML table of one text, {(recipe, search): translations of its seeds}."""
     first = next(iter(rows.values()))[0].passport
     metrics = [*first["figures"]]
+    columns = [Column("recipe"), Column("search"), *(Column(metric, SCORE) for metric in metrics)]
     cells = [
-        (escape(name), escape(search), *(format_score(metric, scored) for metric in metrics))
+        (name, search, *(score_cell(metric, scored) for metric in metrics))
         for (name, search), scored in rows.items()
     ]
     split = first["split"].removeprefix("translation-")
@@ -182,25 +183,26 @@ def _score_table(rows):
     signatures = [f"{metric}: {first['figures'][metric]['signature']}" for metric in metrics]
     return (
         f"<h3>{escape(split)}</h3>"
-        + html_parts.table(("recipe", "search", *metrics), cells, caption, text_columns=2)
+        + Table(columns, cells).html(caption)
         + html_parts.collapsible("Signatures", html_parts.bullet_list(map(escape, signatures)))
     )
 
 
-def format_score(metric: str, translations: list[ScoredTranslation]) -> str:
-    """Formats a recipe's score: the mean of its seeds with their range, or with an interval."""
+def score_cell(
+    metric: str, translations: list[ScoredTranslation]
+) -> tuple[float, float, float] | None:
+    """Returns a recipe's score: the mean of its seeds with their range, or with an interval."""
     scores = [
         float(translation.passport["figures"][metric]["score"])
         for translation in translations
         if metric in translation.passport["figures"]
     ]
     if not scores:
-        return "–"
+        return None
     ends = translations[0].intervals.get(metric, (math.nan, math.nan))
     if len(scores) > 1:
         ends = min(scores), max(scores)
-    mean = number(math.fsum(scores) / len(scores), 2)
-    return mean if math.isnan(ends[0]) else f"{mean} {html_parts.interval(ends, 2)}"
+    return math.fsum(scores) / len(scores), *ends
 
 
 def describe_search(passport: dict) -> str:

@@ -24,7 +24,7 @@ from zoo.lab.evaluation import leakage
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
 from zoo.lab.runs import atomic_writes
-from zoo.lab.runs.text_tables import align
+from zoo.lab.table import COUNT, PERPLEXITY, Column, Table
 
 with lazy.extra():
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
@@ -226,33 +226,30 @@ def _time_notes(rows, minutes):
 
 
 def _table_lines(summary):
-    """Yields the lines of the table of heads."""
-    header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
-    header.append("beside the lowest")
+    """Yields the lines of the table of heads; ranges are of perplexities."""
+    columns = [Column("head"), Column("perplexity", PERPLEXITY), Column("95 %", PERPLEXITY)]
+    columns += [Column("seeds", PERPLEXITY), Column("parameters", COUNT), Column("minutes", ".2f")]
+    columns += [Column("ms/step", ".1f"), Column("MB", ",.0f"), Column("beside the lowest")]
     rows = []
     for row in summary.rows:
-        ends = min(row.runs.losses), max(row.runs.losses)
+        interval, spread = (
+            tuple(map(perplexity_of, ends)) for ends in (row.runs.interval, row.runs.loss_range)
+        )
         rows.append(
             [
                 row.runs.name,
-                f"{row.perplexity:,.2f}",
-                _format_range(row.runs.interval),
-                _format_range(ends) if len(row.runs.losses) > 1 else "1",
-                f"{row.parameters:,}",
-                f"{row.minutes:.2f}",
-                f"{1000 * row.step_seconds:.1f}",
-                "-" if row.bytes is None else f"{row.bytes / 1e6:,.0f}",
+                row.perplexity,
+                interval,
+                spread if len(row.runs.losses) > 1 else "1",
+                row.parameters,
+                row.minutes,
+                1000 * row.step_seconds,
+                None if row.bytes is None else row.bytes / 1e6,
                 _format_verdict(row, summary.rows[0]),
             ]
         )
     yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
-    yield from align(header, rows, labels=1)
-
-
-def _format_range(losses):
-    """Formats a range of losses, nats, as a range of perplexities."""
-    low, high = map(perplexity_of, losses)
-    return f"[{low:,.2f}, {high:,.2f}]"
+    yield from Table(columns, rows).text()
 
 
 def _format_verdict(row, lowest):

@@ -14,7 +14,7 @@ from zoo.lab.evaluation import evaluation_texts, sentence_scores
 from zoo.lab.evaluation import nbest as nbest_lists
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.sentence_scores import Sentences
-from zoo.lab.runs import text_tables
+from zoo.lab.table import tsv_line
 from zoo.sources import files
 
 # Lines that are scored together: many enough to fill batches, and few to hold.
@@ -96,8 +96,8 @@ class Stream:
             scores = sentence_scores.score(self.run, sentences.words, self.path)
             columns, rows = sentence_scores.table(sentences, scores, math.log(self.base or math.e))
             if not number:
-                yield text_tables.tsv_line(columns)
-            yield from map(text_tables.tsv_line, rows)
+                yield tsv_line(columns)
+            yield from map(tsv_line, rows)
             self._add(sentences, scores)
             bar.update(len(rows))
         bar.close()

@@ -25,7 +25,7 @@ from zoo.lab.evaluation import evaluation_texts, perplexity
 from zoo.lab.evaluation import nbest as nbest_lists
 from zoo.lab.evaluation.evaluation_texts import Reading, TokenizedText
 from zoo.lab.evaluation.perplexity import PRECISION
-from zoo.lab.runs import text_tables
+from zoo.lab.table import user_columns
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import PrefixTree, prefix_tree
 from zoo.sources import files, table_rows
@@ -167,7 +167,7 @@ def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple
     rows = [*zip(*columns.values(), strict=True)]
     if sentences.columns:
         rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
-    return (*columns, *text_tables.user_columns((*columns,), sentences.columns)), rows
+    return (*columns, *user_columns((*columns,), sentences.columns)), rows
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:

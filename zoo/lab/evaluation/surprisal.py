@@ -8,7 +8,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import quote
 from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores, bits
-from zoo.lab.runs import text_tables
+from zoo.lab.table import user_columns
 from zoo.lexicon import Lexicon
 
 
@@ -41,7 +41,7 @@ COLUMNS = Row._fields[:-1]
 
 def columns(text: TokenizedText) -> tuple[str, ...]:
     """Returns `COLUMNS` and the text's own columns, with "given_" before names that are in both."""
-    return (*COLUMNS, *text_tables.user_columns(COLUMNS, (*text.columns, *text.token_columns)))
+    return (*COLUMNS, *user_columns(COLUMNS, (*text.columns, *text.token_columns)))
 
 
 def critical_note(run, text: TokenizedText) -> str | None:

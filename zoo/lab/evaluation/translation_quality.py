@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import pathlib
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ from zoo.lab.evaluation.results import TRANSLATION_FIELDS, check_comparable, rea
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
 from zoo.lab.runs import atomic_writes, location
-from zoo.lab.runs.text_tables import align
 from zoo.lab.runs.workdir import Workdir
+from zoo.lab.table import COUNT, SCORE, Column, Table
 
 EXACT_MATCH = "exact match"
 
@@ -187,20 +188,19 @@ def by_length(
     return rows
 
 
-def length_table(names: Sequence[str], rows: list[LengthBucket]) -> str:
-    """Formats the rows of `by_length` as text, with the interval of each score."""
+def length_table(names: Sequence[str], rows: list[LengthBucket]) -> Table:
+    """Makes the table of the rows of `by_length`, with the interval of each score."""
+    columns = [Column("source words"), Column("sentences", COUNT)]
+    columns += [Column(name, SCORE) for name in names]
     cells = [
         [
             f"{row.shortest}-{row.longest}",
-            f"{row.sentences:,}",
-            *(
-                f"{score:.2f}{significance.bounds(*interval)}"
-                for score, interval in zip(row.scores, row.intervals, strict=True)
-            ),
+            row.sentences,
+            *((score, *ends) for score, ends in zip(row.scores, row.intervals, strict=True)),
         ]
         for row in rows
     ]
-    return "\n".join(align(["source words", "sentences", *names], cells, labels=0))
+    return Table(columns, cells)
 
 
 def compare(
@@ -230,16 +230,16 @@ def compare(
 
 def table(rows: list[dict[str, Any]], figures: dict) -> str:
     """Formats the rows of `compare` as text, with a line on the text and its counted tokens."""
-    width = max(len(row["run"]) for row in rows)
-    lines = []
+    metrics = [metric for metric in rows[0] if metric != "run"]
+    columns = [Column("run")]
+    for metric in metrics:
+        columns += [Column(metric, SCORE), Column("p", ".4f", joined=True)]
+    cells = []
     for row in rows:
-        cells = []
-        for metric, figure in row.items():
-            if metric != "run":
-                interval = significance.bounds(*figure["interval"])
-                p = " " * 13 if figure["p"] is None else f" (p = {figure['p']:.4f})"
-                cells.append(f"{metric} {figure['score']:.2f}{interval}{p}")
-        lines.append(f"{row['run']:{width}}  {'  '.join(cells)}".rstrip())
+        scores = (row[metric] for metric in metrics)
+        pairs = (((score["score"], *score["interval"]), score["p"]) for score in scores)
+        cells.append([row["run"], *itertools.chain(*pairs)])
+    lines = [*Table(columns, cells).text()]
     note = "in brackets 95 % by sentences drawn anew"
     if len(rows) > 1:
         note += f"; p of the difference from {rows[0]['run']}, by sentences exchanged"

@@ -12,7 +12,7 @@ from zoo.lab.evaluation.bleu_chrf_wer import Metric
 from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.evaluation.references import read_references
 from zoo.lab.rescoring.model_features import RANK, Lists, fit_system_weights, normalise
-from zoo.lab.runs import text_tables
+from zoo.lab.table import COUNT, SCORE, Column, Table
 
 
 def collect_references(
@@ -224,17 +224,17 @@ def collect_notes(lists: Lists, figures: Figures, metric: Metric, weights: np.nd
 def format_table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     """Formats (name of a part, figures) as the lines of a table."""
 
-    def cell(figure):
-        """Formats a figure with its interval."""
-        # Errors without a word of a reference have no rate.
-        value = f"{figure.value:.2f}" if np.isfinite(figure.value) else "-"
-        return value + significance.bounds(figure.low, figure.high)
-
-    rows = [(metric.name + metric.unit, "lists", "untuned", "tuned", "oracle", "p")]
+    rows = []
     for name, figures in parts:
-        cells = map(cell, (figures.untuned, figures.tuned, figures.oracle))
-        rows.append((name, str(figures.lists), *cells, f"{figures.p:.3f}"))
-    return [line.rstrip() for line in text_tables.align(rows[0], rows[1:], len(rows[0]))]
+        # Errors without a word of a reference have no rate.
+        cells = [
+            (figure.value if np.isfinite(figure.value) else None, figure.low, figure.high)
+            for figure in (figures.untuned, figures.tuned, figures.oracle)
+        ]
+        rows.append((name, figures.lists, *cells, figures.p))
+    columns = [Column(metric.name + metric.unit), Column("lists", COUNT)]
+    columns += [Column(selection, SCORE) for selection in ("untuned", "tuned", "oracle")]
+    return [*Table([*columns, Column("p", ".3f")], rows).text()]
 
 
 def oracle_rows(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:

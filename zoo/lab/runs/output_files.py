@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from zoo.base import strict_json, temporary_files
 from zoo.base.trust import permissions
 from zoo.errors import UserError, printable
-from zoo.lab.runs import atomic_writes, text_tables
+from zoo.lab.runs import atomic_writes
+from zoo.lab.table import tsv_line
 from zoo.sources import files
 
 # Files from which a run is read, which must not be overwritten; its results may be.
@@ -110,8 +111,8 @@ def write(file: str | pathlib.Path, save: Callable[[pathlib.Path], None], label:
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
-    """Writes a table with a header, in the format of `text_tables.tsv_line`."""
-    write_lines(file, map(text_tables.tsv_line, (columns, *rows)), "the table")
+    """Writes a table with a header, in the format of `zoo.lab.table.tsv_line`."""
+    write_lines(file, map(tsv_line, (columns, *rows)), "the table")
 
 
 def write_lines(file: str | pathlib.Path, lines: Iterable[str], label: str):
