@@ -35,6 +35,7 @@ from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.lab.evaluation import minimal_pairs, translation_quality
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.results import read_results
 from zoo.lab.evaluation.run import Run
@@ -296,7 +297,7 @@ CALLS = {
     "n-best lists": lambda content, folder: scored_sentences.read(
         _file(content, folder), nbest=True
     ),
-    "--lexicon": lambda content, folder: _run().with_lexicon(_file(content, folder)),
+    "--lexicon": lambda content, folder: NewLexicon(_file(content, folder)).apply(_run()),
     "--set": _setting,
     "config file": lambda content, folder: configs.load(_file(content, folder, ".py")),
     "experiment.json": _workdir("experiment.json", lambda path: Workdir(path).experiment()),

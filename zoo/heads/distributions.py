@@ -19,7 +19,7 @@ from zoo.base.arrays import row_blocks
 from zoo.base.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
-from zoo.heads.head_around import HeadAround
+from zoo.heads.head_around import HeadAround, nested
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.entropy import softmax_kl_divergence
@@ -187,13 +187,9 @@ _TOLERANCE = 1e-3  # nats: float32 sums over large vocabularies are exact to som
 
 def check_untrained(model, tables: Tables, *lexicons: Lexicon):
     """Checks the head of an untrained model, with random parameters; see `check`."""
-    if _is_user_head(_innermost(model.head)):  # others are not worth drawing parameters
+    if _is_user_head([*nested(model.head)][-1]):  # others are not worth drawing parameters
         params = model.head_params(model.init(jax.random.key(0), *lexicons))
         check(model.head, params, tables["head"], model.hidden_size, len(lexicons[0]))
-
-
-def _innermost(head):
-    return _innermost(head.head) if isinstance(head, HeadAround) else head
 
 
 def _is_user_head(head):

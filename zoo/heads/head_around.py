@@ -1,5 +1,6 @@
 """The base class of heads that wrap another head, such as with a cache or an expert."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -81,3 +82,10 @@ class HeadAround(Head):
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         return self.head.warnings(lexicon)
+
+
+def nested(head: Head) -> Iterator[Head]:
+    """Yields a head and those inside it, the innermost last."""
+    yield head
+    if isinstance(head, HeadAround):
+        yield from nested(head.head)

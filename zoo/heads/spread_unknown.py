@@ -32,7 +32,7 @@ from zoo.priors.prior import Contextual
 
 @dataclasses.dataclass(frozen=True)
 class SpreadUnknown(HeadAround):
-    """p' of a trained head, for evaluation; `zoo.lab.evaluation.run.Run.with_lexicon` makes it.
+    """p' of a trained head, for evaluation over other words than those of training.
 
     Tied heads raise ValueError, and heads that can score new words by themselves UserError.
 

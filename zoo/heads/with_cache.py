@@ -168,11 +168,6 @@ class WithCache(HeadAround):
         return self.head.loss_name
 
     @property
-    def description(self) -> str:
-        """The settings in words, for passports."""
-        return f"a cache ({self.size:,} words, flatness {self.flatness:g}, weight {self.weight:g})"
-
-    @property
     def background(self) -> Memory:
         """The memory, which the model runs along the text as it runs backgrounds."""
         return Memory(self.size, self.flatness)

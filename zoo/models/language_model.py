@@ -13,7 +13,7 @@ from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
 from zoo.heads import Head, Softmax
-from zoo.heads.head_around import HeadAround
+from zoo.heads.head_around import nested
 from zoo.layers import dropout
 from zoo.layers.core import Stacked
 from zoo.lexicon import Lexicon
@@ -309,9 +309,7 @@ class LanguageModel(WordPredictor):
 
     def _check_tied_table(self, embedding_params: Params, hidden_size: int, lexicon: Lexicon):
         """Raises UserError if a tied head cannot share the embedding's table."""
-        core, head = self.core, self.head
-        while isinstance(head, HeadAround):
-            head = head.head  # the parameters are the inner head's
+        core, (*_, head) = self.core, nested(self.head)  # the parameters are the innermost head's
         head_kinds, embedding_kinds = (part.kinds or () for part in (head, self.embedding))
         if set(head_kinds) != set(embedding_kinds):
             raise UserError(

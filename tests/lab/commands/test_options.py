@@ -85,8 +85,8 @@ class Stop(Exception):
 FOLDERS = {
     "train --config micro_softmax a": (train, "_train"),
     "train a --config micro_softmax --set training.epochs=1": (train, "_train"),
-    "evaluate a": (options, "load_run"),
-    "evaluate --split test a": (options, "load_run"),
+    "evaluate a": (run.Run, "load"),
+    "evaluate --split test a": (run.Run, "load"),
     "generate a --count 2": (run.Run, "load"),
 }
 

@@ -17,6 +17,7 @@ from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lab.evaluation import exact_match, significance
+from zoo.lab.evaluation.changes.constraint import Constraint
 from zoo.lab.evaluation.run import Run
 from zoo.lab.papers import Overnight
 from zoo.models import LanguageModel, SequenceToSequence
@@ -165,7 +166,7 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     grammar = str(workdir.parent / "forms.grammar")
     run = Run.load(workdir)
     with pytest.raises(UserError, match="leave --constrain out"):
-        run.constrained(grammar)
+        Constraint(grammar).apply(run)
     model = dataclasses.replace(run.experiment.model, head=LogLinear())
     plain = dataclasses.replace(
         run,
@@ -173,14 +174,14 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
         tables=model.tables(run.lexicon),
     )
     corpus = run.read("test")
-    constrained = plain.constrained(grammar)
-    digest = constrained.constraint["digest"]
-    assert constrained.variant == f"constrained-{digest[:8]}"
-    assert constrained.constraint == {"grammar": grammar, "digest": digest}
-    assert plain.constraint is None
+    constrained = Constraint(grammar).apply(plain)
+    (change,) = constrained.changes
+    assert constrained.variant == f"constrained-{change.digest[:8]}"
+    assert change == Constraint(grammar, change.digest) and len(change.digest) == 16
+    assert Constraint.from_recipe(plain) is None
     copy = workdir.parent / "other.grammar"
     copy.write_text(pathlib.Path(grammar).read_text() + "# the same forms\n")
-    assert plain.constrained(str(copy)).constraint["digest"] == digest
+    assert Constraint(str(copy)).apply(plain).changes[0].digest == change.digest
     assert figures(plain, corpus, grammar)["well_formed"] < 24
     assert figures(constrained, corpus, grammar)["well_formed"] == 24
     question = corpus.sentences[3][: corpus.prefixes[3]]
@@ -207,7 +208,7 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     if not trained:
         free = figures(run, corpus, grammar)
         assert free["answers"] == 24 and free["well_formed"] < 24
-        run = run.constrained(grammar)
+        run = Constraint(grammar).apply(run)
     # A file is read as those of the recipe are.
     example = '(example (utterance "all two") (original "x y") (targetFormula (string a b)))'
     (tmp_path / "forms.examples").write_text(example, encoding="utf-8")
@@ -250,7 +251,7 @@ def test_a_grammar_does_not_read_what_is_said_backwards(workdir):
     run = Run.load(workdir)
     run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, model=TURNED))
     with pytest.raises(UserError, match="a grammar reads from the first"):
-        run.constrained(str(workdir.parent / "forms.grammar"))
+        Constraint(str(workdir.parent / "forms.grammar")).apply(run)
 
 
 def test_a_background_of_a_grammar_does_not_either(tmp_path):

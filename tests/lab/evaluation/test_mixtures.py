@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.lab.evaluation import mixtures, scored_texts
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.mixtures import Mixture, mix, tune_weight
 from zoo.lab.evaluation.scored_texts import ScoredText
 
@@ -57,7 +58,7 @@ def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
     assert mixtures.from_run(run) is None  # its lexicon is the training text's
     words = tmp_path / "words.txt"
     words.write_text("zèbre\nchèvre\nmouton\n", encoding="utf-8")
-    wider = run.with_lexicon(str(words), spread=True, add=True)
+    wider = NewLexicon(str(words), adds=True, spread=True).apply(run)
     assert mixtures.unseen_words(wider.lexicon) == 3
     assert mixtures.from_run(wider) == Mixture(0.0, 3)  # validation has none of them
     mixture = mixtures.from_run(wider, 0.125)

@@ -22,6 +22,7 @@ from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
 from zoo.lab.commands import program
 from zoo.lab.evaluation import minimal_pairs
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.run import Run
 from zoo.models import LanguageModel
 
@@ -142,7 +143,7 @@ def test_new_strings_are_generated_with_their_features(run, monkeypatch, capsys)
 def test_what_an_open_lexicon_refuses(run, tmp_path):
     (tmp_path / "words.txt").write_text("le\n")
     with pytest.raises(UserError, match=r"words already .*: leave --lexicon out"):
-        run.with_lexicon(str(tmp_path / "words.txt"))
+        NewLexicon(str(tmp_path / "words.txt")).apply(run)
     with pytest.raises(UserError, match="words already"):
         run.experiment.vocabulary.extended(run.experiment.data, run.lexicon, ("x",))
     letters = priors.LetterStrings(("Word:@not_top",), name="<others>")

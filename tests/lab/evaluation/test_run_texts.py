@@ -21,6 +21,7 @@ from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
 from zoo.lab.evaluation import surprisal
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.models import LanguageModel
@@ -289,7 +290,7 @@ def test_a_table_at_a_terminal_is_aligned(workdir, call, tmp_path, monkeypatch):
 def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text('ours\nlac\nde\n"\n')
-    added = run.with_lexicon(str(words), add=True)
+    added = NewLexicon(str(words), adds=True).apply(run)
     assert added.lexicon.words == (*run.lexicon.words, "ours", "de")
     for word in run.lexicon.words:
         place = run.lexicon.ids[word]
@@ -306,7 +307,7 @@ def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):
     assert code == 2 and "leave out --add-words, or --lexicon" in errors
     with pytest.raises(UserError, match="not a word"):
         words.write_text("le ours\n")
-        run.with_lexicon(str(words), add=True)
+        NewLexicon(str(words), adds=True).apply(run)
 
 
 def test_the_words_of_a_run_are_printed_and_can_be_given_back(workdir, run, call, tmp_path):
@@ -317,7 +318,7 @@ def test_the_words_of_a_run_are_printed_and_can_be_given_back(workdir, run, call
     rows = tables.by_r(table, missing="")
     assert [row["word"] for row in rows] == [*run.lexicon.words]
     assert [int(row["training_count"]) for row in rows] == run.lexicon.counts.tolist()
-    copy = run.with_lexicon(str(table))
+    copy = NewLexicon(str(table)).apply(run)
     assert {*copy.lexicon.words} == {*run.lexicon.words}
     assert call(commands, "words", workdir, "--features", "--output", table)[0] == 0
     (lac,) = [row for row in tables.by_r(table) if row["word"] == "lac"]

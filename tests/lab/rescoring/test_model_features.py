@@ -12,6 +12,7 @@ from tests import scored_sentences
 from zoo.errors import UserError
 from zoo.lab.commands import rescore
 from zoo.lab.evaluation import nbest
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring.lattices import Lattice, Link
 from zoo.lab.rescoring.model_features import Columns, LatticeFolder, best_scores
@@ -137,7 +138,7 @@ def test_added_words_are_no_unknown_ones(trained, tmp_path, call):
 
     options = ("--run", trained, "--word-count", "--unknown-count")
     added = ("--add-words", "w", "--spread-unknown")
-    run = Run.load(trained).with_lexicon("w", spread=True, add=True)
+    run = NewLexicon("w", adds=True, spread=True).apply(Run.load(trained))
     _, scores = scored_sentences.scored(run, "l", nbest=True)
     code, printed, _ = call("apply", "l", "w.json", *options, *added)
     (nbest_list,) = lists_of(printed, tmp_path)

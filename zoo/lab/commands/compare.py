@@ -5,7 +5,8 @@ import functools
 
 from zoo.errors import UserError
 from zoo.lab.commands import options
-from zoo.lab.commands.options import Option
+from zoo.lab.evaluation.changes.new_lexicon import ADDED_WORDS
+from zoo.lab.options import Option
 
 _SENTENCES = 20
 # Those of zoo.data.batches, which imports JAX: --help needs none.
@@ -47,7 +48,7 @@ COMPARE = (
         "with --data: also mixes each run with a uniform distribution over the words of its "
         "lexicon without training text, by a weight set on its validation text",
     ),
-    *options.ADDED_WORDS,
+    *ADDED_WORDS,
     Option(
         "--micro",
         "judges models of the micro language beside the language itself; draws training.png, "

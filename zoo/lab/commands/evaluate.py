@@ -10,97 +10,61 @@ from zoo.data.batches import POLICIES
 from zoo.decoding.generation import format_features
 from zoo.errors import UserError
 from zoo.lab.commands import options
-from zoo.lab.commands.options import Option
-from zoo.lab.evaluation import (
-    agreement,
-    exact_match,
-    minimal_pairs,
-    mixtures,
-    passport,
-    perplexity,
-    score_stream,
-    scored_texts,
-    surprisal,
-)
+from zoo.lab.evaluation import passport, perplexity, score_stream, scored_texts, surprisal
+from zoo.lab.evaluation.agreement import Agreement
+from zoo.lab.evaluation.changes import registry
+from zoo.lab.evaluation.changes.cache import Cache
+from zoo.lab.evaluation.changes.constraint import Constraint
+from zoo.lab.evaluation.exact_match import ExactMatch
 from zoo.lab.evaluation.load import LoadedModel
-from zoo.lab.evaluation.passport import Judgement
-from zoo.lab.evaluation.run import splits_of
+from zoo.lab.evaluation.minimal_pairs import MinimalPairs
+from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.scored_texts import Perplexity
+from zoo.lab.options import Option
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.table import format_for_terminal, tsv_line
 
-_WEIGHT = options.number(0, 0.999999)
-
-
-def _unseen_weight(text: str) -> float:
-    """Reads the weight of --unseen-weight, NaN for "tune"."""
-    return math.nan if text == "tune" else _WEIGHT(text)
-
-
+_TOKENIZE = Option(
+    "--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"
+)
+METRICS = (Agreement(), Perplexity(), ExactMatch(), MinimalPairs())
 EVALUATE = (
     options.RUN,
     Option("--split NAME ...", "a split to evaluate; default: all but train"),
     Option("--data FILE", "a text, CoNLL-U, table of items, or pairs to evaluate, not splits"),
     Option("--state", "default: the run's own; sentences or items of tables", choices=POLICIES),
-    Option(
-        "--minimal-pairs FILE ...",
-        "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
-        "unless --split is given",
-    ),
-    Option("--agreement", "agreement pairs made from a treebank, instead of its text"),
-    Option("--exact-match", "counts the questions of the splits that greedy decoding answers"),
-    Option("--grammar FILE", "with --exact-match: counts the answers that parse"),
-    Option("--constrain", "restricts answers to --grammar"),
-    Option(
-        "--unseen-weight tune|NUMBER",
-        "also mixes the model with a uniform distribution over the words of the lexicon "
-        "without training text; tune sets its weight on validation",
-        _unseen_weight,
-    ),
-    options.DYNAMIC,
-    *options.LEXICON,
-    options.CACHE,
+    *(option for metric in METRICS for option in metric.options),
+    *(option for kind in registry.KINDS for option in kind.options),
+    _TOKENIZE,
 )
+
+
+def _load(arguments, kinds, state=None):
+    """Loads the run of DIR with the changes that the options ask for, and tells notes on it."""
+    run = Run.load(arguments.folder).with_tokenizer(arguments.tokenize).with_state(state)
+    run = registry.apply(run, arguments, kinds)
+    options.print_notes([*run.changed_sources, *(change.note for change in run.changes)])
+    return run
 
 
 @perplexity.on_terminal()
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     passport.check(arguments.folder)
-    run = options.load_run(arguments.folder, arguments).with_state(arguments.state)
-    options.print_notes(run.changed_sources)
-    if arguments.constrain:
-        run = run.constrained(arguments.grammar)
-    for judgement in _judgements(options.enable_learning(run, arguments), arguments):
-        options.print_notes(judgement.notes)
-        output_files.show(judgement.description, *(f"  {file}" for file in judgement.keep()))
-        options.print_notes(judgement.warnings)
-
-
-def _judgements(run, arguments) -> Iterator[Judgement]:
-    """Yields the judgements that the options ask for, one after another."""
-    splits, file, pairs = arguments.split, arguments.data, arguments.minimal_pairs
-    if arguments.agreement:
-        yield from agreement.judge(run, splits if file else splits_of(run.path, splits), file)
-    else:
-        if not (splits or file or pairs):
-            splits = scored_texts.unseen_splits(run)
-        mixture, weight = None, arguments.unseen_weight
-        if weight is not None:
-            mixture = mixtures.from_run(run, None if math.isnan(weight) else weight)
-            if mixture is None:
-                note = "no word of the lexicon is without training text: nothing is mixed"
-                options.print_notes([note])
-        for scored in scored_texts.score(run, splits, file, arguments.state):
-            yield scored.judgement(mixture)
-            if arguments.exact_match:
-                yield exact_match.judge(run, scored.name, scored.corpus, arguments.grammar)
-    yield from minimal_pairs.judge(run, pairs)
+    run = _load(arguments, registry.KINDS, arguments.state)
+    for metric in METRICS:
+        for judgement in metric.judge(run, arguments):
+            options.print_notes(judgement.notes)
+            output_files.show(judgement.description, *(f"  {file}" for file in judgement.keep()))
+            options.print_notes(judgement.warnings)
 
 
 # ---------------------------------------- zoo score: log-probabilities of sentences and words
 
 
+# A grammar is for answers.
+_SCORED = tuple(kind for kind in registry.KINDS if kind is not Constraint)
 SCORE = (
     options.RUN,
     Option("file [FILE]", "text, a sentence a line; or CoNLL-U, or a table of items"),
@@ -121,9 +85,8 @@ SCORE = (
         "logarithms to base B, 10 as in ARPA files, and a last line of sums; default: e",
         options.number(1, 1e6, above=True),
     ),
-    options.DYNAMIC,
-    *options.LEXICON,
-    options.CACHE,
+    *(option for kind in _SCORED for option in kind.options),
+    _TOKENIZE,
 )
 
 
@@ -133,7 +96,7 @@ def run_score(arguments: argparse.Namespace):
     if not (arguments.file or arguments.split):
         raise UserError("no text is named: give FILE, or --words --split NAME.")
     options.check_outputs(arguments, output="the table")
-    run = options.enable_learning(options.load_run(arguments.folder, arguments), arguments)
+    run = _load(arguments, _SCORED)
     if arguments.words:
         _score_words(run, arguments)
     else:
@@ -171,7 +134,7 @@ GENERATE = (
     options.RUN,
     Option("--temperature T", "0: the most probable words", options.number(0, 1e9), default=1.0),
     *options.TRUNCATION,
-    options.CACHE,
+    *Cache.options,
     Option("--seed N", "", options.integer(0), default=0),
     Option(
         "--prompt TEXT",
@@ -193,7 +156,8 @@ GENERATE = (
 
 def run_generate(arguments: argparse.Namespace):
     """Prints the texts, one a line or paragraph; a rule stands between texts of characters."""
-    run = options.with_cache(LoadedModel.load(arguments.folder), arguments.cache)
+    run = registry.apply(LoadedModel.load(arguments.folder), arguments, [Cache])
+    options.print_notes(change.note for change in run.changes)
     is_character_level, settings = run.lexicon.is_character_level, vars(arguments)
     if not arguments.prompt and is_character_level and run.lexicon.boundary is None:
         settings["prompt"] = _BREAK if _BREAK in run.lexicon.ids else " "

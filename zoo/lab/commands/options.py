@@ -1,17 +1,15 @@
 """Options that commands share, and the table of those that need or exclude one another."""
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from zoo.base import lazy
-from zoo.errors import UserError, printable, shortened
+from zoo.errors import UserError, printable
 from zoo.lab.commands import program
 from zoo.lab.options import Option, integer, number
-
-# Longer n-grams of letters tell nothing more of a word, and take memory.
-_MAX_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
@@ -131,39 +129,6 @@ def check_outputs(arguments: argparse.Namespace, **labels: str):
     )
 
 
-def _cache(text: str) -> tuple[int, float | None, float | None]:
-    """Parses the argument of --cache."""
-    size, *values = text.split(",")
-    if len(values) not in (0, 2):
-        raise argparse.ArgumentTypeError(
-            f"{shortened(text, 40)!r} is not N or N,FLATNESS,WEIGHT, such as 500 or 500,0.3,0.1"
-        )
-    words = integer(1, 100_000)(size)
-    if not values:
-        return words, None, None
-    flatness, weight = values
-    return words, number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
-
-
-def _dynamic(text: str) -> tuple:
-    """Parses the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
-    rule, *values = text.split(",")
-    if rule not in ("rms", "sgd") or len(values) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
-            "sgd,0.1,0.001"
-        )
-    if not values:
-        if rule == "sgd":
-            raise argparse.ArgumentTypeError(
-                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
-            )
-        return (rule,)
-    rate, decay, *epsilon = values
-    above_0 = number(0, 1e6, above=True)
-    return rule, above_0(rate), number(0, 0.999)(decay), *map(above_0, epsilon)
-
-
 # ------------------------- options that several commands have
 
 COMMON = (
@@ -174,31 +139,6 @@ COMMON = (
 RUN = Option("folder DIR", "folder of a training run")
 LABEL = Option("--label NAME ...", "the name of each recipe, in the order of the runs")
 SET = Option("--set FIELD=VALUE ...", "sets a field of the recipe, as training.epochs=5")
-ADDED_WORDS = (
-    Option("--add-words FILE", "adds the words of FILE, one a line, to the lexicon"),
-    Option(
-        "--spread-unknown",
-        "new words share the probability of <unk>; of several runs, in those without features",
-        rules="--spread-unknown needs --add-words FILE, --lexicon FILE: is for new words",
-    ),
-    Option(
-        "--spread-letters N",
-        "as --spread-unknown, in proportion to a letter N-gram model of the known words",
-        integer(1, _MAX_LETTERS),
-        rules="--spread-letters needs --add-words FILE, --lexicon FILE: is for new words",
-    ),
-)
-LEXICON = (
-    *ADDED_WORDS,
-    Option(
-        "--lexicon FILE",
-        "replaces the run's lexicon by the words of FILE, one a line",
-        rules="--lexicon excludes --add-words: replaces the words of the run's lexicon, and "
-        "--add-words keeps them",
-    ),
-    Option("--renormalise", "normalises a head of all spellings over the lexicon"),
-    Option("--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"),
-)
 TRUNCATION = (
     Option("--top-k K", "samples among the K most probable words only", integer(1)),
     Option(
@@ -207,73 +147,22 @@ TRUNCATION = (
         number(0, 1, above=True),
     ),
 )
-CACHE = Option(
-    "--cache N[,FLATNESS,WEIGHT]",
-    "with a memory of the last N words (Grave et al. 2017), so that the model learns from the "
-    "text; flatness and weight are set on validation unless given",
-    _cache,
-)
-DYNAMIC = Option(
-    "--dynamic RULE[,RATE,DECAY[,EPSILON]]",
-    "trains the model on each segment of the text once it is scored (Krause et al. 2018); RULE is "
-    "rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
-    _dynamic,
-)
-
-
-def enable_learning(run, arguments: argparse.Namespace):
-    """Returns a run that learns from the text that it reads, as --cache and --dynamic ask."""
-    run = with_cache(run, arguments.cache)
-    if not arguments.dynamic:
-        return run
-    from zoo.lab.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
-
-    rule, *parameters = arguments.dynamic
-    return run.with_dynamic(DynamicEvaluation(rule, *parameters) if parameters else RMS)
-
-
-def with_cache(run, cache: tuple[int, float | None, float | None] | None):
-    """Returns a run with the cache of --cache, or the run itself without one."""
-    if cache is None:
-        return run
-    from zoo.lab.evaluation import mixtures
-
-    size, flatness, weight = cache
-    if flatness is None or weight is None:
-        flatness, weight = mixtures.tune_cache(run, size)
-        print_notes([f"cache: flatness {flatness:g}, weight {weight:g}, set on validation"])
-    return run.with_cache(size, flatness, weight)
-
-
-def load_run(workdir: str, arguments: argparse.Namespace):
-    """Loads the run of a folder, changed as the options of `LEXICON` ask."""
-    from zoo.lab.evaluation.run import Run
-
-    file = arguments.lexicon or arguments.add_words
-    spread, letters = _spread(arguments)
-    run = Run.load(workdir).with_lexicon(file, spread, bool(arguments.add_words), letters)
-    run = run.with_tokenizer(arguments.tokenize)
-    return run.renormalised() if arguments.renormalise else run
-
-
-def _spread(arguments) -> tuple[bool, int]:
-    """Returns (whether new words share the probability of <unk>, their letter n-gram's order)."""
-    letters = arguments.spread_letters
-    return arguments.spread_unknown or letters is not None, letters or 0
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
-    """Loads a run, and adds the words of `ADDED_WORDS` to its lexicon."""
+    """Loads a run, and adds the words of `ADDED_WORDS`; a head that reads features of new words
+    needs no spread of <unk>."""
     from zoo.heads.head import Head
+    from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
     from zoo.lab.evaluation.run import Run
 
     run = Run.load(workdir)
-    if not arguments.add_words:
+    change = NewLexicon.from_arguments(arguments, run)
+    if change is None:
         return run
-    spread, letters = _spread(arguments)
-    head = run.experiment.language_model.head
-    spreads = spread and type(head).for_lexicon is Head.for_lexicon  # not by features
-    return run.with_lexicon(arguments.add_words, spreads, add=True, letters=letters * spreads)
+    if type(run.experiment.language_model.head).for_lexicon is not Head.for_lexicon:
+        change = dataclasses.replace(change, spread=False, letters=0)
+    return change.apply(run)
 
 
 def write(lines: Iterable[str], file: str | None, label: str):
@@ -315,17 +204,13 @@ _LISTS_RULES = """
 RULES = {
     "try": "--minutes excludes --steps",
     "evaluate": """
-        --constrain needs --grammar FILE: needs a grammar
-        --grammar needs --exact-match, --constrain: is for answers
         --tokenize needs --data FILE, --minimal-pairs FILE: is for other texts than the run's own
-        --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
         """,
     "score": """
         --split excludes FILE: is a text of the run's data
         --split needs --words
         --split excludes --tokenize: has the words of the run's data
         --state needs --words
-        --dynamic needs --words
         --words excludes --nbest, --column, --base: writes the words of a text, in nats and bits
         """,
     "generate": "--spell excludes --top-k, --nucleus: draws letters, without truncation",

@@ -10,10 +10,12 @@ import numpy as np
 
 from zoo.errors import UserError
 from zoo.lab.commands import options
-from zoo.lab.commands.options import Inner, Option
+from zoo.lab.commands.options import Inner
 from zoo.lab.evaluation import bleu_chrf_wer, nbest, references, sentence_scores, significance
 from zoo.lab.evaluation.bleu_chrf_wer import METRICS
+from zoo.lab.evaluation.changes.new_lexicon import ADDED_WORDS
 from zoo.lab.evaluation.run import short_names
+from zoo.lab.options import Option
 from zoo.lab.rescoring import lattice_rescoring, lattices, reranking, run_interpolation, tune
 from zoo.lab.rescoring.lattice_rescoring import FEATURES, LatticeSearch
 from zoo.lab.rescoring.model_features import (
@@ -35,7 +37,7 @@ _COLUMNS = (
     Option("--word-count", "adds the number of words"),
     Option("--rank", "adds minus the logarithm of the rank in the list"),
     Option("--unknown-count", "adds the number of unknown words of each model"),
-    *options.ADDED_WORDS,
+    *ADDED_WORDS,
     Option(
         "--lattices FOLDER",
         "lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
@@ -87,7 +89,7 @@ _INTERPOLATE = (
     Option("text TEXT", "a sentence a line"),
     Option("--run DIR ...", "folder of a run; give two or more, of the same words"),
     Option("--weights FILE", "file of weights to write; they are printed in any case"),
-    *options.ADDED_WORDS,
+    *ADDED_WORDS,
 )
 
 
@@ -300,7 +302,7 @@ _LATTICES = (
     Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
     Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
     Option("--output FILE", "file to write; default: prints"),
-    *options.ADDED_WORDS,
+    *ADDED_WORDS,
 )
 
 

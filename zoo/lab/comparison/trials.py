@@ -13,6 +13,7 @@ from zoo.lab.comparison import learning_curves, trial_recipes, trial_summary
 from zoo.lab.comparison.learning_curves import BestValidations
 from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, budget_steps
 from zoo.lab.evaluation import scored_texts
+from zoo.lab.evaluation.changes.renormalised import Renormalised
 from zoo.lab.evaluation.run import Run, first_test
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import costs, tasks
@@ -182,7 +183,7 @@ def judge_run(folder: pathlib.Path, split: str) -> pathlib.Path:
     head that spells is renormalised over the lexicon."""
     run = Run.load(folder)
     if run.experiment.head.spells:
-        run = run.renormalised()
+        run = Renormalised().apply(run)
     (scored,) = scored_texts.score(run, [split])
     (file,) = scored.judgement().keep()
     return file

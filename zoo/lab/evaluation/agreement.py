@@ -15,8 +15,9 @@ import numpy as np
 
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import minimal_pairs, passport, significance
-from zoo.lab.evaluation.passport import Judgement
-from zoo.lab.evaluation.run import Run
+from zoo.lab.evaluation.passport import Judgement, Metric
+from zoo.lab.evaluation.run import Run, splits_of
+from zoo.lab.options import Option
 from zoo.sources import conllu
 from zoo.sources.conllu import Conllu
 
@@ -69,6 +70,17 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
         name = pathlib.PurePath(file).name
         note = f"\n  other forms are looked up in {name} alone, and for the run's splits in all"
         yield _judge_pairs(run, name, bank, "train", forms, note)
+
+
+class Agreement(Metric):
+    """The accuracy on agreement pairs."""
+
+    options = (Option("--agreement", "agreement pairs made from a treebank, instead of its text"),)
+
+    def judge(self, run, arguments):
+        splits, file = arguments.split, arguments.data
+        if arguments.agreement:
+            yield from judge(run, splits if file else splits_of(run.path, splits), file)
 
 
 def _judge_pairs(run, name, bank, split, forms, note=""):

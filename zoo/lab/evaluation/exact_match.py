@@ -10,11 +10,12 @@ import numpy as np
 from zoo.decoding import BeamSearch, steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
-from zoo.lab.evaluation import item_scores, passport, significance
-from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation import item_scores, passport, scored_texts, significance
+from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
+from zoo.lab.options import Option
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
 from zoo.sources.source import Corpus
@@ -177,3 +178,21 @@ def _line(name, figures):
         f"{significance.percent(figures['interval'])} ({figures['right']:,} of "
         f"{figures['answers']:,} answers; {figures['complete']:,} complete{parsed})"
     )
+
+
+class ExactMatch(Metric):
+    """The share of questions that are answered word for word."""
+
+    options = (
+        Option("--exact-match", "counts the questions of the splits that greedy decoding answers"),
+        Option(
+            "--grammar FILE",
+            "with --exact-match: counts the answers that parse",
+            rules="--grammar needs --exact-match, --constrain: is for answers",
+        ),
+    )
+
+    def judge(self, run, arguments):
+        if arguments.exact_match and not arguments.agreement:
+            for name, corpus in scored_texts.requested_texts(run, arguments):
+                yield judge(run, name, corpus, arguments.grammar)

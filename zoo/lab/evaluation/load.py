@@ -28,6 +28,8 @@ from zoo.lab.evaluation import (
     sentence_scores,
 )
 from zoo.lab.evaluation import surprisal as word_surprisal
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
+from zoo.lab.evaluation.changes.renormalised import Renormalised
 from zoo.lab.evaluation.passport import Judgement
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
@@ -69,8 +71,10 @@ def load(
     run = LoadedModel.load(hub.local_folder(path))
     if isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} translates: open it with zoo.load_translator.")
-    run = run.with_lexicon(add_words, add=True).with_tokenizer(tokenize)
-    return run.renormalised() if renormalise else run
+    run = run.with_tokenizer(tokenize)
+    if add_words is not None:
+        run = NewLexicon(add_words, adds=True).apply(run)
+    return Renormalised().apply(run) if renormalise else run
 
 
 def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":

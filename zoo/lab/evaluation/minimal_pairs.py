@@ -18,9 +18,10 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lab.evaluation.evaluation_texts import Reading, known_names
-from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.sentence_scores import PLAIN, words_of
+from zoo.lab.options import Option
 from zoo.lexicon import Lexicon
 from zoo.sources import files, table_rows
 
@@ -368,3 +369,18 @@ def _check(path, scores):
             f"{quote([word for word, _ in scores.commonest_missing])}: give sentences of the words "
             "that the run was trained with, or --add-words FILE with these."
         )
+
+
+class MinimalPairs(Metric):
+    """The accuracy on minimal pairs."""
+
+    options = (
+        Option(
+            "--minimal-pairs FILE ...",
+            "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
+            "unless --split is given",
+        ),
+    )
+
+    def judge(self, run, arguments):
+        return judge(run, arguments.minimal_pairs)

@@ -10,6 +10,7 @@ The weight l is set on validation text, where it maximises the likelihood: one n
 any head.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,18 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run
+from zoo.lab.options import Option, number
 from zoo.lexicon import Lexicon
+from zoo.priors import Grammar
 
 TUNED_ON = "validation"
+_WEIGHT = number(0, 0.999999)
+UNSEEN_WEIGHT = Option(
+    "--unseen-weight tune|NUMBER",
+    "also mixes the model with a uniform distribution over the words of the lexicon without "
+    "training text; tune sets its weight on validation",
+    lambda text: math.nan if text == "tune" else _WEIGHT(text),
+)
 
 
 class Mixture(NamedTuple):
@@ -72,8 +82,9 @@ def unseen_words(lexicon: Lexicon) -> int:
 def from_run(run: Run, weight: float | None = None) -> Mixture | None:
     """Sets the weight of a run on its validation text; None if training saw all of its words."""
     run.experiment.check_whole_words("--unseen-weight")
-    if run.experiment.vocabulary.open_classes or run.constraint:
-        part = "a grammar that forbids words" if run.constraint else "classes of strings"
+    constrained = isinstance(run.experiment.head.background, Grammar)
+    if run.experiment.vocabulary.open_classes or constrained:
+        part = "a grammar that forbids words" if constrained else "classes of strings"
         raise UserError(f"{run.path} has {part}, so no weight is set: leave out --unseen-weight.")
     words = unseen_words(run.lexicon)
     if not words:
@@ -96,32 +107,3 @@ def _counted(lexicon, text, scores):
     """Returns (log p, whether training never saw the word) of the counted words."""
     unseen = (text.occurrences(lexicon) == 0) & ~text.unknown(lexicon)
     return scores.log_prob[scores.counted], unseen[scores.counted]
-
-
-# ------------------------------ the flatness and weight of a cache, set on validation text
-
-# Where the search begins, and the least gain in nats per token for which it goes on.
-FLATNESS, WEIGHT, GAIN = 0.2, 0.1, 1e-4
-
-
-def tune_cache(run: Run, size: int) -> tuple[float, float]:
-    """Returns the (flatness, weight) of a low log-perplexity on validation."""
-    corpus = run.read("validation")
-    losses: dict[tuple[float, float], float] = {}
-
-    def loss(settings):
-        if settings not in losses:
-            _, scores = run.with_cache(size, *settings).score_corpus(corpus)
-            losses[settings] = scores.log_perplexity
-        return losses[settings]
-
-    best = FLATNESS, WEIGHT
-    while True:
-        flatness, weight = best
-        changes = [(flatness * 2, weight), (flatness / 2, weight), (flatness, weight / 2)]
-        if weight * 2 < 1:
-            changes.append((flatness, weight * 2))
-        better = min(changes, key=loss)
-        if not loss(better) < loss(best) - GAIN:  # also of losses that are infinite
-            return best
-        best = better

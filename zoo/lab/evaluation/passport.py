@@ -7,6 +7,7 @@ Every kind of judgement ends in a `Judgement`: of texts (`scored_texts`), questi
 minimal pairs, and agreement.
 """
 
+import argparse
 import dataclasses
 import datetime
 import errno
@@ -15,8 +16,8 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -25,11 +26,15 @@ from zoo import configuration
 from zoo.base import strict_json
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.heads import SpreadUnknown
 from zoo.lab.evaluation import item_scores, leakage
+from zoo.lab.evaluation.changes import registry
+from zoo.lab.evaluation.changes.constraint import Constraint
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
+from zoo.lab.evaluation.changes.renormalised import Renormalised
 from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN, Impossible
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.sentence_scores import share
+from zoo.lab.options import Option
 from zoo.lab.runs import atomic_writes, location, output_files, seen_texts
 from zoo.lab.runs.provenance import machine, revision, versions
 from zoo.lab.runs.workdir import Workdir
@@ -61,6 +66,17 @@ class Judgement:
         rows = (row[: len(self.columns)] for row in self.rows)
         output_files.write_table(table, self.columns, rows)
         return [result, table]
+
+
+class Metric:
+    """Base class of the ways to judge a run."""
+
+    # the options that ask for the metric and set it
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def judge(self, run: Run, arguments: argparse.Namespace) -> Iterator[Judgement]:
+        """Judges a run as a command line asks for; yields nothing where it does not."""
+        raise NotImplementedError
 
 
 # ---------------------------------------- the fields of a passport
@@ -172,8 +188,10 @@ def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
 def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
-    head = run.experiment.head
-    letters = isinstance(head, SpreadUnknown) and head.letters  # by whose n-grams new words share
+    head, changes = run.experiment.head, registry.changes_of(run)
+    new_lexicon = next((change for change in changes if isinstance(change, NewLexicon)), None)
+    constraint = next((change for change in changes if isinstance(change, Constraint)), None)
+    ways = [change.sentence.partition(", by ")[2] for change in changes if change.learns]
     trained = run.lexicon if run.training_lexicon is None else run.training_lexicon
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
@@ -184,11 +202,11 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
         over += f", among which {names} stand for all their strings"
     return {
         "normalised_over": over,
-        "constraint": run.constraint,
-        "renormalised": head.renormalised,
-        "spread_unknown": isinstance(head, SpreadUnknown),
-        **({"spread_letters": letters} if letters else {}),
-        **({"learns_from_text": run.learns_from_text} if run.learns_from_text else {}),
+        "constraint": dataclasses.asdict(constraint) if constraint else None,
+        "renormalised": any(isinstance(change, Renormalised) for change in changes),
+        "spread_unknown": new_lexicon is not None and new_lexicon.spread,
+        **({"spread_letters": new_lexicon.letters} if new_lexicon and new_lexicon.letters else {}),
+        **({"learns_from_text": ways[::-1]} if ways else {}),
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **{
@@ -221,13 +239,14 @@ def _words(lexicon: Lexicon) -> dict:
 # ---------------------------------------- files of passports
 
 
-def file_of(run: Run, passport: dict) -> pathlib.Path:
+def file_of(run: Run, passport: dict, suffix: str = "") -> pathlib.Path:
     """Returns results/SPLIT.STATE.json, with part of a hash for texts and pairs given by path."""
     name = re.sub(r"[^\w.-]+", "_", passport["split"])
     if ":" in passport["split"]:
         name += f"-{passport['data']['sha256'][:8]}"
-    variant = f".{run.variant}" if run.variant else ""
-    return run.path / "results" / f"{name}.{passport['policies']['state']}{variant}.json"
+    variant = "-".join(filter(None, (run.variant, suffix)))
+    parts = name, passport["policies"]["state"], variant, "json"
+    return run.path / "results" / ".".join(filter(None, parts))
 
 
 def check(folder: str | pathlib.Path):
@@ -242,9 +261,11 @@ def check(folder: str | pathlib.Path):
         raise UserError(f"{place} is not a folder that can be written to: judge a copy of the run.")
 
 
-def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) -> pathlib.Path:
+def write(
+    run: Run, passport: dict, scores: item_scores.Arrays | None = None, suffix: str = ""
+) -> pathlib.Path:
     """Writes a passport into the run's results; replaces a passport of the same name atomically."""
-    path = file_of(run, passport)
+    path = file_of(run, passport, suffix)
     if scores is not None:
         passport = {**passport, "scores": item_scores.digest(scores)}
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"

@@ -16,20 +16,18 @@ from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.heads import LogLinear, SpreadUnknown, WithCache
-from zoo.lab.evaluation import dynamic_evaluation, perplexity, sentence_scores
 from zoo.lab.evaluation import evaluation_texts as texts
-from zoo.lab.evaluation.dynamic_evaluation import DynamicEvaluation
-from zoo.lab.runs import checksums, seen_texts
+from zoo.lab.evaluation import perplexity, sentence_scores
+from zoo.lab.evaluation.changes import dynamic_evaluation
+from zoo.lab.evaluation.changes.change import Change
+from zoo.lab.evaluation.changes.dynamic_evaluation import DynamicEvaluation
+from zoo.lab.runs import seen_texts
 from zoo.lab.runs.seen_texts import SeenTexts
 from zoo.lab.runs.workdir import Workdir, check_folders
 from zoo.lexicon import Lexicon
-from zoo.models import SequenceToSequence
-from zoo.priors import Grammar
-from zoo.sources import files, moses, table_rows
+from zoo.models import LanguageModel, SequenceToSequence
+from zoo.sources import moses
 
-# Fields of a grammar's background that, beside its rules, determine which words it allows.
-_LIMITS = ("start", "longest", "depth", "stacks")
 TextAndScores = tuple[EncodedText, perplexity.Scores]
 
 
@@ -43,11 +41,9 @@ class Run:
     params: Any
     tables: dict
     checkpoint: int
-    variant: str = ""
+    changes: tuple[Change, ...] = ()  # for its evaluation, in their order
     training_lexicon: Lexicon | None = None
     source_lexicons: tuple[Lexicon, ...] = ()
-    # how the model is trained on the text that it is judged on; None if it is not
-    dynamic: DynamicEvaluation | None = None
     # the language by whose rules texts from outside are tokenised, see `with_tokenizer`
     tokenizer: str = ""
 
@@ -78,7 +74,8 @@ class Run:
         if state in (None, self.experiment.evaluation.state):
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
-        return self._with_recipe("", evaluation=evaluation)
+        experiment = dataclasses.replace(self.experiment, evaluation=evaluation)
+        return dataclasses.replace(self, experiment=experiment)
 
     def for_text(self, text: texts.TokenizedText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
@@ -102,147 +99,31 @@ class Run:
             raise UserError(f"{self.path} {reads}: leave the language of the tokenizer out.")
         return dataclasses.replace(self, tokenizer=language)
 
-    def with_lexicon(
-        self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
-    ) -> Self:
-        """Returns the run judged on a file's words, one a line, not on the words of training."""
-        if path is None:
-            return self
-        if self.experiment.vocabulary.open_classes:
-            raise UserError(
-                "strings outside the lexicon of this run are words already "
-                f"(vocabulary.open_classes): leave {'--add-words' if add else '--lexicon'} out."
-            )
-        trained = self.lexicon
-        marks = [word for word in trained.words if word in (trained.boundary, trained.unknown)]
-        listed = listed_words(path, trained, self.experiment.vocabulary.lower_case)
-        words = tuple(dict.fromkeys((*(trained.words if add else marks), *listed)))
-        if trained.feature_names:
-            vocabulary, source = self.experiment.vocabulary, self.experiment.data
-            lexicon = vocabulary.extended(source, trained, words).select_words(words)
-        else:
-            lexicon = trained.with_words(words, trained.occurrences(words))
-        lexicon = dataclasses.replace(lexicon, alphabet=trained.letters)
-        model, params = self.experiment.language_model, self.params
-        variant = f"lexicon-{lexicon.words_digest()[:8]}"
-        if spread:
-            head = model.head
-            if head.tied:  # the embedding's table becomes the table of the new words
-                params = {**params, "head": model.head_params(params)}
-                head = dataclasses.replace(head, tied=False)
-            model = dataclasses.replace(model, head=SpreadUnknown(head, trained, letters))
-            variant += f"-spread-letters-{letters}" if letters else "-spread"
-        run = dataclasses.replace(
-            self,
-            lexicon=lexicon,
-            params=model.for_lexicon(params, trained, lexicon),
-            tables=model.evaluation_tables(lexicon),
-            training_lexicon=trained,
-        )
-        return run._with_recipe(variant, model=model)
+    def with_change(self, change: Change, model: Any = None, **parts: Any) -> Self:
+        """Returns the run with one more change, which gives it another model or other parts."""
+        run = dataclasses.replace(self, changes=(*self.changes, change), **parts)
+        if model is None:
+            return run
+        experiment = dataclasses.replace(run.experiment, model=model)
+        tables = model.evaluation_tables(run.lexicon, *run.source_lexicons)
+        return dataclasses.replace(run, experiment=experiment, tables=tables)
 
-    def renormalised(self) -> Self:
-        """Returns the run with a head whose probabilities are over the words of the lexicon."""
-        head = self.experiment.language_model.head
-        if not head.spells:
-            raise UserError(
-                f"a {type(head).__name__} spells no words itself, so has nothing to renormalise: "
-                "leave out --renormalise."
-            )
-        model = dataclasses.replace(
-            self.experiment.language_model, head=dataclasses.replace(head, renormalised=True)
-        )
-        return self._with_recipe("renormalised", model=model)
-
-    def with_cache(self, size: int, flatness: float, weight: float) -> Self:
-        """Returns the run with a cache around its head; see heads.WithCache."""
-        model = self._language_model("--cache")
-        model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
-        run = dataclasses.replace(self, tables=model.evaluation_tables(self.lexicon))
-        return run._with_recipe("cache", model=model)
-
-    def with_dynamic(self, settings: DynamicEvaluation) -> Self:
-        """Returns the run that reads one batch row, and is trained on segments once scored."""
-        self._language_model("--dynamic")
-        if self.constraint:
-            raise UserError(
-                "--dynamic has no gradient where a grammar forbids words: leave --constrain out."
-            )
-        evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
-        run = dataclasses.replace(self, dynamic=settings)
-        return run._with_recipe("dynamic", evaluation=evaluation)
-
-    def _with_recipe(self, variant: str, **recipe: Any) -> Self:
-        """Returns the run with other parts of the recipe, and one more variant in its name."""
-        return dataclasses.replace(
-            self,
-            experiment=dataclasses.replace(self.experiment, **recipe),
-            variant="-".join(filter(None, (self.variant, variant))),
-        )
-
-    def _language_model(self, option):
-        """Returns the model; UserError if it translates."""
+    def require_language_model(self, option: str) -> LanguageModel:
+        """Returns the model; raises UserError if it translates."""
         if isinstance(self.experiment.model, SequenceToSequence):
             raise UserError(f"{option} is for language models, and {self.path} translates.")
         return self.experiment.language_model
 
     @property
-    def learns_from_text(self) -> list[str]:
-        """The ways in which the run learns from the very text that it is judged on, if any."""
-        dynamic = [] if self.dynamic is None else [self.dynamic.description]
-        head = self.experiment.head
-        return dynamic + ([head.description] if isinstance(head, WithCache) else [])
-
-    def constrained(self, grammar: str) -> Self:
-        """Returns the run with the probabilities of words that a grammar forbids set to 0.
-
-        p'(x) is proportional to p(x) where some form of the grammar continues with x after the
-        words since the source's separator, or since the boundary if it has none: the head's uniform
-        background becomes priors.Grammar, its parameters stay.
-        """
-        head = self.experiment.head
-        if not isinstance(head, LogLinear) or head.background is not None:
-            raise UserError(
-                "--constrain needs a heads.LogLinear without a background of its own, and this "
-                "run's head is another: leave --constrain out."
-            )
-        separators = {source.form.separator for source in self.experiment.data.texts()}
-        if len(separators) > 1:
-            raise UserError(
-                f"the texts of {self.path} begin their answers in different ways: leave "
-                "--constrain out."
-            )
-        if getattr(self.experiment.model, "order", None) == "target_reversed":
-            raise UserError(
-                f"{self.path} writes translations from the last word to the first "
-                "(model.order=target_reversed), and a grammar reads from the first: leave "
-                "--constrain out."
-            )
-        background = Grammar(grammar, start=separators.pop(), stacks=8, splits=())
-        prepared = background.prepare(self.lexicon, {})
-        lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
-        # All forms give the same probabilities; "product" does not support such a background.
-        form = "auto" if head.form == "product" else head.form
-        head = dataclasses.replace(head, background=background, form=form)
-        model: Any = dataclasses.replace(self.experiment.model, head=head)
-        tables = model.evaluation_tables(lexicon, *self.source_lexicons)
-        run = dataclasses.replace(self, lexicon=lexicon, tables=tables)
-        return run._with_recipe(f"constrained-{run._digest_of(background)[:8]}", model=model)
+    def variant(self) -> str:
+        """The changes in the names of results."""
+        return "-".join(change.label for change in self.changes)
 
     @property
-    def constraint(self) -> dict | None:
-        """Path of the grammar and digest of the words that it allows; None without a grammar."""
-        background = self.experiment.head.background
-        if not isinstance(background, Grammar):
-            return None
-        return {"grammar": background.path, "digest": self._digest_of(background)}
-
-    def _digest_of(self, grammar: Grammar) -> str:
-        """Hashes a grammar's tables over the words and its limits."""
-        # Hashes the arrays that the run keeps: the file may have changed since training.
-        tables = checksums.array_digests(self.lexicon.background_tables)
-        limits = {name: getattr(grammar, name) for name in _LIMITS}
-        return checksums.json_digest({"tables": tables, **limits})[:16]
+    def dynamic(self) -> DynamicEvaluation | None:
+        """How the model is trained on the text that it is judged on; None if it is not."""
+        kinds = (change for change in self.changes if isinstance(change, DynamicEvaluation))
+        return next(kinds, None)
 
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
@@ -348,39 +229,36 @@ class Run:
     def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
         """Returns (the corpus as word ids, log p of its words under the state policy). A carried
         state begins empty in each of the `evaluation.batch` rows, or once with `one_row`."""
-        scored = self._scores(corpus, one_row)
-        text, scores = perplexity.merge_subwords(*scored, self.experiment.vocabulary, self.lexicon)
-        if not scores.tokens and text.counted.any():
+        recipe, boundary = self.experiment.evaluation, self.lexicon.boundary_id
+        if one_row and recipe.state == "carried":
+            recipe = dataclasses.replace(recipe, batch=1)
+        mesh = perplexity.device_mesh(recipe.batch)
+        model, vocabulary = self.experiment.model, self.experiment.vocabulary
+        params, tables = perplexity.replicate((self.params, self.tables), mesh)
+        if isinstance(model, SequenceToSequence):
+            pairs = perplexity.read(self.experiment, self.lexicon, self.source_lexicons[0], corpus)
+            text = pairs.target
+            scores = perplexity.score_pairs(model, params, tables, pairs, recipe.batch, mesh)
+        else:
+            model, text = self.experiment.language_model, vocabulary.encode(corpus, self.lexicon)
+            if self.dynamic is None:
+                batches = Batches(text, recipe.batch, recipe.length, recipe.state, boundary)
+                scores = perplexity.score(model, params, tables, text, batches, mesh)
+            else:
+                settings = self.dynamic, recipe.state, boundary, self._mean_squares
+                scores = dynamic_evaluation.score(model, self.params, self.tables, text, *settings)
+        text, scores = perplexity.merge_subwords(text, scores, vocabulary, self.lexicon)
+        if scores.tokens:
+            return text, scores
+        if text.counted.any():
             raise UserError(
                 f"{corpus.name} is too short: {self.path} has no boundary, and predicts nothing "
                 "before the second word or character: give a longer text."
             )
-        if not scores.tokens:
-            raise UserError(
-                f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "
-                "or another vocabulary.unknown or vocabulary.boundary in training."
-            )
-        return text, scores
-
-    def _scores(self, corpus: Corpus, one_row: bool) -> TextAndScores:
-        recipe = self.experiment.evaluation
-        if one_row and recipe.state == "carried":
-            recipe = dataclasses.replace(recipe, batch=1)
-        mesh = perplexity.device_mesh(recipe.batch)
-        params, tables = perplexity.replicate((self.params, self.tables), mesh)
-        if isinstance(self.experiment.model, SequenceToSequence):
-            pairs = perplexity.read(self.experiment, self.lexicon, self.source_lexicons[0], corpus)
-            translator = self.experiment.model
-            scores = perplexity.score_pairs(translator, params, tables, pairs, recipe.batch, mesh)
-            return pairs.target, scores
-        model = self.experiment.language_model
-        text = self.experiment.vocabulary.encode(corpus, self.lexicon)
-        boundary = self.lexicon.boundary_id
-        if self.dynamic is not None:
-            arguments = model, self.params, self.tables, text, self.dynamic, recipe.state, boundary
-            return text, dynamic_evaluation.score(*arguments, self._mean_squares)
-        batch_rows = Batches(text, recipe.batch, recipe.length, recipe.state, boundary)
-        return text, perplexity.score(model, params, tables, text, batch_rows, mesh)
+        raise UserError(
+            f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "
+            "or another vocabulary.unknown or vocabulary.boundary in training."
+        )
 
     @functools.cached_property
     def _mean_squares(self):
@@ -392,29 +270,6 @@ class Run:
         return dynamic_evaluation.mean_squares(
             model, self.params, self.tables, text, self.dynamic, boundary
         )
-
-
-def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
-    """Reads the words of a file, each once, in its order, without the marks of a lexicon."""
-    _, text = files.read(path)
-    lines = [*enumerate(text.split("\n"), 1)]
-    names = table_rows.header(text)
-    if "word" in names and names != [lines[0][1]]:
-        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
-    spaced = any(" " in word for word in lexicon.words)
-    words: dict = {}
-    for number, line in lines:
-        line = line.lower() if lower_case else line
-        # Where characters are words, so is a space.
-        word = line if line in lexicon.ids else line.strip()
-        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
-            raise UserError(f"{path}, line {number}: {word!r} is not a word: write one a line.")
-        is_listed = word in lexicon.ids or (word and not files.MARK.fullmatch(word))
-        if is_listed and word not in (lexicon.boundary, lexicon.unknown):
-            words[word] = None
-    if not words:
-        raise UserError(f"{path} has no words: give a file with one a line.")
-    return words
 
 
 def splits_of(workdir: str | pathlib.Path, splits: list[str]) -> list[str]:

@@ -1,7 +1,9 @@
 """Perplexities of texts: of the splits of a run, and of files."""
 
+import argparse
 import dataclasses
 import itertools
+import math
 import pathlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,9 +13,10 @@ import numpy as np
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
+from zoo.lab.evaluation.changes import registry
 from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.mixtures import Mixture
-from zoo.lab.evaluation.passport import Judgement
+from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
 from zoo.lab.evaluation.run import Run
 from zoo.lexicon import Lexicon
@@ -52,7 +55,8 @@ class ScoredText(NamedTuple):
     def notes(self) -> list[str]:
         """Remarks on the text, and on a state that leaves little to learn from it."""
         remarks = []
-        if self.run.learns_from_text and self.run.experiment.evaluation.state == "sentences":
+        learns = any(change.learns for change in registry.changes_of(self.run))
+        if learns and self.run.experiment.evaluation.state == "sentences":
             remarks = [
                 "each sentence starts from an empty state, so that little of the text is left "
                 "to learn from: see --state carried"
@@ -115,9 +119,14 @@ def score(
         yield ScoredText(state_run, split, corpus, *state_run.score_corpus(corpus, lines))
     if file is not None:
         text = run.read_file(file)
-        file_run, name = run.for_text(text, state, lines), f"data:{pathlib.PurePath(file).name}"
+        file_run, name = run.for_text(text, state, lines), name_of(file)
         scores = file_run.score_corpus(text.corpus, lines)
         yield ScoredText(file_run, name, text.corpus, *scores, text)
+
+
+def name_of(file: str) -> str:
+    """Returns the name of a text that is no split."""
+    return f"data:{pathlib.PurePath(file).name}"
 
 
 def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
@@ -255,3 +264,38 @@ def describe(record: dict) -> str:
         for row in figures["bands"]
     ]
     return "\n".join(lines)
+
+
+# ---------------------------------------- the texts that a command line asks for
+
+
+def _splits(run, arguments):
+    """Returns the splits to judge: by default all unseen ones, unless other texts are named."""
+    others = arguments.data or arguments.minimal_pairs
+    return arguments.split or ([] if others else unseen_splits(run))
+
+
+def requested_texts(run: Run, arguments: argparse.Namespace) -> Iterator[tuple[str, Corpus]]:
+    """Reads (name, corpus) of the texts that a command line asks for."""
+    yield from ((split, run.read(split)) for split in _splits(run, arguments))
+    if arguments.data is not None:
+        text = run.read_file(arguments.data)
+        yield name_of(arguments.data), text.corpus
+
+
+class Perplexity(Metric):
+    """The perplexity of texts, and of the mixture for unseen words if it is asked for."""
+
+    options = (mixtures.UNSEEN_WEIGHT,)
+
+    def judge(self, run, arguments):
+        weight, mixture, note = arguments.unseen_weight, None, None
+        if arguments.agreement:
+            return
+        if weight is not None:
+            mixture = mixtures.from_run(run, None if math.isnan(weight) else weight)
+            note = "no word of the lexicon is without training text: nothing is mixed"
+        for scored in score(run, _splits(run, arguments), arguments.data, arguments.state):
+            judgement = scored.judgement(mixture)
+            notes = [None if mixture else note, *judgement.notes]
+            yield dataclasses.replace(judgement, notes=notes)

@@ -105,8 +105,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     if settings["search"] != default or len(settings["runs"]) > 1 or options:
         text = json.dumps(settings, sort_keys=True)
         variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    variant = "-".join(filter(None, (run.variant, variant)))
-    result = passport.write(dataclasses.replace(run, variant=variant), figures)
+    result = passport.write(run, figures, suffix=variant)
     path = result.with_suffix(".txt")
     text = "".join(f"{line}\n" for line in hypotheses)
     with location.convert_errors(path):

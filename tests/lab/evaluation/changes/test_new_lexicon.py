@@ -20,7 +20,8 @@ from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.lab.commands import program
 from zoo.lab.evaluation import passport, scored_texts
-from zoo.lab.evaluation.run import Run, listed_words
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon, listed_words
+from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.scored_texts import ScoredText
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
@@ -83,7 +84,7 @@ def test_marks_of_sentences_are_not_words_of_a_list(words_file):
 @pytest.mark.slow
 def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     trained = Run.load(open_workdir)
-    run = trained.with_lexicon(str(words_file))
+    run = NewLexicon(str(words_file)).apply(trained)
     assert run.lexicon.words[:2] == ("</s>", "<unk>")
     assert run.lexicon.words[2:] == (
         "zèbre",
@@ -128,7 +129,7 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
 def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_workdir, words_file):
     """Over all spellings; over a lexicon, all change by one number a position."""
     trained = Run.load(open_workdir)
-    run = trained.with_lexicon(str(words_file))
+    run = NewLexicon(str(words_file)).apply(trained)
     corpus = dataclasses.replace(run.read("test"), sentences=[["le", "chien", "voit"]])
     trained_log_prob, file_log_prob = (r.score_corpus(corpus)[1].log_prob for r in (trained, run))
     np.testing.assert_allclose(trained_log_prob, file_log_prob, rtol=1e-4)
@@ -203,7 +204,7 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     is_new = [word in new_words for sentence in trained.read("test").sentences for word in sentence]
     assert record["figures"]["unseen"]["tokens"] == sum(is_new) == 2
     # One was in the training text, once, and is <unk> to the run all the same.
-    spread = Run.load(workdir).with_lexicon(str(file), spread=True)
+    spread = NewLexicon(str(file), spread=True).apply(Run.load(workdir))
     np.testing.assert_array_equal(spread.lexicon.occurrences(new_words), [0, 0, 1])
 
     # Or by their letters: as many nats in all for the class, each word's by its spelling.
@@ -214,7 +215,11 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     assert "spread_letters" not in record
     assert by_letters["normalised_over"] == record["normalised_over"]
     assert by_letters["figures"]["log_perplexity"] != record["figures"]["log_perplexity"]
-    parts = Run.load(workdir).with_lexicon(str(file), True, letters=3).tables["head"]["log_share"]
+    parts = (
+        NewLexicon(str(file), spread=True, letters=3)
+        .apply(Run.load(workdir))
+        .tables["head"]["log_share"]
+    )
     np.testing.assert_allclose(np.exp(np.sort(parts)[:4]).sum(), 1, rtol=1e-5)
 
     code, _, errors = call("--split", "test", "--spread-unknown")
@@ -231,7 +236,7 @@ def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_pa
         sampled=NCE(noise=UnigramNoise(smoothing=0.0), samples=3),
     )
     run = Run.load(trained_in(tmp_path, LETTERS, head, minimum_count=2))
-    wider = run.with_lexicon(str(words_file))
+    wider = NewLexicon(str(words_file)).apply(run)
     assert not wider.lexicon.counts.all()
     _, scores = wider.score_corpus(wider.read("test"))
     assert np.isfinite(scores.log_prob).all()

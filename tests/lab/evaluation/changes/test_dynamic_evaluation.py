@@ -13,8 +13,8 @@ from zoo.data.encoded_text import EncodedText
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.heads import Softmax
-from zoo.lab.evaluation import dynamic_evaluation
-from zoo.lab.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
+from zoo.lab.evaluation.changes import dynamic_evaluation
+from zoo.lab.evaluation.changes.dynamic_evaluation import RMS, DynamicEvaluation
 from zoo.models import LanguageModel
 
 MODEL = LanguageModel(Lookup(2), LSTM(3), Softmax())

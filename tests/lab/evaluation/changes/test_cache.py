@@ -5,7 +5,20 @@ import types
 
 import pytest
 
-from zoo.lab.evaluation import mixtures
+from zoo.lab.evaluation.changes import cache
+from zoo.lab.evaluation.changes.cache import Cache
+
+
+@pytest.fixture(autouse=True)
+def apply(monkeypatch):
+    monkeypatch.setattr(
+        Cache, "apply", lambda self, run: run.with_cache(self.size, self.flatness, self.weight)
+    )
+
+
+def settings(tuned):
+    assert (tuned.size, tuned.tuned_on) == (7, "validation")
+    return tuned.flatness, tuned.weight
 
 
 class Judged:
@@ -36,7 +49,7 @@ class Judged:
 )
 def test_the_search_ends_at_the_lowest_loss(lowest):
     run = Judged(*lowest)
-    assert mixtures.tune_cache(run, 7) == pytest.approx(lowest)
+    assert settings(cache.tune(run, 7)) == pytest.approx(lowest)
     assert len(run.asked) == len(set(run.asked))  # each cache is judged once
 
 
@@ -45,10 +58,10 @@ def test_the_search_ends_where_no_loss_is_a_number(loss):
     run = Judged(0.2, 0.1)
     scores = types.SimpleNamespace(log_perplexity=loss)
     run.with_cache = lambda *_: types.SimpleNamespace(score_corpus=lambda corpus: (corpus, scores))
-    assert mixtures.tune_cache(run, 7) == (0.2, 0.1)
+    assert settings(cache.tune(run, 7)) == (0.2, 0.1)
 
 
 def test_a_weight_stays_below_1():
     run = Judged(0.2, 3.0)
-    assert mixtures.tune_cache(run, 7) == pytest.approx((0.2, 0.8))
+    assert settings(cache.tune(run, 7)) == pytest.approx((0.2, 0.8))
     assert all(weight < 1 for _, weight in run.asked)

@@ -15,6 +15,7 @@ No word is scored by parameters that have seen it. Such a model learns from the 
 comparison with models that do not is unfair to them.
 """
 
+import argparse
 import dataclasses
 import functools
 
@@ -26,6 +27,9 @@ from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError, check_above, check_choices, check_least, check_rates
 from zoo.lab.evaluation import perplexity
+from zoo.lab.evaluation.changes.change import Change
+from zoo.lab.options import Option, number
+from zoo.priors import Grammar
 
 RULES = ("rms", "sgd")
 # Batch rows of the training text, and the greatest number of their segments, that estimate M. With
@@ -33,8 +37,28 @@ RULES = ("rms", "sgd")
 ROWS, SEGMENTS = 100, 2000
 
 
+def _settings(text: str) -> "DynamicEvaluation":
+    """Parses the argument of --dynamic: the settings, or the rule of the authors alone."""
+    rule, *values = text.split(",")
+    if rule not in RULES or len(values) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
+            "sgd,0.1,0.001"
+        )
+    if not values:
+        if rule == "sgd":
+            raise argparse.ArgumentTypeError(
+                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
+            )
+        return RMS
+    rate, decay, *epsilon = values
+    above_0 = number(0, 1e6, above=True)
+    settings = DynamicEvaluation(rule, above_0(rate), number(0, 0.999)(decay))
+    return dataclasses.replace(settings, epsilon=above_0(*epsilon)) if epsilon else settings
+
+
 @dataclasses.dataclass(frozen=True)
-class DynamicEvaluation:
+class DynamicEvaluation(Change):
     """The settings of dynamic evaluation, to be chosen on validation text."""
 
     rule: str
@@ -43,21 +67,56 @@ class DynamicEvaluation:
     epsilon: float = 2e-5
     length: int = 5
 
+    name = "dynamic"
+    options = (
+        Option(
+            "--dynamic RULE[,RATE,DECAY[,EPSILON]]",
+            "trains the model on each segment of the text once it is scored (Krause et al. 2018); "
+            "RULE is rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
+            _settings,
+            rules="""
+            --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
+            --dynamic needs --words
+            """,
+        ),
+    )
+    apart = learns = True
+    title = "learning from the text by dynamic evaluation"
+
     def __post_init__(self):
         check_choices(self, "dynamic", rule=RULES)
         check_above(self, "dynamic", rate=0, epsilon=0)
         check_rates(self, "dynamic", "decay")
         check_least(self, "dynamic", length=1)
 
+    @classmethod
+    def from_arguments(cls, arguments, run):
+        return arguments.dynamic
+
+    def apply(self, run):
+        """Returns the run that reads one batch row, and is trained on segments once scored."""
+        model = run.require_language_model("--dynamic")
+        if isinstance(model.head.background, Grammar):
+            raise UserError(
+                "--dynamic has no gradient where a grammar forbids words: leave --constrain out."
+            )
+        evaluation = dataclasses.replace(run.experiment.evaluation, batch=1)
+        experiment = dataclasses.replace(run.experiment, evaluation=evaluation)
+        return run.with_change(self, experiment=experiment)
+
     @property
     def description(self) -> str:
-        """The settings in words, for passports."""
+        """The settings in words."""
         has_epsilon = self.rule == "rms" and self.epsilon != RMS.epsilon
         epsilon = f"epsilon {self.epsilon:g}, " if has_epsilon else ""
         return (
             f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, {epsilon}"
             f"segments of {self.length})"
         )
+
+    @property
+    def sentence(self):
+        return f"learns from the text that it is judged on, by {self.description}"
 
 
 # As in the authors' code.
@@ -89,8 +148,9 @@ def score(
     step = jax.jit(functools.partial(_step, model=model, settings=settings), donate_argnums=(0, 4))
     scales = _scales(squares, settings) if settings.rule == "rms" else None
 
-    def scored():
-        trained = jax.tree.map(jnp.copy, params)  # the first is donated
+    text_scores, bar = perplexity.TextScores(text), perplexity.bar(len(text.words), "tokens")
+    trained = jax.tree.map(jnp.copy, params)  # the first is donated
+    with jax.default_matmul_precision(perplexity.PRECISION), bar as advance:
         carry = model.initial_carry(1)
         for batch in Batches(text, 1, settings.length, state, boundary):
             arrays = batch.words, batch.targets, batch.reset, batch.trained
@@ -100,10 +160,8 @@ def score(
                     f"the model diverges under {settings.description}: give --dynamic "
                     f"{settings.rule} a smaller rate."
                 )
-            yield batch, scores
-
-    with jax.default_matmul_precision(perplexity.PRECISION):
-        return perplexity.gather_scores(text, scored())
+            advance(text_scores.add(batch, scores))
+    return text_scores.scores()
 
 
 def _step(params, origin, scales, tables, carry, batch, *, model, settings):

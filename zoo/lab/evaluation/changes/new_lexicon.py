@@ -1,0 +1,131 @@
+"""Other words than those of training: added ones, or a lexicon of their own."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from zoo.errors import UserError
+from zoo.lab.evaluation.changes.change import Change
+from zoo.lab.options import Option, integer
+from zoo.sources import files, table_rows
+
+if TYPE_CHECKING:
+    from zoo.lexicon import Lexicon
+
+# Longer n-grams of letters tell nothing more of a word, and take memory.
+_MAX_LETTERS = 20
+ADDED_WORDS = (
+    Option("--add-words FILE", "adds the words of FILE, one a line, to the lexicon"),
+    Option(
+        "--spread-unknown",
+        "new words share the probability of <unk>; of several runs, in those without features",
+        rules="--spread-unknown needs --add-words FILE, --lexicon FILE: is for new words",
+    ),
+    Option(
+        "--spread-letters N",
+        "as --spread-unknown, in proportion to a letter N-gram model of the known words",
+        integer(1, _MAX_LETTERS),
+        rules="--spread-letters needs --add-words FILE, --lexicon FILE: is for new words",
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class NewLexicon(Change):
+    """The words of a file, one a line, in the place of those of training, or beside them."""
+
+    file: str
+    adds: bool = False  # to the words of training
+    spread: bool = False  # whether new words share the probability of <unk>
+    letters: int = 0  # the order of the n-grams of letters by which they do; 0: evenly
+    digest: str = ""  # of the words, once the change is applied
+
+    name = "lexicon"
+    options = (
+        *ADDED_WORDS,
+        Option(
+            "--lexicon FILE",
+            "replaces the run's lexicon by the words of FILE, one a line",
+            rules="--lexicon excludes --add-words: replaces the words of the run's lexicon, and "
+            "--add-words keeps them",
+        ),
+    )
+
+    @classmethod
+    def from_arguments(cls, arguments, run):
+        file = getattr(arguments, "lexicon", None) or arguments.add_words
+        letters = arguments.spread_letters
+        spread = arguments.spread_unknown or letters is not None
+        return cls(file, bool(arguments.add_words), spread, letters or 0) if file else None
+
+    def apply(self, run):
+        from zoo.heads import SpreadUnknown  # here, for --help needs none
+
+        if run.experiment.vocabulary.open_classes:
+            raise UserError(
+                "strings outside the lexicon of this run are words already "
+                "(vocabulary.open_classes): leave "
+                f"{'--add-words' if self.adds else '--lexicon'} out."
+            )
+        trained, vocabulary = run.lexicon, run.experiment.vocabulary
+        marks = [word for word in trained.words if word in (trained.boundary, trained.unknown)]
+        listed = listed_words(self.file, trained, vocabulary.lower_case)
+        words = tuple(dict.fromkeys((*(trained.words if self.adds else marks), *listed)))
+        if trained.feature_names:
+            extended = vocabulary.extended(run.experiment.data, trained, words)
+            lexicon = extended.select_words(words)
+        else:
+            lexicon = trained.with_words(words, trained.occurrences(words))
+        lexicon = dataclasses.replace(lexicon, alphabet=trained.letters)
+        model, params = run.experiment.language_model, run.params
+        if self.spread:
+            head = model.head
+            if head.tied:  # the embedding's table becomes the table of the new words
+                params = {**params, "head": model.head_params(params)}
+                head = dataclasses.replace(head, tied=False)
+            model = dataclasses.replace(model, head=SpreadUnknown(head, trained, self.letters))
+        params = model.for_lexicon(params, trained, lexicon)
+        change = dataclasses.replace(self, digest=lexicon.words_set_digest())
+        parts = {"lexicon": lexicon, "params": params, "training_lexicon": trained}
+        return run.with_change(change, model, **parts)
+
+    @property
+    def label(self):
+        method = f"-spread-letters-{self.letters}" if self.letters else "-spread"
+        return f"{self.name}-{self.digest[:8]}{method if self.spread else ''}"
+
+    @property
+    def title(self):
+        title = f"lexicon {self.digest[:8]}"
+        return f"{title}, <unk> spread over new words{self._by_letters}" if self.spread else title
+
+    @property
+    def sentence(self):
+        spread = f"; the unknown word's probability spread over new words{self._by_letters}"
+        return f"over other words than in training{spread if self.spread else ''}"
+
+    @property
+    def _by_letters(self):
+        return f" by {self.letters}-grams of their letters" if self.letters else ""
+
+
+def listed_words(path: str, lexicon: "Lexicon", lower_case: bool = False) -> dict[str, None]:
+    """Reads the words of a file, each once, in its order, without the marks of a lexicon."""
+    _, text = files.read(path)
+    lines = [*enumerate(text.split("\n"), 1)]
+    names = table_rows.header(text)
+    if "word" in names and names != [lines[0][1]]:
+        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
+    spaced = any(" " in word for word in lexicon.words)
+    words: dict = {}
+    for number, line in lines:
+        line = line.lower() if lower_case else line
+        # Where characters are words, so is a space.
+        word = line if line in lexicon.ids else line.strip()
+        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
+            raise UserError(f"{path}, line {number}: {word!r} is not a word: write one a line.")
+        is_listed = word in lexicon.ids or (word and not files.MARK.fullmatch(word))
+        if is_listed and word not in (lexicon.boundary, lexicon.unknown):
+            words[word] = None
+    if not words:
+        raise UserError(f"{path} has no words: give a file with one a line.")
+    return words

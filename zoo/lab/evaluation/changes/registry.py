@@ -1,0 +1,52 @@
+"""The kinds of changes, in the order in which a command applies them."""
+
+import argparse
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from zoo.base import strict_json
+from zoo.lab.evaluation.changes.cache import Cache
+from zoo.lab.evaluation.changes.change import AnyRun, Change
+from zoo.lab.evaluation.changes.constraint import Constraint
+from zoo.lab.evaluation.changes.dynamic_evaluation import DynamicEvaluation
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
+from zoo.lab.evaluation.changes.renormalised import Renormalised
+from zoo.lab.evaluation.run import Run
+
+KINDS: tuple[type[Change], ...] = (
+    NewLexicon,
+    Renormalised,
+    Constraint,
+    Cache,
+    DynamicEvaluation,
+)
+
+
+def apply(
+    run: AnyRun, arguments: argparse.Namespace, kinds: Iterable[type[Change]] = KINDS
+) -> AnyRun:
+    """Returns the run with the changes that a command line asks for."""
+    for kind in kinds:
+        change = kind.from_arguments(arguments, run)
+        run = run if change is None else change.apply(run)
+    return run
+
+
+def changes_of(run: Run) -> tuple[Change, ...]:
+    """Returns all changes of a run, first those that are a part of its recipe."""
+    applied = {type(change) for change in run.changes}
+    trained = (kind.from_recipe(run) for kind in KINDS if kind not in applied)
+    return *filter(None, trained), *run.changes
+
+
+def from_json(value: Any) -> Change:
+    """Reads a change of a passport; raises ValueError for another value."""
+    strict_json.check(value, {"change": str})
+    kinds = {kind.name: kind for kind in KINDS}
+    if value["change"] not in kinds:
+        raise ValueError(f"a change is {value['change']!r}, not {' or '.join(kinds)}")
+    kind = kinds[value["change"]]
+    shape = {field.name: field.type for field in dataclasses.fields(kind)}
+    strict_json.check(value, shape, kind.name)
+    return kind(**{name: value[name] for name in shape})
