@@ -9,7 +9,8 @@ from records import cells
 from tests.lab.comparison.test_comparison import keep
 from tests.lab.comparison.test_paired import BASE, LENGTHS, keep_scores
 from zoo.errors import UserError
-from zoo.lab.comparison import bar_plots
+from zoo.lab.comparison import bar_plots, text_report
+from zoo.lab.comparison.comparison import Comparison, group_by_text
 from zoo.lab.evaluation import item_scores, significance
 
 FRENCH = cells.FOLDER / "french.jsonl"
@@ -127,6 +128,30 @@ def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkey
         bar_plots.plot_bands([run], str(tmp_path / "b.png"))
         # Of a single text it is that one; then --data comes before validation, and a test first.
         assert output[-3].startswith("test, " if split == "test" else "data:a.txt [")
+
+
+def test_every_report_shows_the_same_text(tmp_path, monkeypatch, output):
+    """The recipe's test, though the file of a text of --data comes before it."""
+    for run in ("a", "b"):
+        for split, tokens in (("data:bank.txt", 18), ("test", 77), ("validation", 40)):
+            changes = {"split": split, "tokens": tokens, "data.sha256": split, "scores": None}
+            keep(tmp_path / run, {**changes, "figures.bands": []}, name=split)
+            name = split.removeprefix("data:")
+            agreement_of(tmp_path / run, f"pairs {name}", name)
+    runs = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert "\nranked by test, carried\n" in text_report.tables(runs)
+    assert [*group_by_text(Comparison.from_paths(runs))] == [
+        "test, carried",
+        "data:bank.txt [data:ban], carried",
+        "validation, carried",
+    ]
+    for plot, heading in (
+        (bar_plots.plot_bands, "test, carried (77 tokens); --split also takes"),
+        (bar_plots.plot_agreement, "pairs:agreement-test; --split also takes"),
+    ):
+        plot(runs, str(tmp_path / "picture.svg"))
+        (shown,) = [line for line in output if heading in line]
+        assert shown.endswith("bank.txt, " + heading.partition("test")[0] + "validation")
 
 
 def test_bands_of_a_text_that_a_run_saw_are_refused(tmp_path):

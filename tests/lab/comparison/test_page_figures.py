@@ -68,14 +68,14 @@ def test_figures_of_one_quantity_are_a_group():
     other_text = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
     carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
     groups = groups_of(a=[PASSPORT], b=[PASSPORT])
-    assert {name: [*runs] for name, runs in groups.items()} == {"test": ["a", "b"]}
+    assert {name: [*runs] for name, runs in groups.items()} == {"test, carried": ["a", "b"]}
     groups = groups_of(a=[PASSPORT], b=[other_text])
     assert {name: [*runs] for name, runs in groups.items()} == {
-        "test (a)": ["a"],
-        "test (b)": ["b"],
+        "test, carried (a)": ["a"],
+        "test, carried (b)": ["b"],
     }
     groups = groups_of(a=[PASSPORT, carried])
-    assert [*groups] == ["test, carried (a)", "test, sentences (a)"]
+    assert [*groups] == ["test, carried", "test, sentences"]
 
 
 def test_bands_in_words():

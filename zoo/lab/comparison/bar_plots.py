@@ -6,7 +6,6 @@ every bar, or in it where they differ between recipes, and bars of few items are
 
 import math
 import pathlib
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from zoo.base import lazy, strict_json
 from zoo.errors import UserError
 from zoo.lab.comparison import plot_style
-from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns
+from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns, order_texts
 from zoo.lab.evaluation import agreement, item_scores, leakage, significance
 from zoo.lab.evaluation.perplexity import UNKNOWN
 from zoo.lab.evaluation.results import names_of, read_answers
@@ -251,8 +250,6 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
 
 _CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
-# Ends of the names of texts that a run was trained or selected on, and of texts but its tests.
-_LATE_ENDS = r"\b(train|validation)$", r"(?<!\btest)(?<!\btest\d)$"
 
 
 def plot_bands(
@@ -266,7 +263,8 @@ def plot_bands(
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     columns = comparable_columns(comparison.results)
-    shared = [column for column, runs in columns.items() if len(runs) == len(comparison.paths)]
+    count = len(comparison.paths)
+    shared = [column for column in order_texts(columns) if len(columns[column]) == count]
     choices = [column for column in shared if split in (None, column.split)]
     if not choices:
         splits = ", ".join(dict.fromkeys(column.split for column in shared))
@@ -275,8 +273,7 @@ def plot_bands(
             f"the runs were not all evaluated on {split or 'one text'}: {remedy} by python -m zoo "
             "evaluate DIR --split NAME."
         )
-    # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
-    column = min(choices, key=lambda text: (leakage.is_validation(text.split), ":" in text.split))
+    column = choices[0]
     passports = columns[column]
     for name, passport in passports.items():
         reason = leakage.reason(passport)
@@ -304,17 +301,17 @@ def plot_agreement(
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     paths = comparison.paths
-    cases = {
+    records = {
         questions: {
-            str(path): by_kind
+            str(path): record
             for path, (record, _) in judgements.items()
-            if _has_counts(by_kind := record["figures"].get("cases"))
+            if _has_counts(record["figures"].get("cases"))
         }
         for questions, judgements in read_answers(paths.values()).items()
         if not questions.options  # others: the same again
     }
     for name, path in paths.items():
-        splits = [questions.split for questions, by_path in cases.items() if path in by_path]
+        splits = [questions.split for questions, by_path in records.items() if path in by_path]
         if splits and split not in (None, *splits):
             raise UserError(
                 f"{path} has no accuracy on {split}, only on {', '.join(splits)}: give one of "
@@ -325,18 +322,16 @@ def plot_agreement(
             is_micro = "Micro" in (data.get("component") or "")
             command = f"compare --micro {path}" if is_micro else f"evaluate {path} --agreement"
             raise UserError(f"{path} has no accuracy on pairs: python -m zoo {command}.")
-    common = [text for text, by_path in cases.items() if by_path.keys() == {*paths.values()}]
+    common = [text for text in order_texts(records) if records[text].keys() == {*paths.values()}]
     choices = [text for text in common if split in (None, text.split)]
     if not choices:
         raise UserError(
             f"{' and '.join(paths.values())} were judged on different pairs: judge all alike "
             "by python -m zoo evaluate DIR --agreement."
         )
-    # Tests of the recipe come before texts of --data, and these before texts it was made with.
-    text = min(choices, key=lambda text: [bool(re.search(end, text.split)) for end in _LATE_ENDS])
-    bars = accuracy_bars(
-        {name: cases[text][path] for name, path in paths.items()}, comparison.groups
-    )
+    text = choices[0]
+    cases = {name: records[text][path]["figures"]["cases"] for name, path in paths.items()}
+    bars = accuracy_bars(cases, comparison.groups)
     draw_accuracy(bars, file, str(text))
     heading = _mention_splits(str(text), text.split, common)
     table = bar_table(bars, "pairs of", "right, %", "pairs", PERCENT)

@@ -6,8 +6,10 @@ them as a page (`page_report`).
 
 import dataclasses
 import functools
+import itertools
 import math
 import os
+import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -207,8 +209,7 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
                 f"{splits}: evaluate it there, or leave it out."
             )
     columns = comparable_columns(results_by_run)
-    # Columns of more runs come first, and of these the texts that some run never saw.
-    order = sorted(columns, key=lambda text: (-len(columns[text]), not is_unseen(columns[text])))
+    order = order_texts(columns)
     ranking_passports = columns[order[0]]
     seen_runs = {*results_by_run}
     if is_unseen(ranking_passports):
@@ -231,6 +232,23 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
     )
     ordered = {column: columns[column] for column in order}
     return Ranking(results_by_run, ordered, names_of(order), ranked, unranked, losses)
+
+
+def order_texts(runs_by_text: Mapping[Any, Mapping[str, dict]]) -> list[Any]:
+    """Orders texts, {(split, ...): {run: passport}}, as every report shows them.
+
+    Those of more runs come first, and of these the texts that some run never saw; then tests of the
+    recipe, texts of --data, and texts for training.
+    """
+
+    def key(text):
+        passports = runs_by_text[text]
+        is_test = re.search(r"(^|[.-])test[^.:]*$", text[0])
+        is_for_training = re.search(r"(^|[.:-])(train|validation)$", text[0])
+        kind = 2 if is_for_training else 0 if is_test else 1
+        return -len(passports), not is_unseen(passports), kind
+
+    return sorted(runs_by_text, key=key)
 
 
 def is_unseen(passports: Mapping[str, dict]) -> bool:
@@ -363,28 +381,21 @@ def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def group_by_text(comparison: Comparison) -> dict[str, dict[str, dict]]:
-    """Groups runs' passports by comparable text, {name of the text: {run: passport}}; where a split
-    has several texts, names have the recipes too."""
-    texts: dict = {}
-    recipe_by_run = {run: group.name for group in comparison.groups for run in group.runs}
-    for run in recipe_by_run:
-        for column, passport in comparison.available_results[0].get(run, {}).items():
-            key = column.split, repr(quantity(passport))
-            texts.setdefault(key, {})[run] = column, passport
-    titles = names_of(
-        dict.fromkeys(column for by_run in texts.values() for column, _ in by_run.values())
-    )
-    choices: list[tuple[str, ...]] = []
-    for by_run in texts.values():
-        column, _ = next(iter(by_run.values()))
-        recipe_names = [*dict.fromkeys(recipe_by_run[run] for run in by_run)]
-        recipes = "; ".join([*recipe_names[:3], *["..."][: len(recipe_names) > 3]])
-        names = column.split, f"{column.split} ({recipes})", f"{titles[column]} ({recipes})"
-        choices.append((*names, f"{titles[column]} ({'; '.join(by_run)})"))
+    """Groups runs' passports by comparable text, {name of the text: {run: passport}}; names that
+    several texts would have are followed by the runs."""
+    texts: dict[tuple[str, str], dict[str, dict]] = {}
+    columns: dict[tuple[str, str], Column] = {}
+    results, _ = comparison.available_results
+    for run in itertools.chain.from_iterable(group.runs for group in comparison.groups):
+        for column, passport in results.get(run, {}).items():
+            text = column.split, repr(quantity(passport))
+            texts.setdefault(text, {})[run] = passport
+            columns.setdefault(text, column)
+    names = names_of(dict.fromkeys(columns.values()))
+    titles = [names[column] for column in columns.values()]
     named_texts = {}
-    for choice, by_run in zip(choices, texts.values(), strict=True):
-        rivals = [rival for rival in choices if rival is not choice]
-        unique = [name for name in choice if not any(name in rival for rival in rivals)]
-        passports = {run: passport for run, (_, passport) in by_run.items()}
-        named_texts[(unique or choice[-1:])[0]] = passports
+    for text in order_texts(texts):
+        title = names[columns[text]]
+        name = title if titles.count(title) == 1 else f"{title} ({'; '.join(texts[text])})"
+        named_texts[name] = texts[text]
     return named_texts
