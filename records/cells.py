@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import json
 import pathlib
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from zoo.lab.evaluation import records
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import learns, read_results
 from zoo.lab.runs.provenance import machine, revision, versions
+from zoo.lab.table import Column, Table
 
 FOLDER = pathlib.Path(__file__).parent
 Cell = Callable[[Sequence[str]], str]  # makes the cell of a model from its runs
@@ -30,17 +32,17 @@ def read_records() -> dict[str, tuple[pathlib.Path, records.Record]]:
     }
 
 
-def passports(run: str, learning: str = "") -> dict[str, dict]:
+def passports(run: str) -> dict[str, dict]:
     """Returns {split: passport} of a run, over the words that it was trained on.
 
     Args:
-      run: its name in the records.
-      learning: how it learned from the text that it was judged on, as `learns` tells it.
+      run: its name in the records; behind " + " how it learned from the text that it was judged
+        on, as `learns` tells it.
     """
-    results = read_records()[run][1].results.values()
+    name, _, learning = run.partition(" + ")
     return {
         passport["split"]: passport
-        for passport in results
+        for passport in read_records()[name][1].results.values()
         if not passport["spread_unknown"] and learns(passport) == learning
     }
 
@@ -79,7 +81,8 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
       spread: whether the line explains the brackets, if there are several seeds.
     """
     tests = [passports(run)[test] for run in names]
-    files = ", ".join(sorted({f"records/{read_records()[run][0].name}" for run in names}))
+    sources = (read_records()[run.partition(" + ")[0]][0] for run in names)
+    files = ", ".join(sorted({f"records/{source.name}" for source in sources}))
     seeds = sorted({passport["training"]["seed"] for passport in tests})
     revisions = sorted(
         {short_revision(passport["training"]["made_with"]["revision"]) for passport in tests}
@@ -124,16 +127,26 @@ def short_revision(revision: str) -> str:
     return revision[:7] + (", with uncommitted changes" if revision.endswith("-dirty") else "")
 
 
-def provenance_line(contents: dict) -> str:
+def read_json(name: str) -> dict:
+    """Reads a file of figures in this folder."""
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
+
+
+def provenance_line(program: str, count: str = "", file: str = "") -> str:
     """Returns a line on what `provenance` told of figures.
 
     Args:
-      contents: of their file.
+      program: the module of records that made them.
+      count: of what they are.
+      file: theirs, by default the program's name with .json.
     """
+    file = file or f"{program}.json"
+    contents = read_json(file)
     machine = contents["machine"]
     return (
-        f"revision {short_revision(contents['revision'])}; {machine['processor']}, "
-        f"{machine['cores']} cores; {contents['date']}."
+        f"From records/{file}, by python -m records.{program}: {count}revision "
+        f"{short_revision(contents['revision'])}; {machine['processor']}, {machine['cores']} "
+        f"cores; {contents['date']}."
     )
 
 
@@ -147,26 +160,20 @@ def case(name: str) -> Callable[[dict], dict]:
     return lambda figures: figures["cases"][name]
 
 
-def values(
-    runs: Sequence[str], split: str, figure: Callable[[dict], Any], learning: str = ""
-) -> list:
+def values(runs: Sequence[str], split: str, figure: Callable[[dict], Any]) -> list:
     """Reads a figure of each run that was judged on a split.
 
     Args:
       runs: their names in the records.
       split: its name.
       figure: takes the figure from all figures of a passport.
-      learning: see `passports`.
     """
-    judged = (passports(run, learning) for run in runs)
-    return [figure(splits[split]["figures"]) for splits in judged if split in splits]
+    return [figure(splits[split]["figures"]) for splits in map(passports, runs) if split in splits]
 
 
-def losses(
-    runs: Sequence[str], split: str, part: Callable[[dict], dict] = identity, learning: str = ""
-) -> list[float]:
+def losses(runs: Sequence[str], split: str, part: Callable[[dict], dict] = identity) -> list[float]:
     """Reads the nats per token of each run; `part` takes some words' figures from a passport's."""
-    return values(runs, split, lambda figures: part(figures)["log_perplexity"], learning)
+    return values(runs, split, lambda figures: part(figures)["log_perplexity"])
 
 
 def nats(split: str, form: str = ".4f", **options) -> Cell:
@@ -191,11 +198,9 @@ def share(split: str, name: str = "accuracy", part: Callable[[dict], dict] = ide
     )
 
 
-def interval(split: str, learning: str = "") -> Cell:
+def interval(split: str) -> Cell:
     """Returns the column of the first seed's interval by sentences."""
-    return lambda runs: "{:.3f}–{:.3f}".format(
-        *passports(runs[0], learning)[split]["figures"]["interval"]
-    )
+    return lambda runs: "{:.3f}–{:.3f}".format(*passports(runs[0])[split]["figures"]["interval"])
 
 
 def parameters(split: str) -> Cell:
@@ -265,12 +270,11 @@ def markdown(
     return f"{grid(header, rows)}\n{origin(runs, test, spread)}"
 
 
-def grid(header: list[str], rows: list[list[str]]) -> str:
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Formats the lines of a table.
 
     Args:
       header: of the columns.
-      rows: their cells.
+      rows: their cells; the last may be missing.
     """
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return Table([*map(Column, header)], rows).markdown()

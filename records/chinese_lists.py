@@ -10,18 +10,17 @@ lists of the others. Both are judged on the lists with odd numbers, as
 """
 
 import argparse
-import json
 import pathlib
 import re
 
 from records import translation_lists
-from records.cells import FOLDER, grid, mean, provenance, provenance_line
+from records.cells import FOLDER, grid, mean, provenance, provenance_line, read_json
 from records.translation_lists import METHODS, NONE, TUNED, UNTUNED
 from zoo.errors import UserError
 from zoo.lab.commands import program
-from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.bleu_chrf_wer import Bleu, ChrF
 from zoo.lab.evaluation.nbest import read_lists
+from zoo.lab.table import SCORE, format_value
 from zoo.sources import files
 
 FILE = FOLDER / "chinese_lists.json"
@@ -78,11 +77,10 @@ def judge(folder: pathlib.Path, name: str, runs: list[pathlib.Path]) -> dict:
 
 def table() -> str:
     """Makes the table of the re-ranked lists."""
-    contents, rows = json.loads(FILE.read_text()), []
-    for way in contents["ways"].values():
+    rows: list[list[str]] = []
+    for way in read_json(FILE.name)["ways"].values():
         untuned, oracle = (way[selection]["BLEU"] for selection in (UNTUNED, "oracle"))
-        if not rows:
-            rows.append(["untuned", f"{untuned[0]:.2f}{significance.bounds(*untuned[1:])}", ""])
+        rows = rows or [["untuned", format_value((*untuned,), SCORE)]]
         mira = way[METHODS[0]]
         for model, runs in translation_lists.group_seeds([*mira["figures"]]).items():
             row = [f"tuned on {way['tuned']}, {MODELS[model]}"]
@@ -94,13 +92,12 @@ def table() -> str:
                 gain = mira["gains"].get(f"{model} | {opponent}")
                 row.append(translation_lists.gain_cell(gain["all"]["BLEU"]) if gain else "")
             rows.append(row)
-    rows.append(["oracle", f"{oracle[0]:.2f}", ""])
+    rows.append(["oracle", f"{oracle[0]:.2f}"])
+    count = f"{way['lists']} lists; "
     header = ["lists", "MIRA", "MERT", "gain over no model by MIRA, 95 %", "over WE"]
-    rows = [row + [""] * (len(header) - len(row)) for row in rows]
     return (
-        f'{grid(header, rows)}\nOf "no model": the gain over the untuned lists. From '
-        f"records/{FILE.name}, by python -m records.chinese_lists: {way['lists']} lists; "
-        f"{provenance_line(contents)}"
+        f'{grid(header, rows)}\nOf "no model": the gain over the untuned lists. '
+        f"{provenance_line('chinese_lists', count)}"
     )
 
 

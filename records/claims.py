@@ -1,6 +1,7 @@
 """The claims of docs/results.md: a row each of claims.tsv, computed from records."""
 
 import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from records import penn_treebank
@@ -46,18 +47,14 @@ def adjust_by_holm(p_values: list[float]) -> list[float]:
     return adjusted
 
 
-def figures_by_seed(claim: Claim) -> tuple[list[float], list[float]]:
+def figures_by_seed(claim: Claim) -> list[Sequence[float]]:
     """Returns the figures of the model's seeds and of the opponent's: percent, or nats."""
+    groups = claim.runs, claim.opponent_runs
     if is_about_answers(claim):
-        model, opponent = (
-            values(runs, claim.split, lambda figures: 100 * figures["accuracy"])
-            for runs in (claim.runs, claim.opponent_runs)
-        )
-        return model, opponent
-    model, opponent = (
-        [*figures_of(runs, claim.split).losses] for runs in (claim.runs, claim.opponent_runs)
-    )
-    return model, opponent
+        return [
+            values(runs, claim.split, lambda figures: 100 * figures["accuracy"]) for runs in groups
+        ]
+    return [figures_of(runs, claim.split).losses for runs in groups]
 
 
 @functools.cache
@@ -102,7 +99,7 @@ def losses() -> str:
             figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs)
         )
         difference = paired.compare_losses(model, opponent)
-        by_seeds = significance.seeds_test([*model.losses], [*opponent.losses])
+        by_seeds = significance.seeds_test(model.losses, opponent.losses)
         gain, by_sentences, tie = f"{opponent.loss - model.loss:.3f}", "", by_seeds >= LEVEL
         if difference is not None:
             gain += " [{:.3f}, {:.3f}]".format(*difference.interval)
@@ -118,5 +115,6 @@ def losses() -> str:
 def _advice(claim) -> str:
     advice = claim.advice
     if "{strong adaptive}" in advice:
-        advice = advice.replace("{strong adaptive}", penn_treebank.above_tied("adaptive"))
+        heads = (penn_treebank.read_seeds(head, "test") for head in ("softmax", "adaptive"))
+        advice = advice.replace("{strong adaptive}", penn_treebank.above(*heads))
     return f"[{advice}](results/{claim.section})"

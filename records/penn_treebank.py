@@ -1,7 +1,9 @@
 """Tables of the small AWD-LSTM, its variants, and other heads on its core."""
 
+import collections
+import functools
 import itertools
-import json
+import math
 import statistics
 from operator import itemgetter
 
@@ -14,31 +16,31 @@ from records.cells import (
     figures_of,
     grid,
     interval,
-    markdown,
     mean,
     nats,
     parameters,
     perplexity,
+    read_json,
     read_records,
     short_revision,
 )
 from zoo.lab.comparison import paired
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.table import format_value
 
 
 def awd() -> str:
     """Makes the table of the small AWD-LSTM, as it is and learning from the text."""
-    runs, rows = rows_of.PTB_AWD, []
-    for row, learning in rows_of.LEARNING.items():
-        figures = nats("validation", learning=learning), nats("test", learning=learning)
-        figures += perplexity("test", learning=learning), interval("test", learning)
-        rows.append([row, *(figure(runs) for figure in figures)])
-    header = ["model", "validation", "test", "perplexity of the test"]
-    header += ["95 % of the first seed, by sentences"]
-    seconds = [read_records()[run][1].validations[-1]["seconds"] for run in runs]
+    columns = [
+        ("validation", nats("validation")),
+        ("test", nats("test")),
+        ("perplexity of the test", perplexity("test")),
+        ("95 % of the first seed, by sentences", interval("test")),
+    ]
+    seconds = [read_records()[run][1].validations[-1]["seconds"] for run in rows_of.PTB_AWD]
     took = f" Training took {min(seconds):,.0f} to {max(seconds):,.0f} s."
-    return markdown(header, rows, [*runs]) + took
+    return by_model("model", rows_of.PTB_LEARNING, columns) + took
 
 
 def full_vocabulary() -> str:
@@ -71,7 +73,7 @@ def variants(file: str, seeds: str) -> str:
       file: its result in this folder.
       seeds: which seeds its rows have, for the line below the table.
     """
-    record = json.loads((FOLDER / file).read_text())
+    record = read_json(file)
     rows_by_recipe: dict[str, list[dict]] = {}
     for name, row in record["variants"].items():
         rows_by_recipe.setdefault(name.partition(", seed")[0], []).append(row)
@@ -96,80 +98,62 @@ def strong_heads() -> str:
     column shows by how much the others are worse. Some are also compared with a softmax that is not
     tied.
     """
-    folder, rows, devices, origins = FOLDER / "ptb_strong", [], {}, set()
-    tied, untied = (_seeds(folder / f"{name}.json", "test") for name in ("softmax", "untied"))
+    rows, heads_by_device, records = [], collections.defaultdict(list), []
     for head, file in rows_of.PTB_STRONG.items():
-        record = json.loads((folder / f"{file}.json").read_text())
-        losses = [_seeds(folder / f"{file}.json", split) for split in ("validation", "test")]
-        above = "" if file == "softmax" else _above(tied, losses[1])
-        above_untied = _above(untied, losses[1]) if file in rows_of.AGAINST_UNTIED else ""
-        variant = next(iter(record["variants"].values()))
-        rate = variant["settings"]["training.optimizer.learning_rate"]
-        cells = [f"{head}, rate {rate:g}", f"{record['parameters']:,}"]
-        cells += [mean([*runs.losses], ".4f") for runs in losses]
-        cells += [f"{perplexity_of(losses[1].loss):.1f}", above, above_untied]
-        rows.append((losses[0].loss, [*cells, _other_rates(folder / f"{file}_rates.json")]))
-        devices.setdefault(record["device"], []).append(head.partition(", ")[0])
-        origins.add((short_revision(record["revision"]), record["date"]))
+        record = read_json(f"ptb_strong/{file}.json")
+        rate = record["variants"]["seed 0"]["settings"]["training.optimizer.learning_rate"]
+        validation, test = (read_seeds(file, split) for split in ("validation", "test"))
+        cells = [
+            f"{head}, rate {rate:g}",
+            f"{record['parameters']:,}",
+            *(mean(seeds.losses, ".4f") for seeds in (validation, test)),
+            f"{perplexity_of(test.loss):.1f}",
+            "" if file == "softmax" else above(read_seeds("softmax", "test"), test),
+            above(read_seeds("untied", "test"), test) if file in rows_of.AGAINST_UNTIED else "",
+            _other_rates(f"ptb_strong/{file}_rates.json"),
+        ]
+        rows.append((validation.loss, cells))
+        heads_by_device[record["device"]].append(head.partition(", ")[0])
+        records.append(record)
     header = ["head", "parameters", "validation", "test", "perplexity of the test"]
     header += ["test, above the tied softmax", "above the softmax that is not tied"]
     header.append("worse on validation in short runs")
-    common = max(devices, key=lambda device: len(devices[device]))
-    note = common + "".join(
-        f"; {', '.join(heads)}: {device}" for device, heads in devices.items() if device != common
-    )
-    table = grid(header, [cells for _, cells in sorted(rows)])
+    (common, _), *others = sorted(heads_by_device.items(), key=lambda item: -len(item[1]))
+    devices = [common, *(f"{', '.join(heads)}: {device}" for device, heads in others)]
+    revisions = sorted({short_revision(record["revision"]) for record in records})
+    dates = sorted({record["date"] for record in records})
     return (
-        f"{table}\nFrom records/ptb_strong: three seeds, in "
-        "brackets the least and the greatest; intervals by sentences, p by seeds; revision "
-        f"{', '.join(sorted({revision for revision, _ in origins}))}; {note}; "
-        f"{', '.join(sorted({date for _, date in origins}))}."
+        f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong: three "
+        "seeds, in brackets the least and the greatest; intervals by sentences, p by seeds; "
+        f"revision {', '.join(revisions)}; {'; '.join(devices)}; {', '.join(dates)}."
     )
-
-
-def above_tied(file: str) -> str:
-    """Describes by how much a head's test is above the tied softmax's on the core of ptb_awd_small.
-
-    Args:
-      file: the head's file in records/ptb_strong, without its suffix.
-    """
-    tied, head = (
-        _seeds(FOLDER / "ptb_strong" / f"{name}.json", "test") for name in ("softmax", file)
-    )
-    return _above(tied, head)
 
 
 def front_page() -> str:
     """Makes the table of README: the same heads by perplexity, with time and memory of a step."""
-    steps, rows = json.loads((FOLDER / "ptb_steps.json").read_text()), []
+    steps, rows = read_json("ptb_steps.json"), []
     for head, file in rows_of.PTB_STRONG.items():
-        record = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
-        test, step = _seeds(FOLDER / "ptb_strong" / f"{file}.json", "test"), steps["heads"][file]
-        cells = [f"{perplexity_of(test.loss):.1f}", f"{1e3 * step['seconds']:.0f} ms"]
-        cells += [f"{1e-6 * step['bytes']:.0f} MB", f"{1e-6 * record['parameters']:.1f} M"]
-        rows.append((test.loss, [head, *cells]))
+        parameters = read_json(f"ptb_strong/{file}.json")["parameters"]
+        loss, step = read_seeds(file, "test").loss, steps["heads"][file]
+        cells = [f"{perplexity_of(loss):.1f}", f"{1e3 * step['seconds']:.0f} ms"]
+        cells += [f"{1e-6 * step['bytes']:.0f} MB", f"{1e-6 * parameters:.1f} M"]
+        rows.append((loss, [head, *cells]))
     header = ["head", "perplexity", "time of a step", "memory of a step", "parameters"]
+    equal = read_json("ptb_left_out.json")["variants"]["all"]["test"]
+    forty = (
+        f"{perplexity_of(loss):.1f}" for loss in (read_seeds("mixture_40", "test").loss, equal)
+    )
+    cores = "one core" if steps["cores"] == 1 else f"{steps['cores']} cores"
     return (
         f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong and "
         "records/ptb_steps.json. Perplexity: the Penn Treebank's test, means of three seeds, "
         "twelve epochs on an NVIDIA H200, importance sampling on a CPU "
         "([rates, intervals, commands]"
         "(docs/results/penn_treebank.md#heads-on-the-core-of-ptb_awd_small)); after forty, the "
-        f"mixture is level with the softmax ({_forty()}). Time and memory: a "
-        f"step of 700 tokens on {_cores(steps['cores'])} of an {steps['device']}, CPU time and "
+        f"mixture is level with the softmax ({' and '.join(forty)}). Time and memory: a "
+        f"step of 700 tokens on {cores} of an {steps['device']}, CPU time and "
         f"temporary memory, {steps['date']}."
     )
-
-
-def _forty():
-    """Returns the perplexities of mixture and softmax after forty epochs, "72.5 and 72.4"."""
-    softmax = json.loads((FOLDER / "ptb_left_out.json").read_text())["variants"]["all"]["test"]
-    mixture = _seeds(FOLDER / "ptb_strong" / "mixture_40.json", "test").loss
-    return f"{perplexity_of(mixture):.1f} and {perplexity_of(softmax):.1f}"
-
-
-def _cores(count):
-    return "one core" if count == 1 else f"{count} cores"
 
 
 def forty_epochs() -> str:
@@ -179,64 +163,65 @@ def forty_epochs() -> str:
     """
     splits = ("validation", "test")
     softmax = [figures_of(rows_of.PTB_AWD, split) for split in splits]
-    equal = json.loads((FOLDER / "ptb_left_out.json").read_text())
-    file = FOLDER / "ptb_strong" / "mixture_40.json"
-    mixture = [_seeds(file, split) for split in splits]
+    mixture = [read_seeds("mixture_40", split) for split in splits]
+    contents = [read_json(name) for name in ("ptb_left_out.json", "ptb_strong/mixture_40.json")]
     losses = {
-        "softmax, windows of random length": [[*split_runs.losses] for split_runs in softmax],
-        "softmax, of equal length": [[equal["variants"]["all"][split]] for split in splits],
-        "mixture of 3 softmaxes, of equal length": [[*split_runs.losses] for split_runs in mixture],
+        "softmax, windows of random length": [runs.losses for runs in softmax],
+        "softmax, of equal length": [[contents[0]["variants"]["all"][split]] for split in splits],
+        "mixture of 3 softmaxes, of equal length": [runs.losses for runs in mixture],
     }
     rows = []
-    for head, (validation_losses, test_losses) in losses.items():
-        perplexity = f"{perplexity_of(statistics.fmean(test_losses)):.1f}"
-        rows.append([head, mean(validation_losses, ".4f"), mean(test_losses, ".4f"), perplexity])
-    contents = equal, json.loads(file.read_text())
+    for head, by_split in losses.items():
+        cells = [mean(split_losses, ".4f") for split_losses in by_split]
+        rows.append([head, *cells, f"{perplexity_of(statistics.fmean(by_split[1])):.1f}"])
+    gaps = (
+        f"{above(*pair)} ({split})" for *pair, split in zip(softmax, mixture, splits, strict=True)
+    )
     revisions = sorted({short_revision(record["revision"]) for record in contents})
     return (
-        grid(["head", "validation", "test", "perplexity of the test"], rows)
-        + "\nThe mixture is above the softmax with windows of random length by "
-        + " and ".join(
-            f"{_above(*pair)} ({split})"
-            for *pair, split in zip(softmax, mixture, splits, strict=True)
-        )
-        + ".\n\nFrom records/ptb_awd.jsonl, records/ptb_left_out.json and "
+        f"{grid(['head', 'validation', 'test', 'perplexity of the test'], rows)}\nThe mixture is "
+        f"above the softmax with windows of random length by {' and '.join(gaps)}.\n\n"
+        "From records/ptb_awd.jsonl, records/ptb_left_out.json and "
         "records/ptb_strong/mixture_40.json: seeds 0, 1, 2, of the second row 0, in brackets the "
         "least and the greatest; intervals by sentences, p by seeds; revisions of the last rows "
-        f"{', '.join(revisions)}, {equal['device']}."
+        f"{', '.join(revisions)}, {contents[0]['device']}."
     )
 
 
-def _above(softmax, runs):
-    """Returns by how much runs are above the softmax: nats, an interval and p."""
-    p = paired.format_p(significance.seeds_test([*softmax.losses], [*runs.losses]))
-    if not softmax.statistics:
-        return f"{runs.loss - softmax.loss:.3f}, {p}"
-    difference = paired.compare_losses(softmax, runs)
-    low, high = difference.interval
-    return f"{difference.nats:.3f} [{low:.3f}, {high:.3f}], {p}"
+def above(baseline: paired.GroupLosses, runs: paired.GroupLosses) -> str:
+    """Describes by how much runs are above others: nats, an interval and p."""
+    p = paired.format_p(significance.seeds_test(baseline.losses, runs.losses))
+    difference = paired.compare_losses(baseline, runs)
+    gap = (runs.loss - baseline.loss, *(difference.interval if difference else (math.nan,) * 2))
+    return f"{format_value(gap, '.3f')}, {p}"
 
 
-def _seeds(file, split):
-    """Reads the seeds of a recipe that benchmarks.ingredients trained."""
-    record = json.loads(file.read_text())
-    arrays = np.load(file.with_suffix(".npz"))
-    losses = tuple(row[split] for row in record["variants"].values())
-    sentence_statistics = [
-        np.stack([nats, arrays[f"{split}/tokens"]], 1).astype(np.float64)
-        for nats in arrays[f"{split}/nats"]
+@functools.cache
+def read_seeds(file: str, split: str) -> paired.GroupLosses:
+    """Reads the seeds of a recipe that benchmarks.ingredients trained.
+
+    Args:
+      file: in records/ptb_strong, without its suffix.
+      split: that they were judged on.
+    """
+    variants = read_json(f"ptb_strong/{file}.json")["variants"].values()
+    arrays = np.load(FOLDER / "ptb_strong" / f"{file}.npz")
+    tokens = arrays[f"{split}/tokens"]
+    statistics = [
+        np.stack([nats, tokens], 1).astype(np.float64) for nats in arrays[f"{split}/nats"]
     ]
-    return paired.GroupLosses(file.stem, losses, tuple(sentence_statistics))
+    return paired.GroupLosses(file, tuple(row[split] for row in variants), tuple(statistics))
 
 
 def _other_rates(file):
     """Returns by how much the other rates are worse, "0.1 at 7.5, ..."; "" without short runs."""
-    if not file.exists():
+    if not (FOLDER / file).exists():
         return ""
-    rows_by_name = json.loads(file.read_text())["variants"]
-    best = min(row["validation"] for row in rows_by_name.values())
+    loss_by_rate = {
+        name.removeprefix("rate "): row["validation"]
+        for name, row in read_json(file)["variants"].items()
+    }
+    best = min(loss_by_rate.values())
     return ", ".join(
-        f"{row['validation'] - best:.3f} at {name.removeprefix('rate ')}"
-        for name, row in rows_by_name.items()
-        if row["validation"] > best
+        f"{loss - best:.3f} at {rate}" for rate, loss in loss_by_rate.items() if loss > best
     )

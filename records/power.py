@@ -91,7 +91,7 @@ def table() -> str:
     gain = paired.compare_losses(scratch, adapted)
     assert gain is not None
     captions = ["5,000 captions", "from scratch"]
-    rows.append([*captions, *_seed_cells([*adapted.losses], [*scratch.losses], ".3f", " nats")])
+    rows.append([*captions, *_seed_cells(adapted.losses, scratch.losses, ".3f", " nats")])
     needed = sentences_needed(gain.nats, gain.interval, gain.sentences)
     difference = "{:.3f} [{:.3f}, {:.3f}] nats".format(gain.nats, *gain.interval)
     by_sentences = [f"{gain.sentences:,} sentences", p_cell(gain.p), "", f"{needed:,}", ""]

@@ -53,11 +53,11 @@ PRECISION = {
     "French, log-linear": ("bf_french", ("test1", "test2")),
 }
 PTB_AWD = seeds("ptb_awd_small")
-# {row: how the model learns from the text that it is judged on}
-LEARNING = {
-    "`ptb_awd_small`": "",
-    "with a cache of 2,000 words": "a cache",
-    "with dynamic evaluation": "dynamic evaluation",
+# The same, and learning from the text that they are judged on.
+PTB_LEARNING = {
+    "`ptb_awd_small`": PTB_AWD,
+    "with a cache of 2,000 words": tuple(f"{run} + a cache" for run in PTB_AWD),
+    "with dynamic evaluation": tuple(f"{run} + dynamic evaluation" for run in PTB_AWD),
 }
 # {head: its results of benchmarks.ingredients in records/ptb_strong}, on the core of ptb_awd_small.
 PTB_STRONG = {head: file for head, (file,) in models("ptb_strong").items()}

@@ -7,7 +7,6 @@ again and compares.
 
 import argparse
 import functools
-import json
 import pathlib
 import re
 from collections.abc import Callable
@@ -26,7 +25,6 @@ from records import (
 )
 from records import rows as rows_of
 from records.cells import (
-    FOLDER,
     by_model,
     grid,
     interval,
@@ -37,6 +35,7 @@ from records.cells import (
     parameters,
     perplexity,
     provenance_line,
+    read_json,
     read_records,
     share,
 )
@@ -46,6 +45,7 @@ from zoo.lab.comparison.micro_report import PAIRS
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.table import SCORE, format_value
 from zoo.sources.micro import Micro
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
@@ -185,31 +185,30 @@ def speech() -> str:
 
 def speech_lists() -> str:
     """Makes the table of word error rates of the recogniser's lists, re-ranked by each run."""
-    contents = json.loads((FOLDER / "speech_lists.json").read_text())
+    contents = read_json("speech_lists.json")
     metric = WordErrorRate()
+    words = contents["words"]
+    errors = {**contents["chosen"], "untuned": contents["untuned"]}
     counts = {
-        name: np.array(
-            [[count, 0, 0, words] for count, words in zip(errors, contents["words"], strict=True)]
-        )
-        for name, errors in {**contents["chosen"], "untuned": contents["untuned"]}.items()
+        name: np.array([[count, 0, 0, size] for count, size in zip(run_errors, words, strict=True)])
+        for name, run_errors in errors.items()
     }
 
     def rate(name):
-        low, high = significance.bootstrap_interval(counts[name], metric.figure)
-        return f"{metric.figure(counts[name].sum(0)):.2f} [{low:.2f}, {high:.2f}]"
+        ends = significance.bootstrap_interval(counts[name], metric.figure)
+        return format_value((metric.figure(counts[name].sum(0)), *ends), SCORE)
 
-    rows = []
-    for model, runs in {"none": ["none"], **rows_of.models("speech")}.items():
-        tests = (
-            significance.paired_test(counts["untuned"], counts[run], metric.figure) for run in runs
-        )
-        cells = [f"{rate(run)}, p = {p:.3f}" for run, p in zip(runs, tests, strict=True)]
-        rows.append([model, *cells, *[""] * (3 - len(cells))])
-    oracle = 100 * sum(contents["oracle"]) / sum(contents["words"])
+    def cell(run):
+        p = significance.paired_test(counts["untuned"], counts[run], metric.figure)
+        return f"{rate(run)}, p = {p:.3f}"
+
+    models = {"none": ("none",), **rows_of.models("speech")}
+    rows = [[model, *map(cell, runs)] for model, runs in models.items()]
+    oracle = 100 * sum(contents["oracle"]) / sum(words)
+    origin = provenance_line("word_errors", f"{len(words)} utterances; ", "speech_lists.json")
     return (
         f"{grid(['model', 'seed 0', 'seed 1', 'seed 2'], rows)}\nUntuned {rate('untuned')}; the "
-        f"oracle has {oracle:.2f}. From records/speech_lists.json, by python -m "
-        f"records.word_errors: {len(contents['words'])} utterances; {provenance_line(contents)}"
+        f"oracle has {oracle:.2f}. {origin}"
     )
 
 

@@ -12,28 +12,25 @@ docs/results/translations.md are made.
 """
 
 import argparse
-import array
 import dataclasses
 import functools
 import json
 import pathlib
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import numpy as np
 
-from records.cells import FOLDER, grid, mean, provenance, provenance_line
+from records.cells import FOLDER, grid, mean, provenance, provenance_line, read_json
 from records.list_scores import with_scores
 from zoo.base.arrays import array_files
-from zoo.cores import NGram
 from zoo.lab.commands import options, program
 from zoo.lab.evaluation import sentence_scores, significance
 from zoo.lab.evaluation.bleu_chrf_wer import Bleu, ChrF, Metric
 from zoo.lab.evaluation.nbest import NBestList, read_lists
-from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import tune
-from zoo.lab.rescoring.model_features import Columns, Lists
+from zoo.lab.rescoring.model_features import BATCH_SIZE, Columns, Lists
+from zoo.lab.table import SCORE, format_value
 from zoo.sources import files
 
 FILE = FOLDER / "translation_lists.json"
@@ -150,37 +147,8 @@ def cached(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dic
     return {**np.load(file)}
 
 
-class Grams(NamedTuple):
-    """The words of sentences after the words that they depend on, each n-gram once."""
-
-    distinct: list[tuple[str, ...]]  # the last is the word, or "" for the end of the sentence
-    numbers: np.ndarray  # int64 [tokens], of each word and end of the sentences
-    starts: np.ndarray  # int64 [sentences], the first token of each
-
-
-def grams(texts: list[str], history: int | None) -> Grams:
-    """Finds the n-grams of sentences.
-
-    Args:
-      texts: the sentences, words between blanks.
-      history: the number of words before that a word depends on; None for all.
-    """
-    numbers_by_gram: dict[tuple[str, ...], int] = {}
-    numbers, starts = array.array("q"), array.array("q")
-    for text in texts:
-        words = (*text.split(), "")
-        starts.append(len(numbers))
-        for end in range(1, len(words) + 1):
-            first = 0 if history is None else max(0, end - 1 - history)
-            numbers.append(numbers_by_gram.setdefault(words[first:end], len(numbers_by_gram)))
-    return Grams([*numbers_by_gram], np.array(numbers), np.array(starts))
-
-
 def scores(
-    run: pathlib.Path,
-    folder: pathlib.Path,
-    parts: dict[str, Part],
-    find_grams: Callable[[int | None], Grams],
+    run: pathlib.Path, folder: pathlib.Path, parts: dict[str, Part]
 ) -> dict[str, np.ndarray]:
     """Computes log p of every hypothesis under a run, {part: float64 [hypotheses]}, nats.
 
@@ -190,26 +158,21 @@ def scores(
       run: of the language model.
       folder: to write the words of the lists to.
       parts: the lists.
-      find_grams: returns the n-grams of their hypotheses, by the number of words before.
     """
-    core = Run.load(run).experiment.language_model.core
-    ngrams = find_grams(core.order - 1 if isinstance(core, NGram) else None)
-    words = folder / "words.txt"
-    distinct_words = sorted({gram[-1] for gram in ngrams.distinct} - {""})
-    words.write_text("".join(f"{word}\n" for word in distinct_words), encoding="utf-8")
-    flags = argparse.Namespace(add_words=str(words), spread_unknown=True, spread_letters=None)
+    words = {word for part in parts.values() for text in part.texts for word in text.split()}
+    file = folder / "words.txt"
+    file.write_text("".join(f"{word}\n" for word in sorted(words)), encoding="utf-8")
+    flags = argparse.Namespace(add_words=str(file), spread_unknown=True, spread_letters=None)
     model = options.run_with_words(str(run), flags)
-    is_end = np.array([not gram[-1] for gram in ngrams.distinct])
-    histories = [gram[:-1] for gram in ngrams.distinct]
-    log_prob = np.empty(len(is_end))
-    last_words = [[gram[-1]] for gram, end in zip(ngrams.distinct, is_end, strict=True) if not end]
-    contexts = [history for history, end in zip(histories, is_end, strict=True) if not end]
-    log_prob[~is_end] = sentence_scores.score(model, last_words, "words", contexts).word_log_prob
-    end_histories = [history for history, end in zip(histories, is_end, strict=True) if end]
-    log_prob[is_end] = sentence_scores.score(model, end_histories, "ends").boundary_log_prob
-    sums = np.add.reduceat(log_prob[ngrams.numbers], ngrams.starts)
-    boundaries = np.cumsum([len(part.texts) for part in parts.values()])[:-1]
-    return dict(zip(parts, np.split(sums, boundaries), strict=True))
+    log_probs = {}
+    for name, part in parts.items():
+        batches = (part.texts[i : i + BATCH_SIZE] for i in range(0, len(part.texts), BATCH_SIZE))
+        scored = (
+            sentence_scores.score(model, [text.split() for text in batch], name)
+            for batch in batches
+        )
+        log_probs[name] = np.concatenate([batch.log_prob for batch in scored])
+    return log_probs
 
 
 def choose_rows(parts: dict[str, Part], columns: dict | None, method: str) -> dict[str, np.ndarray]:
@@ -244,13 +207,8 @@ def score_runs(
     folder: pathlib.Path, runs: list[pathlib.Path], parts: dict[str, Part]
 ) -> dict[str, dict[str, np.ndarray]]:
     """Returns {run: {part: log p of its hypotheses}}, and keeps them in a folder."""
-    texts = [text for part in parts.values() for text in part.texts]
-    find_grams = functools.cache(functools.partial(grams, texts))
     return {
-        run.name: cached(
-            folder / f"{run.name}.npz",
-            functools.partial(scores, run, folder, parts, find_grams),
-        )
+        run.name: cached(folder / f"{run.name}.npz", functools.partial(scores, run, folder, parts))
         for run in runs
     }
 
@@ -378,9 +336,9 @@ def write(file: pathlib.Path, contents: dict):
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def _rows(contents: dict, subset="all"):
+def _rows(subset="all"):
     """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
-    for translator, translator_figures in contents["translators"].items():
+    for translator, translator_figures in read_json(FILE.name)["translators"].items():
         parts = translator_figures[subset]
         tests = {test: parts[test] for test in TESTS if test in parts}
         runs = [*next(iter(tests.values()))[METHODS[0]]["figures"]]
@@ -389,30 +347,25 @@ def _rows(contents: dict, subset="all"):
 
 def gain_cell(numbers: list[float]) -> str:
     """Formats what `difference` returns."""
-    gain, low, high, p = numbers
+    *gain, p = numbers
     # Of 1,000 exchanges, which do not tell a third digit.
-    return f"{gain:+.2f} [{low:+.2f}, {high:+.2f}], p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}"
+    return f"{format_value((*gain,), '+.2f')}, p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}"
 
 
-def _table(header: list[str], rows: list[list[str]], contents: dict) -> str:
-    return (
-        f"{grid(header, rows)}\nFrom records/{FILE.name}, by python -m records.translation_lists: "
-        f"{provenance_line(contents)}"
-    )
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    return f"{grid(header, rows)}\n{provenance_line('translation_lists')}"
 
 
 def table() -> str:
     """Makes the table of the re-ranked lists: BLEU of each model, and its gain over no model."""
-    contents, rows = json.loads(FILE.read_text()), []
-    for lists, models, tests in _rows(contents):
-        cells = [
-            f"{test['untuned']['BLEU'][0]:.2f}{significance.bounds(*test['untuned']['BLEU'][1:])}"
-            for test in tests.values()
-        ]
-        rows.append([f"{lists}, untuned", *(x for cell in cells for x in (cell, "", ""))])
-        for model, runs in models.items():
-            row = [f"{lists}, {MODELS[model]}"]
-            for test in tests.values():
+    rows: list[list[str]] = []
+    for lists, models, tests in _rows():
+        fixed = {UNTUNED: [f"{lists}, untuned"], "oracle": [f"{lists}, oracle"]}
+        model_rows = [[f"{lists}, {MODELS[model]}"] for model in models]
+        for test in tests.values():
+            fixed[UNTUNED] += [format_value((*test[UNTUNED]["BLEU"],), SCORE), "", ""]
+            fixed["oracle"] += [f"{test['oracle']['BLEU'][0]:.2f}", "", ""]
+            for row, (model, runs) in zip(model_rows, models.items(), strict=True):
                 row += [
                     mean([test[method]["figures"][run]["BLEU"][0] for run in runs], ".2f")
                     for method in METHODS
@@ -420,20 +373,17 @@ def table() -> str:
                 opponent = UNTUNED if model == NONE else NONE
                 gain = test[METHODS[0]]["gains"][f"{model} | {opponent}"]
                 row.append(gain_cell(gain["all"]["BLEU"]))
-            rows.append(row)
-        best = [f"{test['oracle']['BLEU'][0]:.2f}" for test in tests.values()]
-        rows.append([f"{lists}, oracle", *(x for cell in best for x in (cell, "", ""))])
+        rows += [fixed[UNTUNED], *model_rows, fixed["oracle"]]
     header = ["lists, re-ranked by"]
     for test in TESTS[: (len(rows[0]) - 1) // 3]:
         header += [f"{YEARS[test]}, MIRA", "MERT", "gain by MIRA, 95 %"]
-    return _table(header, rows, contents)
+    return _table(header, rows)
 
 
 def new_words() -> str:
     """Makes the table of gains, also where references have words that training never saw."""
-    contents, rows = json.loads(FILE.read_text()), []
-    counts = {}
-    for lists, models, tests in _rows(contents):
+    rows, counts = [], {}
+    for lists, models, tests in _rows():
         for model in models:
             opponent = {NONE: UNTUNED, BASELINE: NONE}.get(model, BASELINE)
             row = [f"{lists}, {MODELS[model]} over {MODELS[opponent]}"]
@@ -446,57 +396,58 @@ def new_words() -> str:
     header = ["lists, gain of"]
     for name, (unseen, covered) in counts.items():
         header += [f"{YEARS[name]}, BLEU", f"{unseen} with new words", f"{covered} others", "chrF2"]
-    return _table(header, rows, contents)
+    return _table(header, rows)
 
 
 def new_words_by_tuner() -> str:
     """Makes the table of gains over no model by both tuners, where references have new words."""
-    contents, rows = json.loads(FILE.read_text()), []
-    for lists, models, tests in _rows(contents):
-        for model in models:
-            if model != NONE:
-                gains_by_tuner = [
-                    test[method]["gains"][f"{model} | {NONE}"]["unseen"]["BLEU"]
-                    for test in tests.values()
-                    for method in METHODS
-                ]
-                rows.append([f"{lists}, {MODELS[model]}", *map(gain_cell, gains_by_tuner)])
+    rows = []
+    for lists, models, tests in _rows():
+        for model in [model for model in models if model != NONE]:
+            gains_by_tuner = (
+                test[method]["gains"][f"{model} | {NONE}"]["unseen"]["BLEU"]
+                for test in tests.values()
+                for method in METHODS
+            )
+            rows.append([f"{lists}, {MODELS[model]}", *map(gain_cell, gains_by_tuner)])
     header = [f"{YEARS[test]}, {method.upper()}" for test in tests for method in METHODS]
-    return _table(["lists, gain of", *header], rows, contents)
+    return _table(["lists, gain of", *header], rows)
 
 
 def sizes() -> str:
     """Makes the table of the oracles of longer lists, and of the gains in them by MIRA."""
-    contents, rows = json.loads(FILE.read_text()), []
+    rows = []
     pairs = {NONE: UNTUNED, BASELINE: NONE, "czech_cwe_cwe_3_captions": BASELINE}
     for subset in ("few", "all"):
-        for lists, _, tests in _rows(contents, subset):
+        for lists, _, tests in _rows(subset):
             row = [lists]
             for test in tests.values():
                 row.append(f"{test['hypotheses'] / test['lists']:.0f}")
                 row.append(f"{test['oracle']['BLEU'][0]:.2f}")
-                for model, opponent in pairs.items():
-                    gain = test[METHODS[0]]["gains"][f"{model} | {opponent}"]["all"]["BLEU"]
-                    row.append(gain_cell(gain))
+                gains = test[METHODS[0]]["gains"]
+                row += [
+                    gain_cell(gains[f"{model} | {opponent}"]["all"]["BLEU"])
+                    for model, opponent in pairs.items()
+                ]
             rows.append(row)
     header = ["lists"]
     for test in tests:
         header += [f"{YEARS[test]}, hypotheses a list", "oracle"]
         header += [f"{MODELS[model]} over {MODELS[opponent]}" for model, opponent in pairs.items()]
-    return _table(header, rows, contents)
+    return _table(header, rows)
 
 
 def shares() -> str:
     """Makes the table of words that training never saw, as the paper's table 4."""
-    contents, rows = json.loads(FILE.read_text()), []
-    for lists, _, tests in _rows(contents):
+    rows = []
+    for lists, _, tests in _rows():
         for name, test in tests.items():
             words = [f"{100 * share:.2f}" for share in test["new"]]
             best = [f"{test[selection]['chrF2'][0]:.2f}" for selection in (UNTUNED, "oracle")]
             count = f"{test['hypotheses'] / test['lists']:.1f}"
             rows.append([f"{lists}, {YEARS[name]}", count, *words, *best])
     header = ["lists", "hypotheses a list", "new words of the references, %", "of the first"]
-    return _table([*header, "of all", "chrF2 untuned", "chrF2 of the oracle"], rows, contents)
+    return _table([*header, "of all", "chrF2 untuned", "chrF2 of the oracle"], rows)
 
 
 def main():

@@ -13,6 +13,7 @@ from zoo.lab.comparison.paired import format_p
 from zoo.lab.evaluation import item_scores, records, significance
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.rescoring import Bleu
+from zoo.lab.table import COUNT, SCORE, Column, Table, format_value
 
 TEST, OTHER_TEST = list_scores.TEST, "test2"
 BEAMS, WIDEST = (1, 2, 12), 12
@@ -96,10 +97,6 @@ def _gain(sums):
     return BLEU(sums[..., COUNTS:]) - BLEU(sums[..., :COUNTS])
 
 
-def _between(ends, form=".2f"):
-    return "[{}, {}]".format(*(format(end, form) for end in ends))
-
-
 def _bleu(counts_by_seed):
     """Formats BLEU: the mean of seeds with least and greatest."""
     return mean([float(BLEU(sentence_counts.sum(0))) for sentence_counts in counts_by_seed], ".2f")
@@ -125,7 +122,7 @@ def scores() -> str:
                 model,
                 *(mean(split_perplexities, ".2f") for split_perplexities in perplexities),
                 *(_bleu(counts_by_beam[beam]) for beam in BEAMS),
-                _between(significance.bootstrap_interval(widest, BLEU)),
+                format_value(significance.bootstrap_interval(widest, BLEU), SCORE),
                 "" if above is None else _p(above, widest),
                 mean([ensemble_figures["chrF2"]["score"] for ensemble_figures in figures], ".1f"),
                 paper,
@@ -157,45 +154,35 @@ def by_length() -> str:
         losses[order] = np.bincount(sentence, token, len(lengths))
         run_counts = [counts()[translation((run,), TEST, WIDEST)[0]] for run in runs]
         bleu[order] = np.mean(run_counts, axis=0)
-    gain = losses["straight"] - losses["reversed"]
+    gains = np.stack([losses["straight"] - losses["reversed"], lengths], 1)
+    pairs = np.hstack([bleu["straight"], bleu["reversed"]])
     groups = np.searchsorted(LENGTHS, words, side="right")
-    rows = []
+    masks = {}
     for number, shortest in enumerate(LENGTHS, 1):
         range_end = f"-{LENGTHS[number] - 1}" if number < len(LENGTHS) else " and more"
-        rows.append((f"{max(shortest, int(words.min()))}{range_end}", groups == number))
-    cells = []
-    for name, mask in [*rows, ("all", groups > 0)]:
-        token_gains = np.stack([gain[mask], lengths[mask]], 1)
-        pair = np.concatenate([bleu["straight"], bleu["reversed"]], axis=1)[mask]
-        cells.append(
-            [
-                name,
-                f"{mask.sum():,}",
-                *(f"{nats[mask].sum() / lengths[mask].sum():.3f}" for nats in losses.values()),
-                f"{gain[mask].sum() / lengths[mask].sum():.3f} "
-                + _between(
-                    significance.bootstrap_interval(token_gains, item_scores.log_perplexity), ".3f"
-                ),
-                *(f"{BLEU(ngrams[mask].sum(0)):.2f}" for ngrams in bleu.values()),
-                f"{_gain(pair.sum(0)):.2f} "
-                + _between(significance.bootstrap_interval(pair, _gain)),
-            ]
+        masks[f"{max(shortest, int(words.min()))}{range_end}"] = groups == number
+    rows = []
+    for name, mask in {**masks, "all": groups > 0}.items():
+        nats = (float(order[mask].sum() / lengths[mask].sum()) for order in losses.values())
+        scores = (float(BLEU(ngrams[mask].sum(0))) for ngrams in bleu.values())
+        nats_gain = _with_interval(gains[mask], lambda sums: sums[..., 0] / sums[..., 1])
+        rows.append(
+            [name, int(mask.sum()), *nats, nats_gain, *scores, _with_interval(pairs[mask], _gain)]
         )
-    header = ["source words", "sentences", "nats a word, straight", "reversed", "gain, 95 %"]
-    header += ["BLEU, straight", "reversed", "gain, 95 %"]
-    ends = np.zeros((len(words), 4))
-    for column, group in ((0, 1), (2, len(LENGTHS))):
-        mask = groups == group
-        ends[mask, column : column + 2] = np.stack([gain[mask], lengths[mask]], 1)
+    columns = [Column("source words"), Column("sentences", COUNT)]
+    for quantity, form in (("nats a word", ".3f"), ("BLEU", ".2f")):
+        headers = f"{quantity}, straight", "reversed", "gain, 95 %"
+        columns += [Column(header, form) for header in headers]
+    ends = np.hstack([gains * (groups == group)[:, None] for group in (1, len(LENGTHS))])
 
     def growth(sums):
         return sums[..., 2] / sums[..., 3] - sums[..., 0] / sums[..., 1]
 
-    between = _between(significance.bootstrap_interval(ends, growth), ".3f")
     source = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
     return (
-        f"{grid(header, cells)}\n{source} Means of the seeds, beam 12. In nats the gain of the "
-        f"longest sources is {growth(ends.sum(0)):.3f} {between} above the shortest sources'."
+        f"{Table(columns, rows).markdown()}\n{source} Means of the seeds, beam 12. In nats the "
+        f"gain of the longest sources is {format_value(_with_interval(ends, growth), '.3f')} above "
+        "the shortest sources'."
     )
 
 
@@ -213,7 +200,7 @@ def lists() -> str:
         first = next(iter(by_scorer.values()))
         title = SYSTEMS[system]
         rows.append(
-            [title, "nothing: the first", *[""] * 2, _with_interval([first["untuned"]]), "", ""]
+            [title, "nothing: the first", *[""] * 2, _tuned_cell([first["untuned"]]), "", ""]
         )
         itself = by_scorer["itself"]["tuned"]
         for prefix, name in SCORERS.items():
@@ -225,18 +212,19 @@ def lists() -> str:
             against = [_p(first["untuned"], tuned), _p(itself, tuned)]
             if prefix == "itself":
                 ways, against[1] = ["", ""], ""
-            tuned_cell = _with_interval([seed["tuned"] for seed in seeds])
+            tuned_cell = _tuned_cell([seed["tuned"] for seed in seeds])
             rows.append([title, name, *ways, tuned_cell, *against])
-        rows.append([title, "the oracle", *[""] * 2, _with_interval([first["oracle"]]), "", ""])
+        rows.append([title, "the oracle", *[""] * 2, _tuned_cell([first["oracle"]]), "", ""])
     search = counts()[translation(rows_of.REVERSED, TEST, WIDEST)[0]]
     p = format_p(significance.paired_test(search, counts()["lists/reversed_0/five/tuned"], BLEU))
+    count = f"{len(search):,} sentences; "
+    origin_line = provenance_line("list_scores", count, "captions_lists.json")
     header = ["lists of", "scored by", "by that alone", "even average"]
     header += ["tuned on validation, 95 %", "p against the first", "p against itself"]
     return (
         f"{grid(header, rows)}\nThe five's own search with beam 12 has {_bleu([search])}; against "
-        f"their choice from the lists of one, {p}. From records/captions_lists.json, by python -m "
-        f"records.list_scores: {len(search):,} sentences; {provenance_line(weights())} "
-        "In round brackets the least and the greatest of the seeds."
+        f"their choice from the lists of one, {p}. {origin_line} In round brackets the least and "
+        "the greatest of the seeds."
     )
 
 
@@ -244,6 +232,14 @@ def _p(left_counts, right_counts):
     return p_cell(significance.paired_test(left_counts, right_counts, BLEU))
 
 
-def _with_interval(counts_by_seed):
+def _with_interval(statistics, figure):
+    """Computes a figure from statistics of sentences, with its 95 % interval."""
+    ends = significance.bootstrap_interval(statistics, figure)
+    return float(figure(statistics.sum(0))), *ends
+
+
+def _tuned_cell(counts_by_seed):
+    """Formats BLEU of seeds with the interval of their mean."""
     together = np.mean(counts_by_seed, axis=0)
-    return f"{_bleu(counts_by_seed)} {_between(significance.bootstrap_interval(together, BLEU))}"
+    interval = format_value(significance.bootstrap_interval(together, BLEU), SCORE)
+    return f"{_bleu(counts_by_seed)} {interval}"

@@ -129,7 +129,7 @@ def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference 
         significance.bootstrap_interval(np.concatenate(statistics, 1), _loss_difference),
         len(statistics[0]),
         1.0 if _same_up_to_rounding(baseline, candidate) else p,
-        significance.seeds_test([*baseline.losses], [*candidate.losses]),
+        significance.seeds_test(baseline.losses, candidate.losses),
     )
 
 
@@ -178,7 +178,7 @@ def format_p(p: float) -> str:
 
 def _seeds_line(lower, higher):
     """Returns the line of Welch's test of two groups' losses, the lower loss first."""
-    p = significance.seeds_test([*lower.losses], [*higher.losses])
+    p = significance.seeds_test(lower.losses, higher.losses)
     evidence = f"{format_p(p)} by {len(lower.losses)} and {len(higher.losses)} seeds"
     gap = f"{higher.loss - lower.loss:.4f} nats"
     return _loss_verdict(lower, higher, gap, evidence, is_tie=not p < significance.LEVEL)
@@ -221,7 +221,7 @@ def accuracy_lines(accuracies_by_group: Mapping[str, Sequence[float]]) -> list[s
 def _accuracy_line(names, means, accuracies):
     """Returns the line of Welch's test of two groups' accuracies, the better group first."""
     better, worse = names
-    p = significance.seeds_test([*accuracies[better]], [*accuracies[worse]])
+    p = significance.seeds_test(accuracies[better], accuracies[worse])
     seeds = f"{len(accuracies[better])} and {len(accuracies[worse])} seeds"
     evidence = f"{means[better]:.2%} and {means[worse]:.2%}, {format_p(p)} by {seeds}"
     return _accuracy_verdict(better, worse, evidence, p)

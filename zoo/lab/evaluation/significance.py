@@ -6,7 +6,7 @@ are of questions that are answered right or wrong.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def mcnemar_test(only_first: int, only_second: int) -> float:
     return float(stats.binomtest(only_first, count).pvalue) if count else 1.0
 
 
-def seeds_test(first: list[float], second: list[float]) -> float:
+def seeds_test(first: Sequence[float], second: Sequence[float]) -> float:
     """Computes the probability of as large a difference of means if two groups of seeds were alike,
     by Welch's t-test (1947)."""
     if min(len(first), len(second)) < 2:
