@@ -10,6 +10,7 @@ from records.rows import expand_runs, read_table
 from zoo.lab.comparison import paired
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.significance import LEVEL
+from zoo.lab.table import format_value
 
 
 class Claim(NamedTuple):
@@ -99,13 +100,13 @@ def losses() -> str:
             figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs)
         )
         difference = paired.compare_losses(model, opponent)
-        by_seeds = significance.seeds_test(model.losses, opponent.losses)
-        gain, by_sentences, tie = f"{opponent.loss - model.loss:.3f}", "", by_seeds >= LEVEL
+        verdict = paired.verdict(significance.seeds_test(model.losses, opponent.losses))
+        gain, by_sentences = f"{opponent.loss - model.loss:.3f}", ""
         if difference is not None:
-            gain += " [{:.3f}, {:.3f}]".format(*difference.interval)
-            by_sentences, tie = p_cell(difference.p), difference.is_tie or difference.is_undecided
-        verdict = "not told apart: " if tie else ""
-        cells = [claim.model, claim.opponent, claim.text, verdict + gain, by_sentences]
+            gain += f" {format_value(difference.interval, '.3f')}"
+            by_sentences, verdict = p_cell(difference.p), difference.verdict
+        gain = f"not told apart: {gain}" if verdict else gain
+        cells = [claim.model, claim.opponent, claim.text, gain, by_sentences]
         seed_counts = f"{len(model.losses)} and {len(opponent.losses)}"
         rows.append([*cells, seed_cells()[claim], seed_counts, _advice(claim)])
     header = ["model", "against", "text", "nats below it, 95 %", "p by sentences", "p by seeds"]

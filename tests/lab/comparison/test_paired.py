@@ -203,7 +203,7 @@ def test_runs_without_scores_have_no_interval(tmp_path):
     scored = keep_scores(tmp_path / "kept", BASE)
     plain = keep(tmp_path / "plain", {"tokens": len(BASE), "figures.log_perplexity": 9.0})
     lines = tables([scored, plain]).splitlines()
-    assert lines[2].split()[3:] == ["9.0000", "-", "148.41"]
+    assert lines[2].split()[3:] == ["9.0000", "-", "8,103.08"]
     assert not any(" is below " in line or "a tie" in line for line in lines)
     assert "  no scores of single words are kept of plain" in lines
     assert not any("no scores" in line for line in tables([plain]).splitlines())

@@ -309,37 +309,35 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
         groups = [*ranking.ranked, *ranking.unranked]
         pairs = [(group, losses) for group in groups if (losses := ranking.losses[column, group])]
         pairs.sort(key=lambda pair: (pair[0] in ranking.unranked, pair[1].loss))
-        _, first = pairs[0]
+        _, lowest = pairs[0]
         for group, losses in pairs:
-            row = make_row(losses, ranking.passports(column, group))
-            test = None if losses is first else paired.compare_losses(first, losses)
+            passports = ranking.passports(column, group)
+            first = passports[0]
+            row = Row(
+                losses.name,
+                len(passports),
+                first["head"].partition("(")[0],
+                first["parameters"],
+                first["split"],
+                first["policies"]["state"],
+                first["normalised_over"],
+                first["tokens"],
+                losses.loss,
+                *losses.interval,
+                perplexity_of(losses.loss),  # of the mean loss of several
+                has_seen_text(passports),
+            )
+            test = None if losses is lowest else paired.compare_losses(lowest, losses)
             if test:
-                low, high = test.interval
-                row = row._replace(above=test.nats, above_low=low, above_high=high)
-                row = row._replace(p=test.p, p_of_seeds=test.p_of_seeds)
+                row = row._replace(above=test.nats, p=test.p, p_of_seeds=test.p_of_seeds)
+                row = row._replace(above_low=test.interval[0], above_high=test.interval[1])
             rows.append(row)
     return rows
 
 
-def make_row(losses: GroupLosses, passports: list[dict]) -> Row:
-    """Makes the row of a group on a text: losses of all runs, other fields of the first passport;
-    `above` and p stay NaN."""
-    first = passports[0]
-    perplexity = perplexity_of(losses.loss)  # of the mean loss of several
-    return Row(
-        losses.name,
-        len(passports),
-        first["head"].partition("(")[0],
-        first["parameters"],
-        first["split"],
-        first["policies"]["state"],
-        first["normalised_over"],
-        first["tokens"],
-        losses.loss,
-        *losses.interval,
-        perplexity if len(passports) > 1 else float(first["figures"]["perplexity"]),
-        any(leakage.reason(passport) is not None for passport in passports),
-    )
+def has_seen_text(passports: Iterable[dict]) -> bool:
+    """Whether one of several runs has seen the text of their passports, as far as is recorded."""
+    return any(leakage.reason(passport) is not None for passport in passports)
 
 
 # Marks figures of text that a run has seen.
@@ -356,13 +354,14 @@ def figure_cells(group: Group, losses: GroupLosses | None, passports: list[dict]
     text; the range of seeds stands there if there are several."""
     if losses is None:
         return [None] * len(FIGURES)
-    row = make_row(losses, passports)
-    nats: float | str = row.log_perplexity
-    if row.seeds < len(group.runs):
-        nats = f"{nats:{NATS}} ({row.seeds} of {len(group.runs)} seeds)"
-    spread = losses.loss_range if row.seeds > 1 else None
-    perplexity = f"{row.perplexity:{PERPLEXITY}} {NOT_RANKED}" if row.text_seen else row.perplexity
-    return [nats, spread, losses.interval, perplexity]
+    count = len(losses.losses)
+    nats: float | str = losses.loss
+    perplexity: float | str = perplexity_of(losses.loss)
+    if count < len(group.runs):
+        nats = f"{losses.loss:{NATS}} ({count} of {len(group.runs)} seeds)"
+    if has_seen_text(passports):
+        perplexity = f"{perplexity:{PERPLEXITY}} {NOT_RANKED}"
+    return [nats, losses.loss_range if count > 1 else None, losses.interval, perplexity]
 
 
 def merge_reasons(recipes: Iterable[Group], reasons: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -62,14 +62,6 @@ class GroupLosses:
         """The least and the greatest log-perplexity of the runs."""
         return min(self.losses), max(self.losses)
 
-    def format_spread(self) -> str:
-        """Formats the range of several seeds, or the interval of a single run; "" without one."""
-        low, high = self.loss_range
-        if len(self.losses) > 1:
-            return f" ({low:.4f} to {high:.4f} of {len(self.losses)})"
-        low, high = self.interval
-        return "" if math.isnan(low) else f" [{low:.4f}, {high:.4f}]"
-
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Returns the pairs to compare: the first name with each other, and each with its successor."""
@@ -87,8 +79,8 @@ def loss_lines(groups: Sequence[GroupLosses]) -> list[str]:
         missing = [f"  no scores of single words are kept of {', '.join(without_scores)}"]
     if len(testable) < 2:
         with_seeds = [group for group in groups if len(group.losses) > 1]
-        return [_seeds_line(lower, higher) for lower, higher in contrasts(with_seeds)] + missing
-    lines = [_loss_line(lower, higher) for lower, higher in contrasts(testable)]
+        return [_seeds_line(*pair) for pair in contrasts(with_seeds)] + missing
+    lines = [_loss_line(*pair) for pair in contrasts(testable)]
     if any(len(group.losses) == 1 for group in testable):
         lines.append("  one seed does not show the noise of training")
     return lines + missing
@@ -104,15 +96,25 @@ class Difference(NamedTuple):
     p_of_seeds: float  # by Welch's test of the seeds; NaN where a group has one run
 
     @property
-    def is_tie(self) -> bool:
-        """Whether sentences do not tell the groups apart."""
-        return self.p >= significance.LEVEL
+    def verdict(self) -> str:
+        """ "a tie" if sentences do not tell the groups apart, "undecided" if seeds alone do not, or
+        ""."""
+        return verdict(self.p, self.p_of_seeds)
 
-    @property
-    def is_undecided(self) -> bool:
-        """Whether sentences tell the groups apart, and seeds do not."""
-        # NaN, of a single seed, is not above the level.
-        return not self.is_tie and self.p_of_seeds >= significance.LEVEL
+
+def verdict(p: float, p_of_seeds: float = math.nan) -> str:
+    """Returns "a tie" if a test does not tell two groups apart, "undecided" if a test of their
+    seeds alone does not, or "" if both do."""
+    if not p < significance.LEVEL:  # nor is NaN
+        return "a tie"
+    return "undecided" if p_of_seeds >= significance.LEVEL else ""
+
+
+def _verdict_line(better, worse, relation, verdict, evidence, gap=""):
+    """Describes that a group is below or above another by a gap, or that this is not decided."""
+    if verdict:
+        return f"  {better} and {worse}: {verdict}{gap and f', {gap} apart'} ({evidence})"
+    return f"  {better} is {relation} {worse}{gap and f' by {gap}'} ({evidence})"
 
 
 def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference | None:
@@ -155,20 +157,11 @@ def _loss_line(lower, higher):
     low, high = difference.interval
     evidence = f"{format_p(difference.p)} by {difference.sentences:,} sentences"
     if not math.isnan(difference.p_of_seeds):
-        seeds = f"{len(lower.losses)} and {len(higher.losses)} seeds"
-        evidence += f", {format_p(difference.p_of_seeds).removeprefix('p = ')} by {seeds}"
+        evidence += f", {_describe_seeds(lower.losses, higher.losses).removeprefix('p = ')}"
     if _same_up_to_rounding(lower, higher):
         evidence = f"the same up to the rounding of saved scores, {evidence}"
     gap = f"{difference.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
-    return _loss_verdict(lower, higher, gap, evidence, difference.is_tie, difference.is_undecided)
-
-
-def _loss_verdict(lower, higher, gap, evidence, is_tie, is_undecided=False):
-    """Describes that a loss is below another by a gap, that they tie, or that this is undecided."""
-    if is_tie or is_undecided:
-        verdict = "undecided" if is_undecided else "a tie"
-        return f"  {lower.name} and {higher.name}: {verdict}, {gap} apart ({evidence})"
-    return f"  {lower.name} is below {higher.name} by {gap} ({evidence})"
+    return _verdict_line(lower.name, higher.name, "below", difference.verdict, evidence, gap)
 
 
 def format_p(p: float) -> str:
@@ -176,12 +169,18 @@ def format_p(p: float) -> str:
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
+def _describe_seeds(first, second):
+    """Describes Welch's test of the figures of two groups' seeds."""
+    p = significance.seeds_test(first, second)
+    return f"{format_p(p)} by {len(first)} and {len(second)} seeds"
+
+
 def _seeds_line(lower, higher):
     """Returns the line of Welch's test of two groups' losses, the lower loss first."""
-    p = significance.seeds_test(lower.losses, higher.losses)
-    evidence = f"{format_p(p)} by {len(lower.losses)} and {len(higher.losses)} seeds"
-    gap = f"{higher.loss - lower.loss:.4f} nats"
-    return _loss_verdict(lower, higher, gap, evidence, is_tie=not p < significance.LEVEL)
+    losses = lower.losses, higher.losses
+    evidence, gap = _describe_seeds(*losses), f"{higher.loss - lower.loss:.4f} nats"
+    decision = verdict(significance.seeds_test(*losses))
+    return _verdict_line(lower.name, higher.name, "below", decision, evidence, gap)
 
 
 def _loss_difference(sums):
@@ -211,27 +210,15 @@ def answer_lines(
 def accuracy_lines(accuracies_by_group: Mapping[str, Sequence[float]]) -> list[str]:
     """Describes Welch's tests between `contrasts` of groups, from {group: accuracies of its seeds};
     groups of one seed are left out."""
-    with_seeds = {name: seeds for name, seeds in accuracies_by_group.items() if len(seeds) > 1}
-    means = {name: float(np.mean(seeds)) for name, seeds in with_seeds.items()}
-    order = sorted(with_seeds, key=lambda name: -means[name])
-    lines = [_accuracy_line(pair, means, with_seeds) for pair in contrasts(order)]
+    groups = {name: seeds for name, seeds in accuracies_by_group.items() if len(seeds) > 1}
+    means = {name: float(np.mean(seeds)) for name, seeds in groups.items()}
+    lines = []
+    for better, worse in contrasts(sorted(groups, key=lambda name: -means[name])):
+        accuracies = groups[better], groups[worse]
+        decision = verdict(significance.seeds_test(*accuracies))
+        evidence = f"{means[better]:.2%} and {means[worse]:.2%}, {_describe_seeds(*accuracies)}"
+        lines.append(_verdict_line(better, worse, "above", decision, evidence))
     return ["of all seeds:", *lines] if lines else []
-
-
-def _accuracy_line(names, means, accuracies):
-    """Returns the line of Welch's test of two groups' accuracies, the better group first."""
-    better, worse = names
-    p = significance.seeds_test(accuracies[better], accuracies[worse])
-    seeds = f"{len(accuracies[better])} and {len(accuracies[worse])} seeds"
-    evidence = f"{means[better]:.2%} and {means[worse]:.2%}, {format_p(p)} by {seeds}"
-    return _accuracy_verdict(better, worse, evidence, p)
-
-
-def _accuracy_verdict(better, worse, evidence, p):
-    """Describes that a group's accuracy is above another's, or that they tie."""
-    if not p < significance.LEVEL:  # nor is NaN
-        return f"  {better} and {worse}: a tie ({evidence})"
-    return f"  {better} is above {worse} ({evidence})"
 
 
 def _accuracy(answers):
@@ -249,4 +236,4 @@ def _answer_line(names, answers_by_run):
     evidence = f"{first_alone:,} and {second_alone:,} of {len(first):,} right alone, p = {p:.3g}"
     swapped = p < significance.LEVEL and first_alone < second_alone
     better, worse = names[::-1] if swapped else names
-    return _accuracy_verdict(better, worse, evidence, p)
+    return _verdict_line(better, worse, "above", verdict(p), evidence)

@@ -95,10 +95,7 @@ class HeadRow(NamedTuple):
     @property
     def verdict(self) -> str:
         """How the head stands beside the lowest, a key of `_VERDICTS`."""
-        if self.difference is not None and self.difference.is_tie:
-            return "a tie"
-        is_undecided = self.difference is not None and self.difference.is_undecided
-        return "undecided" if is_undecided else "worse"
+        return (self.difference and self.difference.verdict) or "worse"
 
 
 class Summary(NamedTuple):
