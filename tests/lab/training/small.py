@@ -113,12 +113,7 @@ def last_state(trained: Trainer, kind="last"):
 
 def on_devices(state, devices):
     """A state on the host, or on one device, as a step of the devices takes it."""
-    return devices.for_steps(jax.device_put(state, devices.layouts(state)))
-
-
-def on_host(state, devices):
-    """The inverse of `on_devices`."""
-    return jax.device_get(devices.state_to_mesh(state))
+    return jax.device_put(state, devices.layouts(state))
 
 
 def metrics(workdir) -> list[dict]:

@@ -29,15 +29,6 @@ class AverageState(NamedTuple):
     averaged_params: Any
 
 
-def _step_towards(average, params, share):
-    """Moves an average towards the parameters by a share; a share of 1 gives exactly these."""
-
-    def step(mean, value):
-        return jnp.where(share == 1, value, mean + (share * (value - mean)).astype(mean.dtype))
-
-    return jax.tree.map(step, average, params)
-
-
 class MeanState(NamedTuple):
     """The state of `keep_mean`."""
 
@@ -55,8 +46,13 @@ def _keep_running(make_state, next_share) -> optax.GradientTransformation:
 
     def update(updates, state, params):
         steps, share = next_share(state)
+
+        def step(mean, value):
+            # A share of 1 gives exactly the parameters.
+            return jnp.where(share == 1, value, mean + (share * (value - mean)).astype(mean.dtype))
+
         new_params = optax.apply_updates(params, updates)
-        average = _step_towards(state.averaged_params, new_params, share)
+        average = jax.tree.map(step, state.averaged_params, new_params)
         return updates, state._replace(averaged_steps=steps, averaged_params=average)
 
     return optax.GradientTransformation(init, update)

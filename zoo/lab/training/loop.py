@@ -147,23 +147,18 @@ class Trainer:
             stack.callback(checkpoints.close)
             stack.callback(setattr, self, "state", None)  # frees its memory
             progress = self._begin(checkpoints)
-            if not progress.finished:
-                with self._reports() as (metrics, bar), handle_signals(self._remember_signal):
-                    Pass(self, progress, checkpoints, ownership, metrics, bar).run()
+            if progress.finished:
+                return progress
+            step, loss_name = int(self.devices.to_host(self.state.step)), self.task.loss_name
+            metrics: Any = NoReports()
+            bar: Any = NoReports()
+            if ownership:
+                metrics = stack.enter_context(Metrics(self.workdir, step, loss_name, self.log))
+                bar = ProgressBar(self.task.total_steps, step, loss_name, log=self.log)
+                stack.enter_context(bar)
+            stack.enter_context(handle_signals(self._remember_signal))
+            Pass(self, progress, step, checkpoints, ownership, metrics, bar).run()
             return progress
-
-    @contextlib.contextmanager
-    def _reports(self) -> Iterator[tuple[Any, Any]]:
-        """Yields the metrics and the progress bar, which report in process 0 only."""
-        if not distributed.is_first_process():
-            yield NoReports(), NoReports()
-            return
-        step, loss_name = self.steps_done(), self.task.loss_name
-        with (
-            Metrics(self.workdir, step, loss_name, self.log) as metrics,
-            ProgressBar(self.task.total_steps, step, loss_name, log=self.log) as bar,
-        ):
-            yield metrics, bar
 
     def _begin(self, checkpoints: Checkpoints) -> Progress:
         """Puts the last checkpoint's state, or a new state, on the devices; none if finished."""
@@ -199,10 +194,6 @@ class Trainer:
     def _remember_signal(self, number, frame):
         """Handles a signal: training stops after the current step."""
         self._stop = signal.Signals(number)
-
-    def steps_done(self) -> int:
-        """Returns the number of steps that the state has seen."""
-        return int(self.devices.to_host(self.state.step))
 
     def step_function(self) -> Callable:
         """Returns the step for the devices, (state, tables, batch, key) -> (state, metrics)."""
@@ -245,6 +236,7 @@ class Pass:
         self,
         trainer: Trainer,
         progress: Progress,
+        step: int,
         checkpoints: Checkpoints,
         ownership: Ownership | None,
         metrics: Any,
@@ -253,13 +245,12 @@ class Pass:
         """Compiles the step and places the tables on the devices."""
         devices = trainer.devices
         self.trainer, self.progress, self.checkpoints = trainer, progress, checkpoints
-        self.ownership, self.metrics, self.bar = ownership, metrics, bar
+        self.step, self.ownership, self.metrics, self.bar = step, ownership, metrics, bar
         self.function = trainer.step_function()
         self.tables = devices.place_tables(trainer.task.tables)
-        trainer.task.tables = devices.to_mesh(self.tables)  # validation shares their memory
+        trainer.task.tables = self.tables  # validation shares their memory
         self.key = trainer.step_key()
         self.empty_carry = devices.carry_function(trainer.task.carry)
-        self.step = trainer.steps_done()
         self.watch = Stopwatch(progress.seconds)
         self.compiled_shapes: set = set()  # of batches
         # (step, share of the epoch that is done after it, results) of a step that may still run
@@ -270,7 +261,18 @@ class Pass:
         """Runs the remaining epochs."""
         trainer, progress = self.trainer, self.progress
         while progress.epoch < trainer.recipe.epochs and not progress.finished:
-            self.run_epoch(trainer.task.epoch(progress.epoch))
+            epoch = progress.epoch
+            batches = trainer.task.epoch(epoch)
+            if progress.index == 0:
+                trainer.state = trainer.state._replace(carry=self.empty_carry())
+            while progress.epoch == epoch and not progress.finished:
+                self.take_step(batches)
+                stop = trainer.agreed_stop()
+                self.validate_and_save(progress.index == len(batches), stop is not None)
+                if stop:
+                    raise Interrupted(
+                        f"{stop.name} after step {self.step}: the state is saved.", stop
+                    )
         # A signal during the last validation: what would come after the training must not begin.
         trainer.agreed_stop()
         stop = trainer.agreed_stop()
@@ -279,67 +281,38 @@ class Pass:
                 f"{stop.name} at the end, after step {self.step}: all is saved.", stop
             )
 
-    def run_epoch(self, batches: Sequence):
-        """Runs the remaining steps of an epoch; between them validates and saves."""
-        trainer, progress, recipe = self.trainer, self.progress, self.trainer.recipe
-        if progress.index == 0:
-            trainer.state = trainer.state._replace(carry=self.empty_carry())
-        epoch = progress.epoch
-        while progress.epoch == epoch and not progress.finished:
-            self.take_step(batches)
-            stop = trainer.agreed_stop()
-            ends_epoch = progress.index == len(batches)
-            is_last = self.step == recipe.steps
-            interval = recipe.validate_every or math.inf
-            validates = ends_epoch or is_last or self.step % interval == 0
-            if validates or self.step % recipe.checkpoint_every == 0 or stop:
-                self.report()
-                progress.seconds = self.watch.seconds
-                with self.watch.paused():
-                    if validates:
-                        self.validate()
-                    if ends_epoch:
-                        progress.epoch, progress.index = epoch + 1, 0
-                        progress.loss = progress.tokens = progress.penalty = 0.0
-                        progress.finished |= progress.epoch == recipe.epochs
-                    progress.finished |= is_last
-                    self.save_state()
-            if stop:
-                raise Interrupted(f"{stop.name} after step {self.step}: the state is saved.", stop)
-
     def take_step(self, batches: Sequence):
         """Starts the next step; reports the last one while this one runs, so no device waits."""
         trainer, progress = self.trainer, self.progress
         rows = trainer.task.part(batches, progress.index, trainer.devices.rows)
         batch = trainer.devices.split(rows)
         shapes = batch_shapes(batch)
-        if shapes in self.compiled_shapes:
+        compiles = shapes not in self.compiled_shapes
+        with self.compilation() if compiles else contextlib.nullcontext():
             trainer.state, results = self.function(trainer.state, self.tables, batch, self.key)
-        else:
-            self.report()
-            results = self.compile(batch)
-            self.compiled_shapes.add(shapes)
+            if compiles:
+                jax.block_until_ready(results)
+                self.compiled_shapes.add(shapes)
         self.step += 1
         progress.index += 1
         self.report()
         self.unreported = self.step, progress.index / len(batches), results
 
-    def compile(self, batch):
-        """Takes the first step with batches of a new shape, which the watch does not count."""
-        trainer, is_first = self.trainer, not self.compiled_shapes
+    @contextlib.contextmanager
+    def compilation(self) -> Iterator[None]:
+        """Reports a step with batches of a new shape, taken within the context, which the watch
+        does not count."""
+        self.report()
+        is_first = not self.compiled_shapes
+        name = "the first step" if is_first else f"a step of other shapes, after step {self.step}"
         with self.watch.paused():
-            name = (
-                "the first step" if is_first else f"a step of other shapes, after step {self.step}"
-            )
             self.bar.log(f"compiling {name}, which takes from seconds to minutes.")
             start = time.perf_counter()
-            trainer.state, results = self.function(trainer.state, self.tables, batch, self.key)
-            jax.block_until_ready(results)
+            yield
             seconds = time.perf_counter() - start
             self.bar.exclude(seconds)
             if is_first:
                 self.bar.log(f"first step, with compilation: {seconds:.1f} s.")
-        return results
 
     def report(self):
         """Waits for the unreported step, if there is one, and reports it."""
@@ -356,10 +329,24 @@ class Pass:
         self.bar.step(step, share, progress, results)
         self.metrics.step(step, progress, results)
 
-    def save_state(self):
-        """Saves the state, from which a run is resumed."""
-        state = self.trainer.devices.state_to_mesh(self.trainer.state)
-        self.save("last", state, state.params)
+    def validate_and_save(self, ends_epoch: bool, is_stopped: bool):
+        """Validates and saves the state after a step at which either is due."""
+        progress, recipe = self.progress, self.trainer.recipe
+        is_last = self.step == recipe.steps
+        validates = ends_epoch or is_last or self.step % (recipe.validate_every or math.inf) == 0
+        if not (validates or self.step % recipe.checkpoint_every == 0 or is_stopped):
+            return
+        self.report()
+        progress.seconds = self.watch.seconds
+        with self.watch.paused():
+            if validates:
+                self.validate()
+            if ends_epoch:
+                progress.epoch, progress.index = progress.epoch + 1, 0
+                progress.loss = progress.tokens = progress.penalty = 0.0
+                progress.finished |= progress.epoch == recipe.epochs
+            progress.finished |= is_last
+            self.save("last", self.trainer.state, self.trainer.state.params)
 
     def save(self, kind: str, arrays: Any, params: Any):
         """Saves the arrays of a checkpoint of a kind, unless the parameters are not finite."""
@@ -373,7 +360,7 @@ class Pass:
         """Validates, saves the best checkpoint, and decides about early stopping."""
         trainer, progress, bar = self.trainer, self.progress, self.bar
         devices, state = trainer.devices, trainer.state
-        params = devices.to_mesh(average.params_to_evaluate(state.params, state.optimizer_state))
+        params = average.params_to_evaluate(state.params, state.optimizer_state)
         if not self.has_validated:
             self.has_validated = True
             bar.log("compiling the validation.")

@@ -1,8 +1,9 @@
 """One training step, as a pure function.
 
-It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
-share of the batch rows, losses and gradients are summed over devices, and the only division is by
-the number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
+It runs on one device or, under `jax.shard_map` with the named axis, on several: every device has
+its share of the batch rows, losses and gradients are summed over devices, and the only division is
+by the number of tokens of the whole batch, so that the number of devices changes nothing but
+rounding.
 The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by
 the number of tokens of a usual batch: two tokens must not move the parameters as far as a full
 batch does.
@@ -92,7 +93,7 @@ def train_step(
         return total, (penalty, carry)
 
     batch_rows = batch.inputs, weights, state.carry, rows
-    value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
+    value_and_gradients = functools.partial(optimizer.value_and_gradients(objective), trained)
     (total, (penalty, carry)), gradients = sum_pieces(value_and_gradients, batch_rows, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -27,9 +28,9 @@ class Updates:
         """Returns the optimiser's state before the first step."""
         return self.transformation.init(params)
 
-    def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
-        """Computes ((value, auxiliary), gradients) of an objective."""
-        return jax.value_and_grad(objective, has_aux=True)(params, batch_rows)
+    def value_and_gradients(self, objective: Callable) -> Callable:
+        """Returns (params, batch_rows) -> ((value, auxiliary), gradients) of an objective."""
+        return jax.value_and_grad(objective, has_aux=True)
 
     def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
         """Sums gradients over the devices of a named axis."""
@@ -209,8 +210,11 @@ class RowSparseUpdates(Updates):
         rows = {_dotted(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
-    def value_and_gradients(self, objective, params, batch_rows):
-        """Computes ((value, auxiliary), SparseGradients) of an objective."""
+    def value_and_gradients(self, objective):
+        """Returns a function that computes ((value, auxiliary), SparseGradients)."""
+        return functools.partial(self._row_gradients, objective)
+
+    def _row_gradients(self, objective, params, batch_rows):
         dense, tables = split(params, self.paths)
 
         def watched_objective(dense, offsets):
