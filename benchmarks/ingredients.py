@@ -215,7 +215,9 @@ class Variants:
             width = length - array.shape[1] if array.ndim == 2 else 0
             return np.pad(array, ((0, 0), (0, width))) if width else array
 
-        batches = [jax.tree.map(filled, batch) for batch in self.task.epoch(0)]
+        epoch = self.task.epoch(0)
+        numbers = range(len(epoch))
+        batches = [jax.tree.map(filled, self.task.part(epoch, number)) for number in numbers]
         return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *batches)
 
     def sentence_losses(self, params, corpus) -> tuple[np.ndarray, np.ndarray]:

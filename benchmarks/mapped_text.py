@@ -88,7 +88,7 @@ def measure(train, validation, steps):
     batches = task.epoch(0)
     start = time.perf_counter()
     for index in range(2000):
-        batches[index * (len(batches) - 1) // 2000]
+        task.part(batches, index * (len(batches) - 1) // 2000)
     figures["batches: tokens a second"] = 2000 * BATCH * LENGTH / (time.perf_counter() - start)
     trainer = Trainer(task, recipe.training, pathlib.Path("unused"), 1, log=lambda line: None)
     figures["steps: tokens a second"] = _steps(trainer, batches, steps)
@@ -113,7 +113,7 @@ def _steps(trainer, batches, steps):
         if number == 3:  # compiled, and warm
             jax.block_until_ready(state)
             start = time.perf_counter()
-        state, _ = step(state, tables, devices.split(batches[number]), key)
+        state, _ = step(state, tables, devices.split(task.part(batches, number)), key)
     jax.block_until_ready(state)
     return steps * BATCH * LENGTH / (time.perf_counter() - start)
 

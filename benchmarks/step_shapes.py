@@ -41,7 +41,9 @@ def from_trainer(trainer: Trainer) -> StepShapes:
     """Returns the step of a trainer on one device, with the shapes of its first batch."""
     function = functools.partial(train_step, **trainer.step_settings())
     state, task = jax.eval_shape(trainer.initial_state), trainer.task
-    return StepShapes(function, (state, *_shapes((task.tables, task.epoch(0)[0], _key()))))
+    return StepShapes(
+        function, (state, *_shapes((task.tables, task.part(task.epoch(0), 0), _key())))
+    )
 
 
 def from_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:

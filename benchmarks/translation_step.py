@@ -31,8 +31,8 @@ from zoo.data.encoded_text import EncodedText
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lab.training.devices import Devices
-from zoo.lab.training.step import TrainState, train_step
-from zoo.lab.training.tasks import SourcesAndTargets, TextBatches
+from zoo.lab.training.step import Batch, TrainState, train_step
+from zoo.lab.training.tasks import SourcesAndTargets
 from zoo.lab.training.updates import Updates
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
@@ -194,8 +194,12 @@ def main():
     )
     params = model.init(jax.random.key(0), lexicon, lexicon)
     pairs = random_pairs(random)
-    everything = TextBatches(pairs.epoch(random), SourcesAndTargets, BATCH)
-    batches = [everything[index] for index in range(arguments.batches)]
+    rows = np.arange(BATCH, dtype=np.int32)
+    everything = [
+        Batch(SourcesAndTargets(*pair_batch[:4]), pair_batch.trained, rows)
+        for pair_batch in pairs.epoch(random)
+    ]
+    batches = everything[: arguments.batches]
     sides = pytorch.eager_and_compiled(torch_side(params, batches))
     sides[pytorch.ZOO] = zoo_side(model, params, batches)
     pytorch.compare(

@@ -121,6 +121,12 @@ class Exported(Words):
             for name, file in self.record["programs"].items()
         }
 
+    def _row(self, words: Sentence) -> list[int]:
+        """Returns the ids of a sentence between its boundaries, in the decoder's order."""
+        marks = [] if self.boundary is None else [self._ids[self.boundary]]
+        order = -1 if self.record["order"] == "target_reversed" else 1
+        return marks + self.ids(words)[::order] + marks * self.record["boundary_marks"]
+
     def _check_ids(self, ids) -> np.ndarray:
         """Returns word ids as an array; raises ValueError if an id is outside the lexicon."""
         ids = np.asarray(ids, np.int32)
@@ -211,11 +217,6 @@ class Model(Exported):
             words = np.zeros(shape, np.int32)
             self.score(words, words, np.zeros(shape, bool), self.initial_carry(shape[0]))
 
-    def _row(self, words: Sentence) -> list[int]:
-        """Returns the ids of a sentence between its boundaries."""
-        marks = [] if self.boundary is None else [self._ids[self.boundary]]
-        return marks + self.ids(words) + marks * self.record["boundary_marks"]
-
 
 class Translator(Exported):
     """An encoder-decoder.
@@ -294,12 +295,6 @@ class Translator(Exported):
             source, lengths = np.zeros((count, before), np.int32), np.ones(count, np.int32)
             words = np.zeros((count, after), np.int32)
             self._programs["score"](self._arrays, source, lengths, words, words)
-
-    def _row(self, words: Sentence) -> list[int]:
-        """Returns the ids of a translation between its boundaries, in the decoder's order."""
-        mark = [self._ids[self.boundary]]
-        order = -1 if self.record["order"] == "target_reversed" else 1
-        return mark + self.ids(words)[::order] + mark * self.record["boundary_marks"]
 
 
 def _check_several(sentences):

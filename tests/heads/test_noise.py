@@ -27,6 +27,7 @@ from zoo.heads import (
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
+from zoo.losses.noise_sampling import draw_per_unit
 
 A, B = MARKS, MARKS + 1
 SPELLING = Spelling(unit="characters", longest=3)
@@ -142,7 +143,8 @@ def test_rows_draw_the_same_whichever_are_beside_them(per, shape):
     def sample(rows):
         keys = Keys(jax.random.key(0), rows)
         tables = tables_of("trigrams")
-        return noise.sample(tables, keys, (len(rows), 5), 4, 3, per=per)
+        draw = functools.partial(noise.draw, tables, longest=3)
+        return draw_per_unit(draw, keys, (len(rows), 5), 4, per)
 
     spellings = sample(rows)
     assert spellings.log_q.shape == spellings.sizes.shape == shape
@@ -191,7 +193,8 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     head, tables, params, hidden = problem(per, random)
     key = jax.random.key(6)
     loss = jax.jit(head.loss)(params, tables, hidden, TARGETS, key=key)
-    spellings = noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
+    draw = functools.partial(noise.draw, tables["sampled"], longest=3)
+    spellings = draw_per_unit(draw, key, (2, 3), 4, per)
 
     recipe, spelled = LetterNoise(order=2), spellings.letters.reshape(-1, 3)
     letters, lengths = SPELLING.pad(spelled, 3)

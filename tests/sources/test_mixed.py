@@ -217,11 +217,11 @@ def test_training_draws_anew_every_epoch(mixed, tmp_path):
         data=dataclasses.replace(mixed, sentences=30),
     )
     trainer = small.trainer(recipe, tmp_path / "whole")
-    epochs = [trainer.task.batches(epoch) for epoch in range(3)]
+    epochs = [trainer.task.epoch(epoch) for epoch in range(3)]
     assert len({tuple(batch_rows.text.words.tolist()) for batch_rows in epochs}) == 3
     assert trainer.task.total_steps == sum(map(len, epochs))
     assert all(len(batch_rows.text.starts) == 30 for batch_rows in epochs)
-    resumed = small.trainer(recipe, tmp_path / "again").task.batches(2)
+    resumed = small.trainer(recipe, tmp_path / "again").task.epoch(2)
     np.testing.assert_array_equal(resumed.text.words, epochs[2].text.words)  # as resumed there
 
 

@@ -68,7 +68,10 @@ def generate(
             return lexicon.words[word]
         return open_words.spelled(int(word), generator)
 
-    return [words + [spell(word) for word in _trim(row, boundary)] for row in np.asarray(samples)]
+    drawn = [row.tolist() for row in np.asarray(samples)]
+    if boundary is not None:
+        drawn = [row[: [*row, boundary].index(boundary)] for row in drawn]
+    return [words + [spell(word) for word in row] for row in drawn]
 
 
 def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[str]:
@@ -119,8 +122,3 @@ def _features(word, lexicon, open_words):
         for name, value in lexicon.features_of(word_id).items()
         if value
     )
-
-
-def _trim(row, boundary):
-    positions = [] if boundary is None else np.flatnonzero(row == boundary).tolist()
-    return row[: positions[0] if positions else None]

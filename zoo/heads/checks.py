@@ -19,7 +19,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -77,7 +77,13 @@ def _check_tree(name, argument, tree, shapes):
         if letters is None or array is None or isinstance(array, row_lookup.Computed):
             continue
         label, is_integer = f"{argument}[{path!r}]", letters.startswith(INTEGERS)
-        _check_type(name, label, array, is_integer)
+        dtype = getattr(array, "dtype", None)
+        if dtype is None and isinstance(array, float | int):
+            dtype = jnp.result_type(array)
+        if dtype is None or not jnp.issubdtype(dtype, jnp.integer if is_integer else jnp.floating):
+            description = f"a {type(array).__name__}" if dtype is None else f"of the type {dtype}"
+            remedy = "whole numbers" if is_integer else "floating-point numbers"
+            raise TypeError(f"{name}: {label} is {description}: give {remedy}")
         arrays[label] = array, letters.removeprefix(INTEGERS)
     try:
         check_shapes(**arrays)
@@ -95,17 +101,6 @@ def _leaf(tree, path, default=None):
     return tree
 
 
-def _check_type(name, label, array, is_integer):
-    dtype = getattr(array, "dtype", None)
-    kind = jnp.integer if is_integer else jnp.floating
-    if dtype is None and isinstance(array, float | int):
-        dtype = jnp.result_type(array)
-    if dtype is None or not jnp.issubdtype(dtype, kind):
-        description = f"a {type(array).__name__}" if dtype is None else f"of the type {dtype}"
-        remedy = "whole numbers" if is_integer else "floating-point numbers"
-        raise TypeError(f"{name}: {label} is {description}: give {remedy}")
-
-
 def _check_init_arguments(name, lexicon, hidden_size=1, key=None):
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
@@ -120,20 +115,13 @@ def _check_init_arguments(name, lexicon, hidden_size=1, key=None):
         value_checks.check_key(f"{name}: key", key)
 
 
-def _as_array(name, argument, value) -> jax.Array:
-    try:
-        return jnp.asarray(value)
-    except (TypeError, ValueError):
-        description = f"of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)[:60]
-        raise TypeError(f"{name}: {argument} is {description}: give an array of numbers") from None
-
-
 # Suffixes of the methods that read `Shapes.loss_tables`.
 LOSS_METHODS = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
-    """Makes a public method of heads run with checked arguments of regular shapes and types."""
+    """Makes a public method of heads run with checked arguments of regular shapes and types, which
+    no head may override; see `Head.__init_subclass__`."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
@@ -154,7 +142,7 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
             check_params(head, name, arguments)
         return method(*args, **kwargs)
 
-    return with_checks
+    return final(with_checks)
 
 
 def _call_checked(head, name, function, arguments):
@@ -162,9 +150,13 @@ def _call_checked(head, name, function, arguments):
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
         raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
     _check_required(name, head, arguments)
-    for argument in ARRAY_ARGUMENTS:
-        if argument in arguments:
-            arguments[argument] = _as_array(name, argument, arguments[argument])
+    for argument in filter(arguments.__contains__, ARRAY_ARGUMENTS):
+        value = arguments[argument]
+        try:
+            arguments[argument] = jnp.asarray(value)
+        except (TypeError, ValueError):
+            kind = f"of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)[:60]
+            raise TypeError(f"{name}: {argument} is {kind}: give an array of numbers") from None
     _check_arrays(name, head, arguments)
     mesh = sharded_functions.explicit_mesh(arguments)
     if mesh is not None:
@@ -180,9 +172,10 @@ def _call_checked(head, name, function, arguments):
         _check_context(name, head, arguments)
     if 0 in arguments["hidden"].shape[:-1]:
         return _call_without_tokens(function, arguments)
-    if "targets" in arguments:
-        return _call_with_words(name, head, function, arguments)
-    return function(**arguments)
+    if "targets" not in arguments:
+        return function(**arguments)
+    is_invalid = _replace_invalid_targets(name, head, arguments)
+    return _mask_invalid_targets(is_invalid, function(**arguments))
 
 
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
@@ -206,7 +199,9 @@ ARRAY_ARGUMENTS = ("hidden", "targets", "token_weights")
 def _check_required(name, head, arguments):
     for argument, remedy in REMEDIES.items():
         value = arguments.get(argument, 0)
-        if value is None or (argument in ARRAY_ARGUMENTS and _is_text(value)):
+        elements = value if isinstance(value, list | tuple) else [value]
+        is_text = argument in ARRAY_ARGUMENTS and any(isinstance(x, str) for x in elements)
+        if value is None or is_text:
             description = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {description}: give {remedy}")
     key = arguments.get("key")
@@ -262,11 +257,6 @@ def _check_names(name, head, shapes, arguments):
             if (argument, path) == ("params", "weights") and head.tied:
                 remedy = "give a tied head the embedding's table as these"
             raise TypeError(f"{name}: {argument} have no {path!r}: {remedy}")
-
-
-def _is_text(value):
-    elements = value if isinstance(value, list | tuple) else [value]
-    return any(isinstance(element, str) for element in elements)
 
 
 def _check_sizes(name, sizes):
@@ -359,8 +349,8 @@ def _broadcast_weights(name, weights, shape, dtype):
     return jnp.broadcast_to(weights, shape)
 
 
-def _call_with_words(name, head, function, arguments):
-    """Calls a function with invalid targets replaced by word 0; see the module's docstring."""
+def _replace_invalid_targets(name, head, arguments):
+    """Replaces invalid targets by word 0 of weight 0; returns where the results become NaN."""
     targets, weights = arguments["targets"], arguments.get("token_weights")
     is_invalid = targets < 0
     vocabulary = _vocabulary_size(head, arguments)
@@ -370,27 +360,26 @@ def _call_with_words(name, head, function, arguments):
             is_invalid |= targets >= vocabulary
     arguments["targets"] = jnp.where(is_invalid, 0, targets)
     if weights is None:
-        results = function(**arguments)
-        return _mask_invalid_targets(is_invalid, results)
+        return is_invalid
     arguments["token_weights"] = jnp.where(is_invalid, 0, weights)
-    results = function(**arguments)
     # A sum, as the loss: devices that share the tokens add both at once.
-    nan_sum = jnp.where(is_invalid & (weights != 0), jnp.nan, 0).sum()
-    if isinstance(results, tuple):
-        loss, penalty = results
-        return loss + nan_sum.astype(loss.dtype), penalty
-    return results + nan_sum.astype(results.dtype)
+    return jnp.where(is_invalid & (weights != 0), jnp.nan, 0).sum()
 
 
 def _mask_invalid_targets(is_invalid, results):
-    """Replaces the results of invalid targets: numbers by NaN, booleans by False."""
-    if not isinstance(results, tuple):
-        return jnp.where(is_invalid, jnp.nan, results)
-    # The others, log Z and entropy, do not depend on the target.
-    log_prob, *statistics = results
-    statistics = [x & ~is_invalid if x.dtype == bool else x for x in statistics]
-    fields = jnp.where(is_invalid, jnp.nan, log_prob), *statistics
-    return type(results)(*fields) if hasattr(results, "_fields") else fields
+    """Replaces the results of invalid targets: numbers by NaN, booleans by False; adds a NaN to a
+    sum over the tokens."""
+    is_tuple = isinstance(results, tuple)
+    # The others, log Z and entropy, or the penalties, do not depend on the target.
+    first, *others = results if is_tuple else (results,)
+    if is_invalid.dtype != bool:
+        first += is_invalid.astype(first.dtype)
+    else:
+        first = jnp.where(is_invalid, jnp.nan, first)
+        others = [x & ~is_invalid if x.dtype == bool else x for x in others]
+    if not is_tuple:
+        return first
+    return type(results)(first, *others) if hasattr(results, "_fields") else (first, *others)
 
 
 def _vocabulary_size(head, arguments):

@@ -11,6 +11,7 @@ Without the correction r, no parameter belongs to a word. A word added after tra
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +31,7 @@ from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax, check_soft_cap
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
-from zoo.losses.noise_sampling import NoiseSample, log_expected_count
+from zoo.losses.noise_sampling import NoiseSample, draw_per_unit, log_expected_count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,8 +250,9 @@ class CNNSoftmax(Head):
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
         longest, samples = self.network.spelling.longest, self._sampled.samples
+        draw = functools.partial(noise.draw, tables["sampled"], longest=longest)
         unit = self._sampled.noise_per
-        spellings = noise.sample(tables["sampled"], key, targets.shape, samples, longest, per=unit)
+        spellings = draw_per_unit(draw, key, targets.shape, samples, unit)
         target_vectors = self._word_vectors(params, tables, targets.ravel())
         letters = spellings.letters.reshape(-1, longest)
         noise_vectors = self.network.spelled_vectors(params["network"], letters)

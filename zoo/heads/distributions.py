@@ -50,11 +50,6 @@ class Distribution(NamedTuple):
     context: Context = None
     prepared: Prepared = None
 
-    def _prepared(self) -> Prepared:
-        """Returns the arrays that are computed once instead of in every block."""
-        prepared = self.prepared
-        return self.head.prepared(self.params, self.tables) if prepared is None else prepared
-
 
 def entropy(p: Distribution) -> jax.Array:
     """Computes -sum_v p(v) log p(v); a word of probability 0 adds nothing.
@@ -112,15 +107,31 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
         raise ValueError(
             f"p is over {p_words:,} words, and q over {q_words:,}: give heads over the same words"
         )
-    divergence = _softmax_divergence(p, q)
-    if divergence is not None:
-        return divergence
+    p_arrays, q_arrays = (d.head._as_softmax(*d[1:4], d.prepared) for d in (p, q))
+    if p_arrays and q_arrays and p_arrays.soft_cap == q_arrays.soft_cap:
+        return softmax_kl_divergence(*p_arrays[:3], *q_arrays[:3], soft_cap=p_arrays.soft_cap)
 
-    def block_divergence(log_p, log_q):
+    prepared = [
+        d.head.prepared(d.params, d.tables) if d.prepared is None else d.prepared for d in (p, q)
+    ]
+
+    @jax.checkpoint  # what a block holds is computed again in the backward pass
+    def block_divergence(columns):
+        *hidden, contexts = columns
+        log_p, log_q = (
+            d.head.log_probs(d.params, d.tables, h, context=c, prepared=arrays)
+            for d, arrays, h, c in zip((p, q), prepared, hidden, contexts, strict=True)
+        )
         probabilities = jnp.exp(log_p)
         return (probabilities * jnp.where(probabilities > 0, log_p - log_q, 0)).sum(axis=-1)
 
-    return _map_blocks(block_divergence, p, q)
+    arrays = jnp.asarray(p.hidden), jnp.asarray(q.hidden), (p.context, q.context)
+    shape = arrays[0].shape[:-1]
+    tokens = math.prod(shape)
+    columns = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), arrays)
+    scores = sum(d.head.scores_per_token(p_words) for d in (p, q))
+    block = softmax.token_block(tokens, scores)
+    return row_blocks.map_rows(block_divergence, columns, block).reshape(shape)
 
 
 def _check_distribution(function, name, distribution):
@@ -136,46 +147,11 @@ def _check_distribution(function, name, distribution):
         )
 
 
-def _softmax_divergence(p, q):
-    """Computes the divergence of two softmaxes with the same cap; None for other heads."""
-    p_arrays, q_arrays = (d.head._as_softmax(*d[1:4], d.prepared) for d in (p, q))
-    if p_arrays is None or q_arrays is None or p_arrays.soft_cap != q_arrays.soft_cap:
-        return None
-    return softmax_kl_divergence(*p_arrays[:3], *q_arrays[:3], soft_cap=p_arrays.soft_cap)
-
-
 def _count_words(p):
     """Counts the words of a distribution, after the checks of its arguments."""
     return jax.eval_shape(
         lambda: p.head.log_probs(*p[1:4], context=p.context, prepared=p.prepared)
     ).shape[-1]
-
-
-def _map_blocks(function, *distributions):
-    """Computes a function of log p of every word, [n, V] of each distribution, by token blocks."""
-    distributions = tuple(d._replace(hidden=jnp.asarray(d.hidden)) for d in distributions)
-    shape = distributions[0].hidden.shape[:-1]
-    tokens = math.prod(shape)
-    prepared = [distribution._prepared() for distribution in distributions]
-
-    def flat(tree):
-        return jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), tree)
-
-    def log_probs(columns):
-        *hidden, contexts = columns
-        return [
-            d.head.log_probs(d.params, d.tables, h, context=c, prepared=arrays)
-            for d, arrays, h, c in zip(distributions, prepared, hidden, contexts, strict=True)
-        ]
-
-    columns = *(flat(d.hidden) for d in distributions), [flat(d.context) for d in distributions]
-    words = [x.shape[-1] for x in jax.eval_shape(log_probs, columns)]
-    sizes = zip(distributions, words, strict=True)
-    scores = sum(d.head.scores_per_token(count) for d, count in sizes)
-    block = softmax.token_block(tokens, scores)
-    # What a block holds is computed again in the backward pass.
-    apply_to_block = jax.checkpoint(lambda columns: function(*log_probs(columns)))
-    return row_blocks.map_rows(apply_to_block, columns, block).reshape(shape)
 
 
 # ----------- A check of users' heads: whether their probabilities are ones

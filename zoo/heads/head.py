@@ -1,7 +1,7 @@
 """The base class of heads, which turn a hidden state into a distribution over words."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -151,38 +151,28 @@ class Head(Component):
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.
-    if TYPE_CHECKING:  # a field of some heads
-
-        @property
-        def background(self) -> Contextual | None: ...
-
-    else:
-        background = None
+    background: Contextual | None = None
 
     @property
     def loss_name(self) -> str:
         """Name of `loss` in logs; a head whose loss is not -log_prob overrides it."""
         return "loss"
 
-    @final
     @checks.checked
     def tables(self, lexicon: Lexicon) -> Tables:
         """Returns the arrays that describe the words to the head; {} if it needs none."""
         return self._tables(lexicon)
 
-    @final
     @checks.checked
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """Returns the tables that scoring reads: not those that only the loss reads."""
         return self._evaluation_tables(lexicon)
 
-    @final
     @checks.checked
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """Draws the parameters at the start of training."""
         return self._init(key, hidden_size, lexicon)
 
-    @final
     @checks.checked
     def partition(self, lexicon: Lexicon) -> Params:
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
@@ -196,7 +186,6 @@ class Head(Component):
 
     # ------------------------------------------------------------ to train
 
-    @final
     @checks.checked
     def loss(
         self,
@@ -216,7 +205,6 @@ class Head(Component):
         penalties = self._penalties(params, hidden)
         return losses if penalties is None else penalties + losses
 
-    @final
     @checks.checked
     def weighted_loss(
         self,
@@ -233,7 +221,6 @@ class Head(Component):
         arguments = params, tables, hidden, targets, token_weights, key, context
         return self._weighted_loss_and_penalty(*arguments)[0]
 
-    @final
     @checks.checked
     def weighted_loss_and_penalty(
         self,
@@ -254,7 +241,6 @@ class Head(Component):
         arguments = params, tables, hidden, targets, token_weights, key, context
         return self._weighted_loss_and_penalty(*arguments)
 
-    @final
     @checks.checked
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """Computes arrays that scoring would otherwise compute anew for every batch.
@@ -267,7 +253,6 @@ class Head(Component):
 
     # ------------------------------------------------------------ to score and to sample
 
-    @final
     @checks.checked
     def log_prob(
         self,
@@ -286,7 +271,6 @@ class Head(Component):
             return self._log_prob_and_log_z(params, tables, hidden, targets, **options)[0]
         return self._statistics(params, tables, hidden, targets, temperature, **options).log_prob
 
-    @final
     @checks.checked
     def statistics(
         self,
@@ -307,7 +291,6 @@ class Head(Component):
             params, tables, hidden, targets, temperature, context=context, prepared=prepared
         )
 
-    @final
     @checks.checked
     def log_prob_and_log_z(
         self,
@@ -324,7 +307,6 @@ class Head(Component):
             params, tables, hidden, targets, context=context, prepared=prepared
         )
 
-    @final
     @checks.checked
     def log_probs(
         self,
@@ -342,7 +324,6 @@ class Head(Component):
         """
         return self._log_probs(params, tables, hidden, context, prepared)
 
-    @final
     @checks.checked
     def sample(
         self,
@@ -365,7 +346,6 @@ class Head(Component):
             return top_k.softmax_sample(*table, key, soft_cap=soft_cap, temperature=temperature)
         return self._sample_log_probs(params, tables, hidden, key, temperature, **options)
 
-    @final
     @checks.checked
     def top_k(
         self,

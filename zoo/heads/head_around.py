@@ -1,7 +1,7 @@
 """The base class of heads that wrap another head, such as with a cache or an expert."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -17,10 +17,7 @@ class HeadAround(Head):
     The methods and properties below are the inner head's, unless a subclass overrides them.
     """
 
-    if TYPE_CHECKING:  # a field of each
-
-        @property
-        def head(self) -> Head: ...
+    head: Head
 
     @property
     def loss_draws(self) -> bool:

@@ -12,7 +12,7 @@ from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least, field_name
 from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
 from zoo.losses import value_checks
-from zoo.losses.noise_sampling import alias_table, draw_per_unit
+from zoo.losses.noise_sampling import alias_table
 
 MOST_POWER = 10.0  # the largest exponent of counts: their powers stay within float64
 
@@ -287,9 +287,3 @@ def draw(tables, key, shape, longest: int) -> Spellings:
     initial_carry = 0, letters, zeros, log_q, zeros, jnp.zeros(count, bool)
     _, letters, sizes, log_q, *_ = jax.lax.while_loop(is_unfinished, step, initial_carry)
     return Spellings(letters.reshape(*shape, longest), sizes.reshape(shape), log_q.reshape(shape))
-
-
-def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
-    return draw_per_unit(
-        lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
-    )

@@ -168,7 +168,7 @@ class WithCache(HeadAround):
         return self.head.loss_name
 
     @property
-    def background(self) -> Memory:
+    def background(self) -> Memory:  # type: ignore[override]
         """The memory, which the model runs along the text as it runs backgrounds."""
         return Memory(self.size, self.flatness)
 

@@ -68,7 +68,7 @@ class WithExpert(HeadAround):
             )
 
     @property
-    def background(self) -> Expert:
+    def background(self) -> Expert:  # type: ignore[override]
         """The expert, which the model runs along the text as it runs backgrounds."""
         return self.expert
 

@@ -159,7 +159,6 @@ def _parameters(params: Any, partition: Any, axes: Mapping[str, Any] | None) -> 
 
 
 def _values(tree: Any) -> Any:
-    def is_variable(x):
-        return isinstance(x, nnx.Variable)
-
-    return jax.tree.map(lambda variable: variable[...], tree, is_leaf=is_variable)
+    return jax.tree.map(
+        lambda variable: variable[...], tree, is_leaf=lambda x: isinstance(x, nnx.Variable)
+    )

@@ -15,7 +15,7 @@ K hypotheses of a sentence, T = K. So a memory is never repeated.
 import abc
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -105,8 +105,7 @@ class Attention(Component, abc.ABC):
       prepared: the result of `prepared`; memory and mask are then ignored.
     """
 
-    if TYPE_CHECKING:  # a field of all: R, the size of the attentional states; 0 for D
-        size: int
+    size: int  # R, of the attentional states; 0 for D
 
     def __post_init__(self):
         check_least(self, size=0)

@@ -273,7 +273,8 @@ class Stacked(Core, abc.ABC):
         """Computes (hidden [n, B, R], the layer's carry) from inputs (x [n, B, *], keep)."""
         x, keep = inputs
         projections = products.affine(x, weights["input"], weights["bias"])
-        return self._recurrence(weights, projections, state, keep)
+        arrays = weights, projections, state, keep
+        return self._recurrence(*sharded_functions.vary_together(arrays))
 
     def _drop(self, x, rate, key, use):
         """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""

@@ -34,12 +34,8 @@ def _threshold(rate):
 def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
     """Draws masks [B, *shape]: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate)
     otherwise. Each takes 16 random bits, which halves the generator's share of a training step."""
-    return jnp.where(_draw_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
-
-
-def _draw_kept(keys, shape, rate):
-    """Draws which numbers are kept, bool [B, *shape]."""
-    return jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys) >= _threshold(rate)
+    random_bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
+    return jnp.where(random_bits >= _threshold(rate), _factor(rate), 0).astype(dtype)
 
 
 def _draw_kept_by_few_bits(keys, count, rate):

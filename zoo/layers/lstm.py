@@ -12,7 +12,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.base.arrays import products, sharded_functions
+from zoo.base.arrays import products
 from zoo.base.arrays.types import Carry
 from zoo.errors import check_least
 from zoo.layers.core import Stacked
@@ -34,17 +34,12 @@ def activated(projection, hidden, recurrent):
     return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
 
 
+@jax.custom_vjp
 def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
     """Computes a layer's (hidden of all positions [T, B, R], (last hidden, last cell)) from its
     projected inputs; `keep`: [T, B, 1], 0 where the carry is zeroed before the position, else 1,
     without gradient."""
-    arguments = projections, recurrent, hidden, cell_state, keep, projection, mask
-    return _lstm(*sharded_functions.vary_together(arguments))
-
-
-@jax.custom_vjp
-def _lstm(*arguments):
-    return _forward(*arguments)[0]
+    return _forward(projections, recurrent, hidden, cell_state, keep, projection, mask)[0]
 
 
 def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask):
@@ -111,7 +106,7 @@ def _backward(residuals, cotangents):
     return *gradients, None, projection_gradient, None
 
 
-_lstm.defvjp(_forward, _backward)
+lstm.defvjp(_forward, _backward)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -71,15 +71,6 @@ class Counts(NamedTuple):
     shared_entries: int
 
 
-def counts_of(lexicon) -> Counts:
-    """Counts the words, signatures and features of a lexicon."""
-    sets, features = lexicon.signatures[1], len(lexicon.feature_names)
-    rows, ids, _ = sets.entries()
-    shared_ids = ids[~is_private(rows, ids, features)]
-    shared = len(np.unique(shared_ids))
-    return Counts(len(lexicon), len(sets), features, shared, len(ids), len(shared_ids))
-
-
 def costs(counts: Counts) -> dict[Form, float]:
     """Estimates the cost of a training step of each form, in multiplications of a product."""
     # Weights are written and their gradients read once a step; shared features are summed and
@@ -99,7 +90,11 @@ def costs(counts: Counts) -> dict[Form, float]:
 
 def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
     """Chooses the form with the least estimated cost, and logs it with the estimate."""
-    counts = counts_of(lexicon)
+    sets, features = lexicon.signatures[1], len(lexicon.feature_names)
+    rows, ids, _ = sets.entries()
+    shared_ids = ids[~is_private(rows, ids, features)]
+    shared = len(np.unique(shared_ids))
+    counts = Counts(len(lexicon), len(sets), features, shared, len(ids), len(shared_ids))
     estimates = costs(counts)
     form = min(forms, key=estimates.__getitem__)
     logger.info(

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 
@@ -34,13 +34,7 @@ class Model(Component):
     lexicon_names: ClassVar[tuple[str, ...]] = ("lexicon",)
 
     # A prior that has to be prepared from the texts, or None.
-    if TYPE_CHECKING:  # a field of some models
-
-        @property
-        def background(self) -> Contextual | None: ...
-
-    else:
-        background = None
+    background: Contextual | None = None
 
     def init(self, key: jax.Array, lexicon: Lexicon, *source_lexicons: Lexicon) -> Params:
         """Initialises the parameters, for the lexicons of `lexicon_names`."""
@@ -71,15 +65,11 @@ def _compiled_prepared(head):
 class WordPredictor(Model):
     """A model that ends in an embedding of the words it predicts, and a head."""
 
-    if TYPE_CHECKING:  # fields of both kinds
-
-        @property
-        def embedding(self) -> Embedding: ...
-        @property
-        def head(self) -> Head: ...
+    embedding: Embedding
+    head: Head
 
     @property
-    def background(self) -> Contextual | None:
+    def background(self) -> Contextual | None:  # type: ignore[override]
         return self.head.background
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:

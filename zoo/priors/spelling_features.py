@@ -175,15 +175,11 @@ class Numbers(FeaturePrior):
         return [self._number_features(word, spelled) for word in words]
 
     def _number_features(self, word, spelled):
-        if DIGITS.fullmatch(word):
-            return {"Number:any": 1.0, **self._digit_features(word)}
-        if word and all(part in spelled for part in word.lower().split("-")):
-            return {"Number:any": 1.0, "Number:spelled": 1.0}
-        return {}
-
-    def _digit_features(self, word):
-        features = {"Number:digits": 1.0}
-        features["Number:length"] = min(1.0, sum(map(str.isdigit, word)) / 10)
+        if not DIGITS.fullmatch(word):
+            is_spelled = word and all(part in spelled for part in word.lower().split("-"))
+            return {"Number:any": 1.0, "Number:spelled": 1.0} if is_spelled else {}
+        length = min(1.0, sum(map(str.isdigit, word)) / 10)
+        features = {"Number:any": 1.0, "Number:digits": 1.0, "Number:length": length}
         significant = word.lstrip("0") or "0"
         # Python refuses to make a number of thousands of digits.
         longest = max(4, len(str(self.small_below)))

@@ -55,7 +55,7 @@ def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, kind, coun
     recipe = recipes.recipe(kind, **training)
     single, progress_alone = trained(tmp_path / "1", 1, recipe)
     if "sentences" in training:
-        batches = single.task.batches(0)
+        batches = single.task.epoch(0)
         real = (batches[len(batches) - 1].positions >= 0).sum(axis=1)
         assert real.min() == 0 < real.max()  # the last batch has a batch row without words
     start, end = single.initial_state(), small.last_state(single)[1]

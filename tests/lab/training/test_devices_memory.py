@@ -181,7 +181,7 @@ def test_a_state_that_is_drawn_may_be_donated(tmp_path):
     """No array stands in it twice, though an average begins as the parameters."""
     recipe = small.experiment(optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path)
-    state = trainer.devices.draw_state(trainer._new_state, jax.random.key(0), {})
+    state = trainer.devices.draw_state(trainer.initial_state, jax.random.key(0), {})
     leaves = jax.tree.leaves(state)
     assert len(buffers(leaves)) == len(leaves)
 

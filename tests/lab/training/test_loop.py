@@ -156,7 +156,7 @@ def test_validation_figures_are_those_of_the_epoch_so_far(tmp_path, state):
     trainer.train()
     from zoo.lab.evaluation import perplexity
 
-    batches = trainer.task.batches(0)
+    batches = trainer.task.epoch(0)
     params = trainer.initial_state().params
     expected = perplexity.score(
         trainer.task.model, params, examples.NO_TABLES, trainer.task.text, batches
@@ -174,25 +174,21 @@ def sentences_of(batches: Batches):
 def test_the_order_depends_on_the_epoch_and_the_seed_only(tmp_path):
     recipe = small.experiment(shuffle=True)
     first, second = (small.trainer(recipe, tmp_path, devices) for devices in (1, 4))
-    np.testing.assert_array_equal(
-        first.task.batches(1).text.words, second.task.batches(1).text.words
-    )
+    np.testing.assert_array_equal(first.task.epoch(1).text.words, second.task.epoch(1).text.words)
     other_seed = small.trainer(small.with_settings(recipe, "training.seed=1"), tmp_path)
-    orders = [trainer.task.batches(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
+    orders = [trainer.task.epoch(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
     for a, b in itertools.combinations(orders, 2):
         assert a.text.words.tolist() != b.text.words.tolist()
         assert sentences_of(a) == sentences_of(b)
     plain = small.trainer(small.experiment(shuffle=False), tmp_path)
-    np.testing.assert_array_equal(
-        plain.task.batches(0).text.words, plain.task.batches(1).text.words
-    )
+    np.testing.assert_array_equal(plain.task.epoch(0).text.words, plain.task.epoch(1).text.words)
 
 
 def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
     """Also where their number depends on how well the sentences of an epoch fill the batch rows."""
     recipe = small.experiment(sentences=11, state="sentences", length=2, epochs=9, shuffle=True)
     trainer = small.trainer(recipe, tmp_path)
-    steps = [len(trainer.task.batches(epoch)) for epoch in range(9)]
+    steps = [len(trainer.task.epoch(epoch)) for epoch in range(9)]
     assert trainer.task.total_steps == sum(steps)
     assert len({*steps}) > 1
 
@@ -202,7 +198,7 @@ def test_epochs_that_nobody_waits_for_are_estimated(tmp_path, monkeypatch):
     all_counted = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
     monkeypatch.setattr(tasks, "COUNTED_EPOCHS", 20)
     task = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
-    first = sum(len(task.batches(epoch)) for epoch in range(20))
+    first = sum(len(task.epoch(epoch)) for epoch in range(20))
     assert task.total_steps == 2 * first
     assert abs(task.total_steps - all_counted.total_steps) < 0.1 * all_counted.total_steps
     millions = small.trainer(small.experiment(**settings, epochs=10**8), tmp_path).task
@@ -245,7 +241,7 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     monkeypatch.setattr(Devices, "compile", compile)
     trainer = small.trainer(small.experiment(epochs=3, shuffle=True), tmp_path)
     trainer.train()
-    batches = [trainer.task.batches(epoch) for epoch in range(3)]
+    batches = [trainer.task.epoch(epoch) for epoch in range(3)]
     assert targets == [
         epoch[index].targets.tolist() for epoch in batches for index in range(len(epoch))
     ]
@@ -330,7 +326,7 @@ def test_batches_are_measured_by_the_mean_of_an_epoch(tmp_path):
     trainer = small.trainer(
         small.experiment(sentences=9, state="sentences", shuffle=True), tmp_path
     )
-    batches = trainer.task.batches(0)
+    batches = trainer.task.epoch(0)
     tokens = [batches[index].trained.sum() for index in range(len(batches))]
     assert min(tokens) < max(tokens)
     assert trainer.task.usual_weight == np.mean(tokens) > min(tokens)

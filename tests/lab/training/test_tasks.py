@@ -53,8 +53,8 @@ def test_states_are_emptied_at_the_rate_of_the_recipe():
     task = tasks.prepare(recipe)
     resets = []
     for epoch in range(40):
-        batches = task.batches(epoch)
-        repeated = task.batches(epoch)
+        batches = task.epoch(epoch)
+        repeated = task.epoch(epoch)
         for number in range(len(batches)):
             reset = batches[number].reset
             np.testing.assert_array_equal(reset, repeated[number].reset)
@@ -62,4 +62,4 @@ def test_states_are_emptied_at_the_rate_of_the_recipe():
             resets.append(reset[:, 0])
     all_resets = np.concatenate(resets)
     assert abs(all_resets.mean() - 0.25) < 4 * (0.25 * 0.75 / len(all_resets)) ** 0.5
-    assert not np.array_equal(task.batches(0)[0].reset, task.batches(1)[0].reset)
+    assert not np.array_equal(task.epoch(0)[0].reset, task.epoch(1)[0].reset)

@@ -106,13 +106,13 @@ def test_only_gradients_that_are_needed_are_formed_and_clipped(first, tmp_path):
         # So low a bound that every gradient is clipped to it.
         recipe = second(first, small.MODEL.head, frozen, optimizer=SGD(1.0), clip=1e-3)
         trainer = small.trainer(recipe, tmp_path / str(len(frozen)))
-        before = trainer.initial_state(read(first, recipe).params)
+        before = trainer.initial_state(values=read(first, recipe).params)
         task = trainer.task
         step = functools.partial(
             train_step, loss=task.loss, optimizer=trainer.optimizer, frozen=frozen
         )
         key = jax.random.key_data(jax.random.key(3))
-        after, results = jax.jit(step)(before, task.tables, task.epoch(0)[0], key)
+        after, results = jax.jit(step)(before, task.tables, task.part(task.epoch(0), 0), key)
         changes = jax.tree.map(np.subtract, after.params, before.params)
         ends.append((changes, float(results.gradient_norm)))
     (head_changes, norm), (all_changes, whole_norm) = ends

@@ -94,20 +94,15 @@ def both_gradients(cotangent: Array, inputs: Array, weights: Array) -> tuple[Arr
 
 def einsum(axes: str, lhs: Array, rhs: Array) -> Array:
     """Computes jnp.einsum of two operands, in at least float32."""
-    axes = _in_letters(axes, lhs, rhs)
+    for operand, array in zip(_parts(axes)[0], (lhs, rhs), strict=True):
+        if "..." in operand:
+            axes = axes.replace("...", _LEADING[: array.ndim - len(operand) + len("...")])
     narrow = [x.dtype for x in (rhs, lhs) if is_narrow(x)]
     if not narrow:
         wide = jnp.promote_types(jnp.result_type(lhs, rhs), jnp.float32)
         return jnp.einsum(axes, lhs, rhs, preferred_element_type=wide)
     lhs, rhs = sharded_functions.vary_together((lhs, rhs))
     return _rounded_einsum(axes, narrow[0], (lhs.dtype, rhs.dtype), lhs, rhs)
-
-
-def _in_letters(axes, lhs, rhs):
-    for operand, array in zip(_parts(axes)[0], (lhs, rhs), strict=True):
-        if "..." in operand:
-            return axes.replace("...", _LEADING[: array.ndim - len(operand) + len("...")])
-    return axes
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))

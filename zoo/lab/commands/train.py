@@ -75,14 +75,25 @@ def run_train(arguments: argparse.Namespace):
             program.leave(code)
         return
     with distributed.connect(*place):
+        from zoo.lab.runs.workdir import Workdir
+        from zoo.lab.training.train import train
+
         distributed.check_same_texts(
             recipe=json.dumps(configuration.to_json(experiment), sort_keys=True),
             folder=folder,
             version_of_the_code=distributed.code_digest(),
         )
         first = distributed.is_first_process()
-        with _print_choices() if first else contextlib.nullcontext():
-            _train(experiment, folder, arguments.devices)
+        if first:
+            workdir = Workdir(folder)
+            workdir.check(experiment)
+            print(*_summary_lines(experiment, workdir), sep="\n", flush=True)
+        try:
+            with _print_choices() if first else contextlib.nullcontext():
+                train(experiment, folder, devices=arguments.devices)
+        except Interrupted as interruption:
+            sentence = f"{interruption} To resume: {program.command_line()}"
+            raise Interrupted(sentence, interruption.signal) from None
         if first:
             print(f"evaluate it: {program.command('evaluate')} {shlex.quote(folder)}")
 
@@ -101,23 +112,6 @@ def _print_choices():
         logger.removeHandler(handler)
         logger.setLevel(previous[0])
         logger.propagate = previous[1]
-
-
-def _train(experiment, folder, devices):
-    """Trains an experiment in a folder; prints the recipe before and how to resume it after."""
-    from zoo.base import distributed
-    from zoo.lab.runs.workdir import Workdir
-    from zoo.lab.training.train import train
-
-    if distributed.is_first_process():
-        workdir = Workdir(folder)
-        workdir.check(experiment)
-        print(*_summary_lines(experiment, workdir), sep="\n", flush=True)
-    try:
-        train(experiment, folder, devices=devices)
-    except Interrupted as interruption:
-        sentence = f"{interruption} To resume: {program.command_line()}"
-        raise Interrupted(sentence, interruption.signal) from None
 
 
 def _summary_lines(experiment, workdir):

@@ -174,26 +174,16 @@ def compiled_score_step(model, mesh: Mesh | None = None, pairs: bool = False):
         return jax.jit(score_step, donate_argnums=donated)
     replicated, rows = NamedSharding(mesh, REPLICATED), NamedSharding(mesh, BY_ROWS)
     outputs = replicated if pairs else (replicated, rows)
-    return jax.jit(
-        over_rows(score_step, mesh, replicated=3), out_shardings=outputs, donate_argnums=donated
+    # Batch rows are shared over the data axis's devices, without communication.
+    shared_out = jax.shard_map(
+        score_step,
+        mesh=mesh,
+        in_specs=(*(REPLICATED,) * 3, *(BY_ROWS,) * 4),
+        out_specs=BY_ROWS,
+        axis_names={DATA},
+        check_vma=False,  # a carry that begins as zeros does not vary over batch rows yet
     )
-
-
-def over_rows(step, mesh: Mesh, replicated: int):
-    """Shares a scoring step's batch rows over the data axis's devices, without communication."""
-
-    def shared_out(*arguments):
-        batch_rows = (BY_ROWS,) * (len(arguments) - replicated)
-        return jax.shard_map(
-            step,
-            mesh=mesh,
-            in_specs=(*(REPLICATED,) * replicated, *batch_rows),
-            out_specs=BY_ROWS,
-            axis_names={DATA},
-            check_vma=False,  # a carry that begins as zeros does not vary over batch rows yet
-        )(*arguments)
-
-    return shared_out
+    return jax.jit(shared_out, out_shardings=outputs, donate_argnums=donated)
 
 
 def usable_mesh(mesh: Mesh | None, batch_rows: int) -> Mesh | None:

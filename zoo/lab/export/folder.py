@@ -175,6 +175,10 @@ def card(
     fields = (getattr(model, field.name) for field in dataclasses.fields(model))
     parts = ", ".join(type(part).__name__ for part in fields if dataclasses.is_dataclass(part))
     units = "characters" if lexicon.is_character_level else "words"
+    if run.experiment.data.within().generated:
+        licence = licence or "none is needed: Zoo generates the text"
+    else:
+        licence = licence or "not known to the exporter; ask whoever made the text"
     return "\n".join(
         [
             _HEADER.format(**(_PAIR_TAGS if pairs else _TEXT_TAGS)),
@@ -187,7 +191,7 @@ def card(
             "## Data",
             "",
             *_data(run),
-            f"- Licence of the data: {licence or known_licence(run)}",
+            f"- Licence of the data: {licence}",
             "",
             "## Figures",
             "",
@@ -207,13 +211,6 @@ def card(
             "",
         ]
     )
-
-
-def known_licence(run: Run) -> str:
-    """Returns the licence of a run's data, which is known only for texts that Zoo generates."""
-    if run.experiment.data.within().generated:
-        return "none is needed: Zoo generates the text"
-    return "not known to the exporter; ask whoever made the text"
 
 
 def _data(run: Run) -> list[str]:

@@ -137,7 +137,9 @@ class LatticeSearch:
 
     def posterior_note(self, lattice: Lattice, path: str) -> str | None:
         """Returns a warning if language scores are only in posteriors, whose weight is 0."""
-        if not self.posterior_weight and lattice.language_in_posteriors:
+        has_posteriors = any(link.log_posterior for link in lattice.links)
+        has_language = any(link.language for link in lattice.links)
+        if has_posteriors and not has_language and not self.posterior_weight:
             return (
                 f"{path} has no language scores l=, and its posteriors p=, which contain the "
                 "recogniser's language model, have weight 0: give --posterior-weight W, or "

@@ -68,12 +68,6 @@ class Lattice:
         """The different words of the links, in their order."""
         return [*dict.fromkeys(link.word for link in self.links if link.word is not None)]
 
-    @property
-    def language_in_posteriors(self) -> bool:
-        """Whether links have posteriors p= and no language scores l=."""
-        with_posteriors = any(link.log_posterior for link in self.links)
-        return with_posteriors and not any(link.language for link in self.links)
-
 
 def read_files(
     paths: Iterable[str], symbols: Mapping[str, str] | None
@@ -131,7 +125,10 @@ def read_lattices(
     else:
         if symbols is None:
             _check_spelled(head, path)
-        yield from _parse_kaldi(itertools.chain(head, lines), path, symbols)
+        blocks = itertools.groupby(itertools.chain(head, lines), lambda line: not line[1].strip())
+        for is_blank, block in blocks:
+            if not is_blank:
+                yield _parse_kaldi(block, path, symbols)
 
 
 def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
@@ -276,14 +273,7 @@ def _check_spelled(head, path):
         )
 
 
-def _parse_kaldi(lines, path, symbols) -> Iterator[Lattice]:
-    """Parses lattices in Kaldi's text format, which blank lines separate."""
-    for is_filled, block in itertools.groupby(lines, lambda line: bool(line[1].strip())):
-        if is_filled:
-            yield _parse_kaldi_lattice(block, path, symbols)
-
-
-def _parse_kaldi_lattice(block, path, symbols):
+def _parse_kaldi(block, path, symbols):
     """Parses numbered lines of a lattice in Kaldi's text format, name, arcs and final states, or
     raises UserError."""
     (name_line, name), *arc_lines = block
@@ -474,15 +464,11 @@ def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
             "--kaldi."
         )
     content = "".join(slf_lines(lattice)).encode()
-
-    def write(path):
-        """Compresses the lattice into a file, without the time."""
-        path.write_bytes(gzip.compress(content, mtime=0))
-
+    compressed = gzip.compress(content, mtime=0)  # without the time
     pathlib.Path(folder).mkdir(exist_ok=True)
     file = pathlib.Path(folder, f"{lattice.id}.slf.gz")
     output_files.check_each((file, "the lattice"), inputs=inputs)
-    output_files.write(file, write, "the lattice")
+    output_files.write(file, lambda path: path.write_bytes(compressed), "the lattice")
 
 
 def _quote(text):

@@ -306,7 +306,8 @@ class Mert:
           seed: of the directions and the other starts.
         """
         scales = lists.scales()
-        search = Search(dataclasses.replace(lists, features=lists.features / scales), metric)
+        scaled = dataclasses.replace(lists, features=lists.features / scales)
+        search = Search(scaled, metric)
         ends = []
         for number, generator in enumerate(np.random.default_rng(seed).spawn(self.starts)):
             initial = generator.normal(size=len(start)) if number else start * scales
@@ -314,12 +315,12 @@ class Mert:
         mean = normalise(np.mean([normalise(weights) for _, weights in ends], axis=0))
         mixed = (1 - self.prior) * mean + self.prior * normalise(start * scales)
         best = max(ends, key=lambda end: end[0])[1]  # the first of equals
-        is_no_worse = search.value(mixed) >= search.value(start * scales)
-        return (mixed if is_no_worse else best) / scales
+        value, start_value = (evaluate(scaled, metric, w) for w in (mixed, start * scales))
+        return (mixed if value >= start_value else best) / scales
 
     def _climb(self, search, weights, generator):
         """Searches along lines until none improves the figure; returns (figure, weights)."""
-        value = search.value(weights)
+        value = evaluate(search.lists, search.metric, weights)
         for _ in range(self.rounds):
             size = len(weights)
             random_directions = generator.normal(size=(self.directions, size))
@@ -344,10 +345,6 @@ class Search:
         self.features = lists.padded(lists.features, 0.0)
         self.statistics = lists.padded(lists.statistics, 0.0)
         self.missing = lists.padded(np.ones(len(lists.features), bool), False) == 0
-
-    def value(self, weights: np.ndarray) -> float:
-        """Returns the metric of the hypotheses chosen by weights, negated if smaller is better."""
-        return evaluate(self.lists, self.metric, weights)
 
     def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
         """Finds the x for which weights w + x d are best; returns (x, figure, larger is better)."""

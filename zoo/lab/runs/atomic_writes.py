@@ -55,7 +55,12 @@ def _complete_file(path, write):
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    with contextlib.suppress(OSError):  # of systems that cannot flush a folder's entries
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
@@ -78,13 +83,3 @@ def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:
         except FileExistsError:
             return False
     return True
-
-
-def _sync_folder(folder):
-    """Flushes a folder's entries to the disk; ignores errors of systems that cannot."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

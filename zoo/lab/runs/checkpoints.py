@@ -8,7 +8,6 @@ Checksums of all of these are kept in the same checkpoint and compared on readin
 import dataclasses
 import logging
 import os
-import pathlib
 import shutil
 from typing import Any
 
@@ -43,8 +42,13 @@ class Checkpoints:
         """Opens a folder of checkpoints, or creates it, and removes what a kill left there;
         `read_only` changes nothing. Raises UserError for a pipe or device in it."""
         self.folder = location.absolute(folder)
-        if not location.is_bucket(folder):
-            _check_regular_files(self.folder)
+        # orbax would wait for ever on a pipe or device.
+        for path in () if location.is_bucket(folder) else self.folder.rglob("*"):
+            try:
+                regular_files.open_regular(path).close()
+            except OSError as error:
+                if error.errno is None:  # not of the system, as for a folder or a file just deleted
+                    raise UserError(f"{path.parent}/{error}: put back a copy of it.") from error
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
                 _remove_leftovers(self.folder / kind)
@@ -173,27 +177,24 @@ class Checkpoints:
         if not isinstance(progress, dict):
             raise _Damaged("its progress is not a JSON object")
         # orbax ignores the wanted shape, and converts dtypes.
-        _check_layout(manager.item_metadata(step)["arrays"], shapes)
-        difference = _first_difference(restored["digests"], _checkpoint_digests(arrays, progress))
+        metadata = manager.item_metadata(step)["arrays"].tree
+        saved_leaves = checksums.leaf_names(metadata, is_leaf=lambda x: hasattr(x, "shape"))
+        difference = checksums.first_difference(saved_leaves, checksums.leaf_names(shapes))
         if difference:
-            raise _Damaged(f"{difference} is not as it was saved")
+            name, saved, expected = difference
+            raise _Damaged(f"{name} is {saved} there, and {expected} in the model")
+        saved_digests, digests = restored["digests"], _checkpoint_digests(arrays, progress)
+        for name, digest in digests["arrays"].items():
+            if saved_digests["arrays"].get(name) != digest:
+                raise _Damaged(f"{name} is not as it was saved")
+        if saved_digests["progress"] != digests["progress"]:
+            raise _Damaged("its progress is not as it was saved")
         return arrays, progress
 
     def close(self):
         """Closes orbax's managers."""
         for manager in self._managers.values():
             manager.close()
-
-
-def _check_regular_files(folder: pathlib.Path):
-    """Raises UserError if a pipe or device, on which orbax would wait for ever, or a Git LFS
-    pointer is in the folder."""
-    for path in folder.rglob("*"):
-        try:
-            regular_files.open_regular(path).close()
-        except OSError as error:
-            if error.errno is None:  # not of the system, as for a folder or a file just deleted
-                raise UserError(f"{path.parent}/{error}: put back a copy of it.") from error
 
 
 def _remove_leftovers(folder: Any):
@@ -241,21 +242,3 @@ def _checkpoint_digests(arrays, progress):
     """Returns {"arrays": {path: checksum}, "progress": SHA-256} of a checkpoint's pytree and of its
     progress, a JSON object."""
     return {"arrays": checksums.checksums(arrays), "progress": checksums.json_digest(progress)}
-
-
-def _first_difference(saved, restored) -> str | None:
-    """Names the first array, or "its progress", whose checksums differ; None if all agree."""
-    for name, digest in restored["arrays"].items():
-        if saved["arrays"].get(name) != digest:
-            return name
-    return "its progress" if saved["progress"] != restored["progress"] else None
-
-
-def _check_layout(metadata, shapes):
-    """Raises _Damaged unless the saved arrays have the names, shapes and dtypes of the model."""
-    saved_leaves = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
-    expected_leaves = checksums.leaf_names(shapes)
-    difference = checksums.first_difference(saved_leaves, expected_leaves)
-    if difference:
-        name, saved, expected = difference
-        raise _Damaged(f"{name} is {saved} there, and {expected} in the model")

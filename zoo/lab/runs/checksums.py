@@ -1,8 +1,8 @@
 """Checksums of arrays, files and JSON, by which a bit that flips on a disk is found on reading."""
 
-import functools
 import hashlib
 import json
+import operator
 from typing import Any
 
 import jax
@@ -43,14 +43,12 @@ def first_difference(saved: dict[str, Any], target: dict[str, Any]) -> tuple[str
 
 def array_digests(tree: Any) -> dict[str, str]:
     """Computes the SHA-256 of the dtype, shape and bytes of each leaf on the host, by path."""
-    return {name: _array_digest(leaf) for name, leaf in leaf_names(tree).items()}
-
-
-def _array_digest(leaf):
-    """Computes the SHA-256 of the dtype, shape and bytes of an array."""
-    hasher = hashlib.sha256(layout(leaf).encode())
-    hasher.update(np.ascontiguousarray(leaf).reshape(-1).view(np.uint8).data)
-    return hasher.hexdigest()
+    digests = {}
+    for name, leaf in leaf_names(tree).items():
+        hasher = hashlib.sha256(layout(leaf).encode())
+        hasher.update(np.ascontiguousarray(leaf).reshape(-1).view(np.uint8).data)
+        digests[name] = hasher.hexdigest()
+    return digests
 
 
 def checksums(tree: Any) -> dict[str, str]:
@@ -79,28 +77,17 @@ def _array_checksum(leaf):
     """Computes the two sums of an array, uint32 [2], by numpy if it is small and not shared."""
     array = leaf if is_shared(leaf) else np.asarray(leaf)
     if array.size <= _SMALL and isinstance(array, np.ndarray):
-        return _numpy_checksum(array)
+        size = min(array.dtype.itemsize, 4)
+        words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}").astype(np.uint32)
+        index = np.arange(words.size, dtype=np.uint32)
+        hashes = (_mix(words ^ _mix(index ^ np.uint32(seed))) for seed in _SEEDS)
+        return np.array([terms.sum(dtype=np.uint32) for terms in hashes])
     if array.dtype.itemsize > 4:  # without jax_enable_x64 JAX would make 32 bits of 64
         array = np.atleast_1d(np.asarray(array)).view(np.uint32)
-    return _compiled_checksum()(array).addressable_data(0)
+    return _device_checksum(array).addressable_data(0)
 
 
-def _numpy_checksum(array):
-    """Computes the two sums of an array on the host by numpy, without compiling."""
-    size = min(array.dtype.itemsize, 4)
-    words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}").astype(np.uint32)
-    index = np.arange(words.size, dtype=np.uint32)
-    return np.array(
-        [_mix(words ^ _mix(index ^ np.uint32(seed))).sum(dtype=np.uint32) for seed in _SEEDS]
-    )
-
-
-@functools.cache
-def _compiled_checksum():
-    """Returns `_device_checksum`, compiled once for each shape."""
-    return jax.jit(_device_checksum)
-
-
+@jax.jit
 def _device_checksum(array):
     """Computes two uint32 sums of an array's words hashed with their positions, on its devices."""
     if array.dtype == bool:
@@ -115,12 +102,9 @@ def _device_checksum(array):
     terms = tuple(_mix(words ^ _mix(index ^ jnp.uint32(seed))) for seed in _SEEDS)
     # XLA fuses one reduction of both with their computation; two would each store an array.
     zeros, axes = (jnp.uint32(0),) * len(_SEEDS), tuple(range(words.ndim))
-    return jnp.stack(jax.lax.reduce(terms, zeros, _add, axes))
-
-
-def _add(first, second):
-    """Adds two tuples element by element."""
-    return tuple(a + b for a, b in zip(first, second, strict=True))
+    return jnp.stack(
+        jax.lax.reduce(terms, zeros, lambda *pair: tuple(map(operator.add, *pair)), axes)
+    )
 
 
 def _mix(x):

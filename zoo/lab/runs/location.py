@@ -92,7 +92,11 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
     """Copies the run in a bucket into a new folder, complete or not at all; returns its path."""
     source = to_path(address)
     with temporary_files.folder(out) as folder, convert_errors(source):
-        names = _object_names(source)
+        with lazy.extra():
+            import gcsfs
+        prefix = str(source).removeprefix(_BUCKET) + "/"
+        names = [name.removeprefix(prefix) for name in gcsfs.GCSFileSystem().find(str(source))]
+        permissions.check_remote(names, str(source))
         if "experiment.json" not in names:
             raise UserError(f"{source} does not hold a run: give the address of a run.")
         for name in names:
@@ -109,17 +113,6 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
                     f"this machine ({reason}): delete or rename that object."
                 ) from error
     return pathlib.Path(out)
-
-
-def _object_names(folder) -> list[str]:
-    """Lists the names of all objects below an address; raises UserError for an unsafe name."""
-    with lazy.extra():
-        import gcsfs
-
-    prefix = str(folder).removeprefix(_BUCKET) + "/"
-    names = [name.removeprefix(prefix) for name in gcsfs.GCSFileSystem().find(str(folder))]
-    permissions.check_remote(names, str(folder))
-    return names
 
 
 def check_writable(path: Any):

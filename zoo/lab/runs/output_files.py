@@ -97,7 +97,9 @@ def _existing_paths(text):
     return {os.path.realpath(path) for path in paths if os.path.exists(path)}
 
 
-def write(file: str | pathlib.Path, save: Callable[[pathlib.Path], None], label: str = "the table"):
+def write(
+    file: str | pathlib.Path, save: Callable[[pathlib.Path], object], label: str = "the table"
+):
     """Calls save(temporary path), then renames that to an output file; a stream such as /dev/stdout
     is written directly. Raises UserError if it cannot be written."""
     path = pathlib.Path(file)

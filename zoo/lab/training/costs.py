@@ -25,7 +25,8 @@ from zoo.models import LanguageModel
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
     """Raises UserError if the least memory of a run does not fit; allocates nothing."""
     # Devices of the host share its memory; accelerators have one each.
-    sharing = len(devices) if devices[0].platform == "cpu" else 1
+    local_devices = [device for device in devices if device.process_index == jax.process_index()]
+    sharing = len(local_devices) if devices[0].platform == "cpu" else 1
     for label, size in memory_needs(experiment, lexicons, sharing):
         memory.check(label, size)
 
@@ -34,16 +35,11 @@ def memory_needs(
     experiment: Experiment, lexicons: Sequence[Lexicon], devices: int = 1
 ) -> Iterator[tuple[str, int]]:
     """Yields (label, lower bound of bytes) of a run's needs, the cheapest to compute first."""
-    model = experiment.model
+    model: Any = experiment.model
+    training = experiment.training
     yield from recipe_sizes.model_memory(model)
-    yield recipe_sizes.batch_memory(model, experiment.training, "training", "batch")
+    yield recipe_sizes.batch_memory(model, training, "training", "batch")
     yield recipe_sizes.batch_memory(model, experiment.evaluation, "evaluation", "batch")
-    yield _state_memory(experiment, lexicons, devices)
-
-
-def _state_memory(experiment, lexicons, devices):
-    """Returns (label, lower bound of bytes) of the training state on all devices."""
-    model, training = experiment.model, experiment.training
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *lexicons))
     trees = [shapes]
     if isinstance(model, LanguageModel):
@@ -56,7 +52,7 @@ def _state_memory(experiment, lexicons, devices):
     # With words sharded, `parallel.model` devices together hold at least one copy.
     copies = max(1, devices // experiment.parallel.model)
     place = f" on {devices} devices" if devices > 1 else ""
-    return f"the state of this training (parameters, optimiser, carry){place}", copies * total
+    yield f"the state of this training (parameters, optimiser, carry){place}", copies * total
 
 
 # ---- the time and memory of a training step, measured without a run being changed
@@ -83,31 +79,29 @@ def measure(trainer, seconds: float) -> StepCost:
     devices, step_function = trainer.devices, trainer.step_function()
     tables, key = devices.place_tables(trainer.task.tables), trainer.step_key()
     state, batches = trainer.draw_state({}), trainer.task.epoch(0)
+    numbers = range(min(len(batches), _SAMPLE_SIZE))
+    sample = [trainer.task.part(batches, number) for number in numbers]
     programs: dict[Any, Any] = {}
-    sample = [batches[index] for index in range(min(len(batches), _SAMPLE_SIZE))]
     for batch in sample:
-        parts = devices.split(batch)
-        shapes = batch_shapes(parts)
-        if shapes not in programs:
-            programs[shapes] = step_function.lower(state, tables, parts, key).compile()
+        if batch_shapes(batch) not in programs:
+            lowered = step_function.lower(state, tables, devices.split(batch), key)
+            programs[batch_shapes(batch)] = lowered.compile()
     sizes = [_program_memory(program) for program in programs.values()]
     peak = max((count for count in sizes if count is not None), default=None)
     if not seconds:
         return StepCost(None, peak)
-    order = [batch_shapes(batch) for batch in map(devices.split, sample)]
     fastest: dict[Any, float] = {}
     total, steps = 0.0, 0
     for batch in itertools.cycle(sample):
-        start = time.perf_counter()
-        parts = devices.split(batch)
-        state, results = programs[batch_shapes(parts)](state, tables, parts, key)
+        start, shapes = time.perf_counter(), batch_shapes(batch)
+        state, results = programs[shapes](state, tables, devices.split(batch), key)
         jax.block_until_ready(results)
         duration = time.perf_counter() - start
-        fastest[batch_shapes(parts)] = min(duration, fastest.get(batch_shapes(parts), duration))
+        fastest[shapes] = min(duration, fastest.get(shapes, duration))
         total, steps = total + duration, steps + 1
         if total >= seconds and steps >= MIN_STEPS:
             break
-    times = [fastest[shapes] for shapes in order if shapes in fastest]
+    times = [fastest[shapes] for shapes in map(batch_shapes, sample) if shapes in fastest]
     return StepCost(sum(times) / len(times), peak)
 
 

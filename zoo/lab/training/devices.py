@@ -115,7 +115,8 @@ class Devices:
         returns (state, results), the same on every device."""
         if self.count == 1:
             return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
-        state: Any = TrainState(_REPLICATED, _REPLICATED, _BY_ROWS, _REPLICATED)
+        specs: list[Any] = [_REPLICATED, _REPLICATED, _BY_ROWS, _REPLICATED]
+        state = TrainState(*specs)
         shared_out = jax.shard_map(
             functools.partial(step, axis=DATA, **static),
             mesh=self.mesh,
@@ -161,11 +162,6 @@ def select_devices(count: int) -> list:
         for process in range(jax.process_count())
         for device in jax.local_devices(process)[: count or local]
     ]
-
-
-def local_devices(devices: list) -> list:
-    """Returns the devices that belong to this process."""
-    return [device for device in devices if device.process_index == jax.process_index()]
 
 
 def _processes_note() -> str:

@@ -127,13 +127,11 @@ class Trainer:
         trained_note = f" ({trained_count:,} of them trained)" if frozen else ""
         return f"{self.task.summary()}, {count:,} parameters{trained_note}, {self.devices.summary}"
 
-    def initial_state(self, values: dict | None = None) -> TrainState:
-        """Returns the state before the first step, by the seed of the recipe."""
-        return self._new_state(seed_keys(self.recipe.seed).start, values or {})
-
-    def _new_state(self, key: jax.Array, values: dict) -> TrainState:
-        """Returns the state before the first step; random values are drawn with a key."""
-        params = {**self.task.init(key), **values}
+    def initial_state(self, key: jax.Array | None = None, values: dict | None = None) -> TrainState:
+        """Returns the state before the first step; random values are drawn with a key, by default
+        of the recipe's seed."""
+        key = seed_keys(self.recipe.seed).start if key is None else key
+        params = {**self.task.init(key), **(values or {})}
         optimizer_state = self.optimizer.init(average.split(params, self.recipe.frozen)[0])
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
@@ -214,7 +212,9 @@ class Trainer:
 
     def draw_state(self, values: dict) -> TrainState:
         """Draws the state before the first step on the devices."""
-        return self.devices.draw_state(self._new_state, seed_keys(self.recipe.seed).start, values)
+        return self.devices.draw_state(
+            self.initial_state, seed_keys(self.recipe.seed).start, values
+        )
 
     def agreed_stop(self) -> signal.Signals | None:
         """Returns the signal after which all processes stop at this step, or None.

@@ -73,16 +73,12 @@ class Metrics:
         if saved != text:
             atomic_writes.write_whole(path, lambda path: path.write_bytes(saved))
         self._path = path
-        self._file = self._open(saved)
+        if location.is_bucket(path):  # kept in memory until a checkpoint
+            self._file: Any = io.StringIO()
+            self._file.write(saved.decode("utf-8", "replace"))
+        else:
+            self._file = path.open("a", encoding="utf-8")
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
-
-    def _open(self, saved):
-        """Opens the file to append; a file of a bucket is kept in memory until a checkpoint."""
-        if not location.is_bucket(self._path):
-            return self._path.open("a", encoding="utf-8")
-        file = io.StringIO()
-        file.write(saved.decode("utf-8", "replace"))
-        return file
 
     def __enter__(self):
         return self

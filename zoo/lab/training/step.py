@@ -94,7 +94,11 @@ def train_step(
 
     batch_rows = batch.inputs, weights, state.carry, rows
     value_and_gradients = functools.partial(optimizer.value_and_gradients(objective), trained)
-    (total, (penalty, carry)), gradients = sum_pieces(value_and_gradients, batch_rows, accumulate)
+    (total, (penalty, carry)), gradients = (
+        value_and_gradients(batch_rows)
+        if accumulate == 1
+        else sum_pieces(value_and_gradients, batch_rows, accumulate)
+    )
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)
     trained, optimizer_state, norm = optimizer.update(
@@ -106,8 +110,6 @@ def train_step(
 
 def sum_pieces(value_and_gradients: Callable, batch: Any, count: int) -> Any:
     """Sums values and gradients over the pieces of a batch, one piece after the other."""
-    if count == 1:
-        return value_and_gradients(batch)
     pieces = jax.tree.map(
         lambda x: x.reshape(x.shape[0] // count, count, *x.shape[1:]).swapaxes(0, 1), batch
     )

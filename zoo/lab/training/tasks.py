@@ -15,7 +15,7 @@ import abc
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -91,10 +91,10 @@ class Task(abc.ABC):
         """Returns the parameters before the first step, {part: pytree}."""
 
     @abc.abstractmethod
-    def epoch(self, number: int) -> Sequence[Batch]:
-        """Returns the batches of an epoch, in order; the same batches at each call."""
+    def epoch(self, number: int) -> Sequence:
+        """Returns the batches of an epoch, in order, for `part`; the same at each call."""
 
-    def part(self, batches: Sequence[Batch], index: int, rows: slice) -> Batch:
+    def part(self, batches: Sequence, index: int, rows: slice = slice(None)) -> Batch:
         """Returns some rows of a batch: one process's share, here cut out of the whole batch.
 
         A task that can read parts of its batches overrides this and reads no other rows.
@@ -162,6 +162,7 @@ class TextTask(Task):
     """
 
     sharded: tuple[str, ...] = ("embedding", "head")  # parts with axes of words or features
+    inputs: ClassVar[Any]  # a named tuple of some fields of a batch of zoo.data
 
     def __init__(self, experiment, lexicons: Sequence[Lexicon], corpora: dict):
         """Builds the tables of a model."""
@@ -173,10 +174,6 @@ class TextTask(Task):
         self.tables = self.model.tables(*lexicons)
         distributions.check_untrained(self.model, self.tables, *lexicons)
 
-    def _set_steps(self, steps: int):
-        """Sets `total_steps` to the steps of all epochs, at most training.steps."""
-        self.total_steps = min(steps, self.recipe.steps or steps)
-
     def _check_counted(self, text: EncodedText):
         """Raises UserError if no token of the validation text is counted."""
         if not text.counted.any():
@@ -186,8 +183,10 @@ class TextTask(Task):
     def init(self, key):
         return self.model.init(key, *self._all_lexicons)
 
-    def part(self, batches, index, rows):
-        return batches.part(index, rows)
+    def part(self, batches, index, rows=slice(None)):
+        batch = batches.part(index, rows)
+        inputs = self.inputs(*(getattr(batch, name) for name in self.inputs._fields))
+        return Batch(inputs, batch.trained, np.arange(self.recipe.batch, dtype=np.int32)[rows])
 
     @property
     def parameter_axes(self):
@@ -201,27 +200,6 @@ class TextTask(Task):
 
     def start(self, path, frozen):
         return warm_start.read(path, self.model, self._all_lexicons, frozen)
-
-
-class TextBatches(Sequence):
-    """The batches of an epoch; batches[i] is the i-th, in any order of access."""
-
-    def __init__(self, batches, inputs: Any, batch_rows: int):
-        """Takes the batches of zoo.data, of which the named tuple `inputs` names the inputs."""
-        self.batches, self._inputs = batches, inputs
-        self._numbers = np.arange(batch_rows, dtype=np.int32)
-
-    def __len__(self):
-        return len(self.batches)
-
-    def __getitem__(self, index):
-        return self.part(index)
-
-    def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Returns some rows of a batch, without reading the other rows."""
-        batch = self.batches.part(index, rows)
-        inputs = self._inputs(*(getattr(batch, name) for name in self._inputs._fields))
-        return Batch(inputs, batch.trained, self._numbers[rows])
 
 
 # ------ language modelling: the next word of a text, validated by its exact log-perplexity
@@ -240,6 +218,8 @@ class Words(NamedTuple):
 
 class LanguageModelling(TextTask):
     """The task of a language model. A batch row's carry passes from each batch to the next."""
+
+    inputs = Words
 
     def __init__(self, experiment, lexicon, corpora: dict):
         """Encodes the texts and counts the steps."""
@@ -260,13 +240,14 @@ class LanguageModelling(TextTask):
         self._check_counted(self.validation)
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
         self.usual_length = self.recipe.length if self.recipe.windows else 0
-        first = self.batches(0)
+        first = self.epoch(0)
         self.epoch_steps = len(first)
         self.usual_weight = max(1.0, first.trained_tokens / len(first))
-        self._set_steps(self._count_steps())
+        steps = self._count_steps()
+        self.total_steps = min(steps, self.recipe.steps or steps)
 
     def _count_steps(self) -> int:
-        """Counts the steps of all epochs."""
+        """Counts the steps of all epochs, whatever training.steps is."""
         recipe, epochs = self.recipe, self.recipe.epochs
         check_steps(self.epoch_steps, recipe)  # before any epoch is laid out
         shuffled = recipe.shuffle and recipe.state == "sentences"
@@ -289,14 +270,11 @@ class LanguageModelling(TextTask):
     def carry(self):
         return self.model.initial_carry(self.recipe.batch)
 
-    def epoch(self, number):
-        return TextBatches(self.batches(number), Words, self.recipe.batch)
-
-    def batches(self, epoch: int) -> Batches:
+    def epoch(self, number: int) -> Batches:
         """Arranges the sentences of an epoch, in their order, in batch rows."""
-        order = self._order(epoch)
+        order = self._order(number)
         text = self.text if order is None else self.text.reordered(order)
-        return Batches(text, *self._layout(), self._windows(epoch), self._restarts(epoch))
+        return Batches(text, *self._layout(), self._windows(number), self._restarts(number))
 
     def _layout(self) -> tuple[int, int, str, int | None]:
         """Returns the arguments of `Batches` that are the same in all epochs."""
@@ -378,6 +356,7 @@ class Translation(TextTask):
     """The task of a `SequenceToSequence` model. Batches of pairs do not have a carry."""
 
     sharded = ("source_embedding", "embedding", "head")
+    inputs = SourcesAndTargets
 
     def __init__(self, experiment, lexicon, source_lexicon, corpora: dict):
         """Encodes the pairs and chooses the shapes of their batches."""
@@ -403,14 +382,14 @@ class Translation(TextTask):
         texts = train.target, self.validation.target, train.source, self.validation.source
         self.data = "-".join(text.digest() for text in texts)
         self.epoch_steps = self.pairs.steps
-        self._set_steps(self.epoch_steps * self.recipe.epochs)
+        steps = self.epoch_steps * self.recipe.epochs
+        self.total_steps = min(steps, self.recipe.steps or steps)
         total = len(self.pairs.pairs) if self.recipe.mean_over == "pairs" else self.pairs.tokens
         self.usual_weight = max(1.0, total / self.epoch_steps)
 
     def epoch(self, number):
         generator = np.random.default_rng((self.recipe.seed, number))
-        pairs = self.pairs.epoch(generator if self.recipe.shuffle else None)
-        return TextBatches(pairs, SourcesAndTargets, self.recipe.batch)
+        return self.pairs.epoch(generator if self.recipe.shuffle else None)
 
     def loss(self, params, tables, inputs, weights, carry, key):
         return *self.model.weighted_loss(params, tables, *inputs, weights, key=key), carry
@@ -459,7 +438,7 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 
 @task_of.register
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
-    devices_used = devices.local_devices(devices.select_devices(device_count))
+    devices_used = devices.select_devices(device_count)
     lexicon, corpora = experiment.build()
     costs.check(experiment, (lexicon,), devices_used)
     return LanguageModelling(experiment, lexicon, corpora)
@@ -467,7 +446,7 @@ def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Ta
 
 @task_of.register
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
-    devices_used = devices.local_devices(devices.select_devices(device_count))
+    devices_used = devices.select_devices(device_count)
     lexicon, corpora = experiment.build()
     lexicons = lexicon, experiment.build_source_lexicon(lexicon, corpora)
     costs.check(experiment, lexicons, devices_used)

@@ -1,5 +1,6 @@
 """`zoo.train`: an experiment is trained in a folder, from Python as by train.py."""
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -13,17 +14,12 @@ from zoo.lab.training import tasks
 from zoo.lab.training.loop import Trainer
 
 
-def say(line: str) -> None:
-    """Prints a line at once, also into a pipe."""
-    print(line, flush=True)
-
-
 def train(
     experiment: Experiment,
     folder: str | os.PathLike[str],
     *,
     devices: int = 0,
-    log: Callable[[str], Any] = say,
+    log: Callable[[str], Any] = functools.partial(print, flush=True),
 ) -> None:
     """Trains an experiment in a folder, or resumes the run that the folder holds.
 

@@ -52,7 +52,10 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
         difference = layouts and "{} is {} there, {} here".format(*layouts)
         if difference is None:
             component = model.component(name)
-            difference = _row_difference(experiment.model.component(name), component)
+            parts = experiment.model.component(name), component
+            source_rows, rows = (", ".join(_rows(part)) or "words" for part in parts)
+            if source_rows != rows:
+                difference = f"its rows are of {source_rows} there, of {rows} here"
         if difference is None:
             index = name in _SOURCE_PARTS
             lexicon_pair = (source_lexicon, *further_lexicons)[index], lexicons[index]
@@ -83,14 +86,6 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
     return Start(params, record, lines)
 
 
-def _row_difference(source, target) -> str | None:
-    """Describes how the kinds of rows of two components differ; None if they agree."""
-    source_rows, target_rows = (", ".join(_rows(component)) for component in (source, target))
-    if source_rows == target_rows:
-        return None
-    return f"its rows are of {source_rows or 'words'} there, of {target_rows or 'words'} here"
-
-
 def _rows(component) -> list[str]:
     """Lists the kinds of features that a component's parts have rows for; [] if all are words."""
     inner = (value for _, _, value in fields.values(component))
@@ -109,8 +104,14 @@ def _leaves(part):
 def _check_words(path, name, component, params, source, target):
     """Raises UserError if parameters of the source's words do not fit the target lexicon."""
     if source.words == target.words and source.feature_names == target.feature_names:
-        if component.ordered_by_frequency:
-            _check_counts(path, name, component, source, target)
+        tables = (component.tables(lexicon) for lexicon in (source, target))
+        if component.ordered_by_frequency and not all(
+            map(np.array_equal, *map(jax.tree.leaves, tables))
+        ):
+            raise UserError(
+                f"init_from={path}: its {name} orders words by their frequencies, which differ in "
+                f"this run: give this run the data of that run, or another model.{name}."
+            )
         return
     try:
         converted = component.for_lexicon(params, source, target)
@@ -124,14 +125,4 @@ def _check_words(path, name, component, params, source, target):
             f"init_from={path}: its {name} has parameters of its words, but the words, features or "
             f"letters of this run differ ({len(source):,} words there, {len(target):,} here): give "
             f"this run the data and the vocabulary of that run, or another model.{name}."
-        )
-
-
-def _check_counts(path, name, component, source, target):
-    """Raises UserError if words ordered by frequency have another order in the target lexicon."""
-    source_tables, tables = component.tables(source), component.tables(target)
-    if not all(map(np.array_equal, jax.tree.leaves(source_tables), jax.tree.leaves(tables))):
-        raise UserError(
-            f"init_from={path}: its {name} orders words by their frequencies, which differ in this "
-            f"run: give this run the data of that run, or another model.{name}."
         )
