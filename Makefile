@@ -132,7 +132,7 @@ BENCHMARKS := log_linear contextual_background softmax_losses lstm beam_search c
 benchmarks: $(VENV)/installed
 	@failed=; for script in $(BENCHMARKS); do \
 	  echo "python -m benchmarks.$$script"; \
-	  $(BIN)/python -m benchmarks.$$script || failed="$$failed$${failed:+, }$$script"; \
+	  $(if $(LIMIT),timeout $(LIMIT)) $(BIN)/python -m benchmarks.$$script || failed="$$failed$${failed:+, }$$script"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "failed: $$failed" >&2; exit 1; fi
 

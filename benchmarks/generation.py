@@ -12,14 +12,44 @@ ones have the same mean log p, to within three standard errors.
 
 import functools
 
+import jax
 import numpy as np
 import torch
 
-from benchmarks import drawn_texts, pytorch, same_device, timing
-from benchmarks.drawn_texts import BOUNDARY, LAYERS, SIZE, VOCABULARY, WORDS
+from benchmarks import pytorch, same_device, timing
+from zoo.cores import LSTM
+from zoo.decoding import sample, steps
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
 from zoo.lab.commands import program
+from zoo.lexicon import Lexicon
+from zoo.models import LanguageModel
 
+SIZE, LAYERS, VOCABULARY, WORDS, BOUNDARY = 256, 2, 10_000, 50, 0
+# Initial scale of the head: the most probable word has p of about 0.1.
+SCALE = 8.0
 TEMPERATURES = 0.8, 0.0
+
+
+def starting():
+    """Returns a model with random parameters, its parameters and tables."""
+    lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
+    model = LanguageModel(
+        Lookup(SIZE, initial_scale=1.0), LSTM(SIZE, LAYERS), Softmax(initial_scale=SCALE)
+    )
+    return model, model.init(jax.random.key(0), lexicon), model.tables(lexicon)
+
+
+def zoo_side(model, params, tables, texts, temperature):
+    """Returns a function that draws texts and returns (words [texts, n], log p [texts, n])."""
+    step, keys = steps.from_language_model(model, params, tables), iter(range(2**31))
+    words, carry = np.full(texts, BOUNDARY, np.int32), model.initial_carry(texts)
+
+    def run():
+        key = jax.random.key(next(keys))
+        return [*map(np.asarray, sample(step, words, carry, key, WORDS, temperature=temperature))]
+
+    return run
 
 
 def torch_side(params, texts, temperature, through):
@@ -55,17 +85,17 @@ def torch_side(params, texts, temperature, through):
     return run
 
 
-def equal_texts(sample, reference):
+def equal_texts(drawn, reference):
     """Raises AssertionError unless words are equal, and log p in float32."""
-    np.testing.assert_array_equal(sample[0], reference[0])
-    np.testing.assert_allclose(sample[1], reference[1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(drawn[0], reference[0])
+    np.testing.assert_allclose(drawn[1], reference[1], rtol=1e-4, atol=1e-5)
 
 
-def equal_means(sample, reference):
+def equal_means(drawn, reference):
     """Raises AssertionError unless mean log p of a text's word is alike."""
-    sample, reference = (log_prob.mean(axis=1) for _, log_prob in (sample, reference))
-    error = np.sqrt(sample.var() / len(sample) + reference.var() / len(reference))
-    np.testing.assert_allclose(sample.mean(), reference.mean(), rtol=0, atol=3 * error)
+    drawn, reference = (log_prob.mean(axis=1) for _, log_prob in (drawn, reference))
+    error = np.sqrt(drawn.var() / len(drawn) + reference.var() / len(reference))
+    np.testing.assert_allclose(drawn.mean(), reference.mean(), rtol=0, atol=3 * error)
 
 
 def main():
@@ -75,11 +105,11 @@ def main():
     options = parser.parse_args()
     program.keep_memory()
     device = same_device.share_device(torch)
-    model, params, tables = drawn_texts.starting()
+    model, params, tables = starting()
     for temperature in TEMPERATURES:
         build = functools.partial(torch_side, params, options.texts, temperature)
         sides = pytorch.eager_and_compiled(build)
-        sides[pytorch.ZOO] = drawn_texts.zoo_side(model, params, tables, options.texts, temperature)
+        sides[pytorch.ZOO] = zoo_side(model, params, tables, options.texts, temperature)
         times = pytorch.compare(
             f"{options.texts} texts of {WORDS} words, temperature {temperature}, V = "
             f"{VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, {device}",

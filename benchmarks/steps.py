@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import char_cnn, timing
+from benchmarks import char_cnn
 from zoo.cores import GRU, LSTM
 from zoo.embeddings import CharCNN, Lookup
 from zoo.experiment import Training
@@ -87,8 +87,8 @@ def recipe_step(recipe, lexicon: Lexicon):
 def step_of(model, params, lexicon, data, training: Training):
     """Returns a function that does one step and returns its loss per token when done.
 
-    A step is compiled for each precision of products that it is called with: by `trace()` and
-    `compiled()`, if the first call shall not. `memory()` is as `timing.Program`'s.
+    A step is compiled for each precision of products that it is called with. `memory()` returns the
+    bytes that a call takes beside its arguments.
 
     Args:
       model: the language model.
@@ -117,15 +117,18 @@ def step_of(model, params, lexicon, data, training: Training):
     def program():
         precision = jax.config.jax_default_matmul_precision
         if precision not in programs:
-            programs[precision] = timing.Program(compiled, state, tables, data, key)
+            programs[precision] = compiled.lower(state, tables, data, key).compile()
         return programs[precision]
 
     def run():
         nonlocal state
-        state, results = program().compiled()(state, tables, data, key)
+        state, results = program()(state, tables, data, key)
         jax.block_until_ready(state)
         return float(results.loss / results.tokens)
 
-    run.trace, run.compiled = program, lambda: program().compiled()
-    run.memory = lambda: program().memory()
+    def memory():
+        memory = program().memory_analysis()
+        return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+
+    run.memory = memory
     return run

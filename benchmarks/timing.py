@@ -146,37 +146,10 @@ def _rate(multiply) -> float:
     return 2e-9 * PRODUCT**3 / min(times)
 
 
-class Program:
-    """A function traced for some arguments, and compiled when it is first asked for."""
-
-    def __init__(self, function, *arguments):
-        """Traces a jitted function."""
-        self._lowered, self._compiled = function.lower(*arguments), None
-
-    def compiled(self):
-        """Returns the compiled function; may be called in another thread than the tracing."""
-        if self._compiled is None:
-            self._compiled = self._lowered.compile()
-        return self._compiled
-
-    def memory(self) -> int:
-        """Returns the bytes that a call takes beside its arguments."""
-        memory = self.compiled().memory_analysis()
-        return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
-
-
 def compiled_side(function, *arguments):
-    """Traces a function and returns a side that calls it.
-
-    `side.compiled()` compiles it, if the first call shall not; `side.memory()` is as `Program`'s.
-    """
-    program = Program(jax.jit(function), *arguments)
-
-    def side():
-        return jax.block_until_ready(program.compiled()(*arguments))
-
-    side.compiled, side.memory = program.compiled, program.memory
-    return side
+    """Compiles a function and returns a side that calls it."""
+    compiled = jax.jit(function).lower(*arguments).compile()
+    return lambda: jax.block_until_ready(compiled(*arguments))
 
 
 def medians(sides: dict, rounds: int) -> dict[str, float]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 
 import numpy as np
+from zoo.lab.comparison.micro_report import PAIRS
 
 from records import (
     chinese_lists,
@@ -41,7 +42,6 @@ from records.cells import (
 )
 from zoo.errors import UserError
 from zoo.lab.commands import program
-from zoo.lab.comparison.micro_report import PAIRS
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.perplexity import perplexity_of

@@ -21,11 +21,12 @@ LIBRARY = (
     ("experiment",),
 )
 LAB = (
-    ("lab.options", "lab.own_text", "lab.papers", "lab.table"),
+    ("lab.options", "lab.papers", "lab.table"),
     ("lab.runs",),
     ("lab.adaptation", "lab.evaluation"),
     ("lab.export", "lab.rescoring", "lab.training"),
     ("lab.comparison",),
+    ("lab.micro_report", "lab.own_text"),
     ("lab.commands",),
 )
 # The doors, on no floor: names of both houses on first access, and `python -m zoo`.

@@ -6,14 +6,9 @@ import pytest
 
 from tests.lab.comparison.test_comparison import keep
 from zoo import __main__ as commands
+from zoo.lab import micro_report
 from zoo.lab.commands import options
-from zoo.lab.comparison import (
-    bar_plots,
-    learning_curves,
-    micro_report,
-    page_report,
-    text_report,
-)
+from zoo.lab.comparison import bar_plots, learning_curves, page_report, text_report
 from zoo.lab.comparison.comparison import TextFilter
 
 CASES = {

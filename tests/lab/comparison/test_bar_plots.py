@@ -14,13 +14,13 @@ from records import rank
 from tests.marks import slow
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, learning_curves, plot_style, translations
-from zoo.lab.comparison import trial_summary as trials_picture
 from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.comparison.seeds import number_recipes
-from zoo.lab.comparison.trial_summary import CurvePoint, HeadRow, Summary
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.translation_quality import LengthBucket
+from zoo.lab.own_text import summary as trials_picture
+from zoo.lab.own_text.summary import CurvePoint, HeadRow, Summary
 
 SIGNATURE = b"\x89PNG"
 
@@ -123,7 +123,7 @@ def test_bands_have_tokens_and_intervals(figures, file):
             [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
         ],
     }
-    bar_plots.draw_bands(bands_of(rows), file, limit={"1-9": 1.5})
+    bar_plots.draw_bands(bands_of(rows), file, "Bands", {"1-9": 1.5})
     (axes,) = figures[0].axes
     unknown = "<unk>:\nunknown words\n7 tokens"
     assert ticks_of(axes) == [unknown, "never in\ntraining\n40 tokens", "1-9\n1,500 tokens"]
@@ -190,7 +190,7 @@ def test_seeds_are_points_on_the_bar_of_their_mean(figures, file):
 
 def test_white_covers_no_part_of_an_interval(file):
     narrow = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0, "interval": (2.9, 3.1)}
-    bar_plots.draw_bands(bands_of({"a": [[narrow]]}), file)
+    bar_plots.draw_bands(bands_of({"a": [[narrow]]}), file, "Bands")
     dark = imread(file)[:, :, :3].max(axis=-1) < 0.4
     bar = dark[40:300, 600:1000]  # below the title, beside the axis
     line = np.flatnonzero(bar[:, bar.sum(axis=0).argmax()])
@@ -223,7 +223,7 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
         "step",
     )
     band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
-    bar_plots.draw_bands(bands_of({name: [[band]] for name in names}), file)
+    bar_plots.draw_bands(bands_of({name: [[band]] for name in names}), file, "Bands")
     rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
     translations.draw_by_length(names, rows, file)
@@ -238,13 +238,14 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
             100,
             1.0,
             10,
+            1.0,
             None,
             0.1,
             (CurvePoint(5, 0.5, (2.0,)),),
         )
         for name in names
     )
-    trials_picture.draw_summary(Summary(rows, "test", 100, (), {}), file)
+    trials_picture.draw_summary(Summary(rows, "test", 100, (), {}, 5.0), file)
     lines = [line for line in figures[-1].axes[0].lines if len(line.get_xdata())]
     colours_by_picture.append(
         {name: line.get_color() for name, line in zip(names, lines, strict=True)}
@@ -273,7 +274,9 @@ def draw_everything(name, tmp_path):
         "curves": lambda file: learning_curves.draw_curves(
             [learning_curves.Curve(recipe, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
         ),
-        "bands": lambda file: bar_plots.draw_bands({recipe: bar_plots.band_bars([[band]])}, file),
+        "bands": lambda file: bar_plots.draw_bands(
+            {recipe: bar_plots.band_bars([[band]])}, file, "Bands"
+        ),
         "accuracy": lambda file: bar_plots.draw_accuracy(
             {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
         ),

@@ -105,7 +105,7 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, output):
     path.write_text(json.dumps(passport))
     drawn_bars = {}
     monkeypatch.setattr(
-        bar_plots, "draw_bands", lambda bars, file, title: drawn_bars.update(by_name(bars))
+        bar_plots, "draw_bands", lambda bars, file, *options: drawn_bars.update(by_name(bars))
     )
     bar_plots.plot_bands([run], str(tmp_path / "b.png"))
     bar = drawn_bars["a"]["1-9"]
@@ -124,7 +124,7 @@ def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkey
     for split, tokens in (("data:a.txt", 18), ("validation", 40), ("test", 77)):
         changes = {"split": split, "tokens": tokens, "scores": None, "figures.bands": []}
         run = keep(tmp_path / "a", changes, name=split)
-        monkeypatch.setattr(bar_plots, "draw_bands", lambda rows, file, title: None)
+        monkeypatch.setattr(bar_plots, "draw_bands", lambda *arguments: None)
         bar_plots.plot_bands([run], str(tmp_path / "b.png"))
         # Of a single text it is that one; then --data comes before validation, and a test first.
         assert output[-3].startswith("test, " if split == "test" else "data:a.txt [")

@@ -99,7 +99,8 @@ def _write_page(arguments):
 
 def _judge(arguments):
     """Judges the runs on the text of --data, or beside the micro language."""
-    from zoo.lab.comparison import micro_report, text_report
+    from zoo.lab import micro_report
+    from zoo.lab.comparison import text_report
     from zoo.lab.evaluation import perplexity
 
     runs = arguments.runs

@@ -14,9 +14,9 @@ _MINUTES = 10.0
 _RATES = (0.3, 1.0, 3.0)
 _FACTOR = options.number(0, 1e6, above=True)
 
-# ------------- zoo text: from the raw files to a report, by other commands
-# The recipe is one of configs/own/, with fields that `zoo.lab.own_text` chooses by the text. The
-# command prints the line of `zoo train` that makes the same run.
+# ------------- zoo text: from the text to a report on one run, by other commands
+# The recipe is a config with fields that `zoo.lab.own_text` chooses by the text. The command prints
+# the line of `zoo train` that makes the same run.
 
 
 _READING = (
@@ -34,7 +34,7 @@ _READING = (
     ),
 )
 TEXT = (
-    Option("text TEXT", "a UTF-8 text, or a folder or pattern of texts"),
+    Option("text TEXT", "a UTF-8 text, a folder or pattern of texts, a treebank, or a config"),
     Option("translation [TRANSLATION]", "for pairs: a file that translates the first line by line"),
     Option("folder DIR", "folder of the run; training resumes in a folder with a run"),
     *_READING,
@@ -47,7 +47,9 @@ def run_text(arguments: argparse.Namespace):
     """Makes the recipe, trains, evaluates, shows samples, and writes the report."""
     from zoo.lab import own_text
     from zoo.lab.commands import command_table
+    from zoo.lab.evaluation.run import first_test
     from zoo.lab.evaluation.translators import DICTIONARY
+    from zoo.models import SequenceToSequence
 
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
@@ -64,16 +66,18 @@ def run_text(arguments: argparse.Namespace):
         print(f"\n$ {program.command(name)} {shlex.join(line)}", flush=True)
         command_table.run(name, line, f"{program.prog()} {name}")
 
+    experiment = recipe.experiment()
+    split = first_test(experiment)
     run("train", *words, folder)
-    if len(texts) == 2:
+    if isinstance(experiment.model, SequenceToSequence):
         dictionary, links = (os.path.join(folder, name) for name in (DICTIONARY, "train.align"))
         run("align", "--run", folder, "--output", links, "--dictionary", dictionary)
-        run("evaluate", folder, "--split", "test")
-        run("translate", folder, "--split", "test", "--bleu", "--dictionary", dictionary)
+        run("evaluate", folder, "--split", split)
+        run("translate", folder, "--split", split, "--bleu", "--dictionary", dictionary)
     else:
         table = os.path.join(folder, "surprisal.tsv")
-        run("evaluate", folder, "--split", "test")
-        run("score", folder, "--words", "--split", "test", "--output", table)
+        run("evaluate", folder, "--split", split)
+        run("score", folder, "--words", "--split", split, "--output", table)
         run("generate", folder, "--count", "3", "--temperature", "0.8")
     run("compare", folder, "--page", os.path.join(folder, "report.html"))
     print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
@@ -121,28 +125,26 @@ TRY = (
 def run_try(arguments: argparse.Namespace):
     """Makes the trials, or resumes them, and prints the comparison."""
     from zoo import configuration
-    from zoo.lab.comparison import trial_recipes, trial_summary, trials
-    from zoo.lab.comparison.trial_plan import Budget
+    from zoo.lab.own_text import choose, summary, trials
+    from zoo.lab.own_text.plan import Budget
     from zoo.lab.runs import output_files
 
-    experiment, notes = trial_recipes.load_recipe(
-        arguments.text, arguments.letters, arguments.language, arguments.lines or ""
-    )
-    experiment = configuration.apply_settings(experiment, arguments.set)
-    output_files.show(*notes)
+    recipe = choose(arguments.text, arguments.letters, arguments.language, arguments.lines or "")
+    experiment = configuration.apply_settings(recipe.experiment(), arguments.set)
+    output_files.show(*recipe.notes)
     stem = pathlib.Path(arguments.text[-1]).stem
     folder = pathlib.Path(arguments.output or pathlib.Path("runs", "try", stem))
     minutes = arguments.minutes or (_MINUTES if arguments.steps is None else None)
     budget = Budget(minutes, arguments.steps, arguments.rates)
     plan = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
     try:
-        summary = trials.run_trials(plan)
+        comparison = trials.run_trials(plan)
     except (Interrupted, KeyboardInterrupt) as interruption:
-        place = folder / f"{trial_summary.NAME}.txt"
+        place = folder / f"{summary.NAME}.txt"
         hint = f" {place} compares the runs so far." if place.exists() else ""
         raise Interrupted(
             f"{str(interruption) or 'interrupted.'}{hint} To resume: {program.command_line()}",
             getattr(interruption, "signal", signal.SIGINT),
         ) from None
-    names = [str(folder / f"{trial_summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
-    output_files.show("", summary.text(), "", ", ".join(names))
+    names = [str(folder / f"{summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
+    output_files.show("", comparison.text(), "", ", ".join(names))

@@ -190,8 +190,8 @@ def _picture_width(groups: int, recipes: int) -> float:
 def draw_bands(
     bars: Bars,
     file: str | pathlib.Path,
+    title: str,
     limit: Mapping[str, float] | None = None,
-    title: str = "Log-perplexity by frequency of the word",
 ):
     """Draws bars of frequency bands into a file, and `limit` {band: the language's own loss}, as
     lines."""
@@ -253,12 +253,16 @@ _DISTANCES = {*agreement.DISTANCES, "all"}
 
 
 def plot_bands(
-    workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
+    workdirs: Sequence[str],
+    file: str | pathlib.Path,
+    split: str | None = None,
+    labels: Sequence[str] = (),
+    limit: Mapping[str, float] | None = None,
 ):
     """Prints and draws log-perplexity by frequency band on a text that all runs were judged on.
 
-    Without `split` a test is preferred. Raises UserError without such a text, or if a run has seen
-    it.
+    Without `split` a test is preferred; for `limit` see `draw_bands`. Raises UserError without such
+    a text, or if a run has seen it.
     """
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
@@ -285,14 +289,17 @@ def plot_bands(
     }
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
-    draw_bands(bars, file, title=title)
+    draw_bands(bars, file, title, limit)
     heading = _mention_splits(title, column.split, shared)
     table = bar_table(bars, "occurrences", "nats", "tokens", NATS)
     output_files.show(heading, *table.text(), file)
 
 
 def plot_agreement(
-    workdirs: Sequence[str], file: str, split: str | None = None, labels: Sequence[str] = ()
+    workdirs: Sequence[str],
+    file: str | pathlib.Path,
+    split: str | None = None,
+    labels: Sequence[str] = (),
 ):
     """Prints and draws accuracies on agreement pairs that all runs were judged on.
 

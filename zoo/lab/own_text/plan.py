@@ -19,7 +19,6 @@ from zoo.experiment import Experiment
 from zoo.lab.runs import atomic_writes
 
 FILE = "plan.json"
-# Types of the fields of a plan, and below of a head's.
 _PLAN = {"recipe": dict, "minutes": float | None, "steps": int | None, "rates": list, "heads": dict}
 
 
@@ -53,11 +52,11 @@ class HeadPlan:
     """What the plan fixes for a head: its steps and its learning rate."""
 
     steps: int
+    epoch_steps: int
     bytes: int | None  # memory of a step, see `zoo.lab.training.costs`; None if it is not known
     # {factor of the learning rate: validation log-perplexity, nats}
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
-    epoch_steps: int | None = None  # None in a plan that was begun before they were kept
 
 
 _HEAD = {**{field.name: field.type for field in dataclasses.fields(HeadPlan)}, "tried": dict}
@@ -96,10 +95,8 @@ class Plan:
         for name, head_plan in saved_plan["heads"].items():
             try:
                 strict_json.check(head_plan, _HEAD, name)
-                for field in ("steps", "epoch_steps"):  # 0 steps would train all epochs
-                    count = head_plan.get(field)
-                    if count is not None and count < 1:
-                        raise ValueError(f"{name}.{field} is {count}, below 1")
+                if min(head_plan["steps"], head_plan["epoch_steps"]) < 1:  # 0 would be all epochs
+                    raise ValueError(f"{name} has fewer steps than 1")
                 tried = {factor: float(loss) for factor, loss in head_plan["tried"].items()}
                 self.heads[name] = HeadPlan(**{**head_plan, "tried": tried})
             except (TypeError, ValueError) as error:

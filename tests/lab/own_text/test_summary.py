@@ -9,11 +9,12 @@ import pytest
 from tests.lab.comparison.test_paired import BASE, FREE, LENGTHS, keep_scores, worse
 from tests.lab.training import small
 from zoo.errors import UserError
-from zoo.lab.comparison import trial_summary
 from zoo.lab.comparison.paired import Difference, GroupLosses
-from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan
-from zoo.lab.comparison.trial_summary import CurvePoint, HeadRow, Summary
+from zoo.lab.own_text import summary as trial_summary
+from zoo.lab.own_text.plan import Budget, HeadPlan, Plan
+from zoo.lab.own_text.summary import CurvePoint, HeadRow, Summary
 
+START = math.log(1000)  # 6.908 nats, 95 % of it 6.562
 TIE = Difference(0.01, (-0.02, 0.04), 60, 0.4, math.nan)
 APART = Difference(0.2, (0.1, 0.3), 60, 0.001, 0.01)
 UNDECIDED = APART._replace(p_of_seeds=0.2)
@@ -23,38 +24,39 @@ def row(name, perplexity, difference=None, parameters=1000, seeds=1):
     losses = (math.log(perplexity),) * seeds
     interval = math.log(perplexity - 1), math.log(perplexity + 1)
     runs = GroupLosses(name, losses, (), interval)
-    return HeadRow(runs, parameters, 2.0, 600, 5_000_000, 0.003, (), difference)
+    return HeadRow(runs, parameters, 2.0, 600, 1.0, 5_000_000, 0.003, (), difference)
 
 
 def make_summary(*rows):
-    return Summary(rows, "test", 1234, (), {})
+    return Summary(rows, "test", 1234, (), {}, START)
 
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([row("softmax", 50)], "Take softmax: perplexity 50.00 on test."),
+        ([row("softmax", 50)], "Take softmax: perplexity 50.00 on test after 1 epoch."),
         (
             [row("log_linear", 46.9), row("softmax", 50, APART)],
-            "Take log_linear: perplexity 46.90 on test, the lowest; softmax (50.00) is worse.",
+            "Take log_linear: perplexity 46.90 on test after 1 epoch, the lowest; "
+            "softmax (50.00) is worse.",
         ),
         (
             [row("log_linear", 46.9), row("tied", 47.5, TIE, parameters=400)],
-            "Take log_linear: perplexity 46.90 on test, the lowest; "
+            "Take log_linear: perplexity 46.90 on test after 1 epoch, the lowest; "
             "tied (47.50, 0.40 times the parameters) is a tie with it.",
         ),
         (
             [row("a", 46.9), row("b", 47, TIE), row("c", 47.5, UNDECIDED), row("d", 60, APART)],
-            "Take a: perplexity 46.90 on test, the lowest; b (47.00) is a tie with it; "
-            "c (47.50) is undecided, for seeds differ as much; d (60.00) is worse.",
+            "Take a: perplexity 46.90 on test after 1 epoch, the lowest; b (47.00) is a tie with "
+            "it; c (47.50) is undecided, for seeds differ as much; d (60.00) is worse.",
         ),
         (
             [
                 *(row("a", 46.9), row("b", 47, TIE, 1050), row("c", 48, TIE)),
                 *(row("d", 60, APART), row("e", math.inf, None), row("f", 1234.5, APART)),
             ],
-            "Take a: perplexity 46.90 on test, the lowest; b (47.00) and c (48.00) are ties with "
-            "it; d (60.00), e (inf) and f (1,234.50) are worse.",
+            "Take a: perplexity 46.90 on test after 1 epoch, the lowest; b (47.00) and c (48.00) "
+            "are ties with it; d (60.00), e (inf) and f (1,234.50) are worse.",
         ),
     ],
 )
@@ -97,18 +99,17 @@ def test_the_sentence_tells_the_epochs_of_training(epochs, duration):
 
 
 def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
-    start = math.log(1000)  # 6.908 nats, 95 % of it 6.562
     for loss, is_won in ((6.57, False), (6.55, True)):
         rows = row("a", 46.9)._replace(curve=curve(5.0)), row("b", 60, APART)
         rows = rows[0], rows[1]._replace(curve=curve(loss))
-        sentence = trial_summary.summary_sentence(make_summary(*rows)._replace(start=start))
+        sentence = trial_summary.summary_sentence(make_summary(*rows))
         assert sentence.startswith("Take a: ") == is_won
     sentence = trial_summary.summary_sentence(
-        make_summary(rows[0], rows[1]._replace(curve=curve(6.9)))._replace(start=start)
+        make_summary(rows[0], rows[1]._replace(curve=curve(6.9)))
     )
     assert sentence.startswith(
         "No winner yet, for b has hardly left the loss of a uniform guess (6.91 nats): a: "
-        "perplexity 46.90 on test, the lowest; b (60.00) is worse."
+        "perplexity 46.90 on test after 1 epoch, the lowest; b (60.00) is worse."
     )
 
 
@@ -121,7 +122,8 @@ def test_unequal_training_is_told_in_the_sentence():
     sentence = summary_text((0.64, 219), (0.35, 20), (0.15, 29)).splitlines()[-1]
     assert sentence.startswith(
         "After unequal training, which may decide (importance 0.64, softmax 0.35, adaptive 0.15 "
-        "minutes), take importance: perplexity 50.00 on test, the lowest; softmax (60.00)"
+        "minutes), take importance: perplexity 50.00 on test after 1 epoch, the lowest; softmax "
+        "(60.00)"
     )
     # Equal minutes give a slower head fewer steps, and --steps equal steps in other minutes.
     for fair in (((0.3, 219), (0.31, 20), (0.29, 29)), ((0.64, 20), (0.35, 20), (0.15, 20))):
@@ -202,7 +204,7 @@ def keep_run(folder, log_prob, seed=0, **changes):
 @pytest.fixture
 def plan(tmp_path):
     plan = Plan(tmp_path / "trials", small.experiment(), Budget(None, 30))
-    plan.heads = {name: HeadPlan(30, 4_000_000, {}, 1.0, 214) for name in ("best", "near", "far")}
+    plan.heads = {name: HeadPlan(30, 214, 4_000_000, {}, 1.0) for name in ("best", "near", "far")}
     return plan
 
 
@@ -214,7 +216,7 @@ def test_runs_are_compared(tmp_path, plan):
             keep_run(tmp_path / f"near/{seed}", worse(0.002, 0.2, seed), seed) for seed in (5, 6)
         ],
     }
-    summary = trial_summary.summarise(folders, "test", plan, {})
+    summary = trial_summary.summarise(folders, "test", plan, {}, START)
     order = [row.runs.name for row in summary.rows]
     assert order[2] == "far" and {*order[:2]} == {"best", "near"}
     tie, far = summary.rows[1:]
@@ -240,10 +242,10 @@ def test_runs_are_compared(tmp_path, plan):
 
 
 def test_few_sentences_are_noted(tmp_path, plan):
-    plan.heads = {"best": HeadPlan(30, None, {}, 1.0)}
+    plan.heads = {"best": HeadPlan(30, 214, None, {}, 1.0)}
     words = LENGTHS[:49].sum()
     run = keep_run(tmp_path / "best", BASE[:words], lengths=LENGTHS[:49])
-    notes = trial_summary.summarise({"best": [run]}, "test", plan, {}).notes
+    notes = trial_summary.summarise({"best": [run]}, "test", plan, {}, START).notes
     assert "49 sentences are few to judge by" in " ".join(notes)
 
 
@@ -257,9 +259,9 @@ def test_few_sentences_are_noted(tmp_path, plan):
 )
 def test_rates_at_an_end_are_noted(tmp_path, factor, expected):
     plan = Plan(tmp_path / "plan", small.experiment(), Budget(None, 30, (0.3, 1.0, 3.0)))
-    plan.heads = {"best": HeadPlan(30, None, {}, factor)}
+    plan.heads = {"best": HeadPlan(30, 214, None, {}, factor)}
     run = keep_run(tmp_path / "best", BASE)
-    notes = trial_summary.summarise({"best": [run]}, "test", plan, {}).notes
+    notes = trial_summary.summarise({"best": [run]}, "test", plan, {}, START).notes
     rate_notes = [note for note in notes if "learning rate" in note]
     assert len(rate_notes) == bool(expected) and "".join(rate_notes).startswith(expected)
 
@@ -268,9 +270,9 @@ def test_unequal_minutes_are_noted(tmp_path):
     """The runs' steps took 0.3 minutes."""
     for minutes, noted in ((0.25, False), (0.1, True)):
         plan = Plan(tmp_path / f"of {minutes}", small.experiment(), Budget(minutes, None))
-        plan.heads = {"best": HeadPlan(30, None, {}, 1.0)}
+        plan.heads = {"best": HeadPlan(30, 214, None, {}, 1.0)}
         folders = {"best": [keep_run(tmp_path / f"{minutes}/best/0", BASE)]}
-        notes = trial_summary.summarise(folders, "test", plan, {}).notes
+        notes = trial_summary.summarise(folders, "test", plan, {}, START).notes
         minute_notes = [
             note for note in notes if note.startswith("not equal minutes: best 0.30, of 0.1")
         ]
@@ -283,7 +285,7 @@ def test_one_seed_is_noted_and_files_are_written(tmp_path, plan):
         "far": [keep_run(tmp_path / "far/0", worse(0.5, 0.3, 1))],
         "near": [],
     }
-    summary = trial_summary.summarise(folders, "test", plan, {"near": "it diverged."})
+    summary = trial_summary.summarise(folders, "test", plan, {"near": "it diverged."}, START)
     assert summary.notes == ("one seed does not show the noise of training",)
     folder = tmp_path / "trials"
     folder.mkdir()
@@ -305,7 +307,7 @@ def test_text_that_was_trained_on_is_noted(tmp_path, plan):
     folder = keep_run(tmp_path / "best/0", BASE)
     (result,) = (folder / "results").glob("*.json")
     result.write_text(json.dumps({**json.loads(result.read_text()), "overlap": overlap}))
-    (_, note) = trial_summary.summarise({"best": [folder]}, "test", plan, {}).notes
+    (_, note) = trial_summary.summarise({"best": [folder]}, "test", plan, {}, START).notes
     assert note.startswith("0 is not judged on unseen text: it was trained on this text (100.00%")
 
 
@@ -315,12 +317,12 @@ def test_figures_of_different_texts_are_not_compared(tmp_path, plan):
         "far": [keep_run(tmp_path / "far/0", BASE, **{"data.sha256": "other"})],
     }
     with pytest.raises(UserError, match=r"because data\.sha256 differs"):
-        trial_summary.summarise(folders, "test", plan, {})
+        trial_summary.summarise(folders, "test", plan, {}, START)
 
 
 def test_no_run_is_an_error(plan):
     with pytest.raises(UserError, match="no head could be trained"):
-        trial_summary.summarise({"best": []}, "test", plan, {"best": "it diverged."})
+        trial_summary.summarise({"best": []}, "test", plan, {"best": "it diverged."}, START)
 
 
 def test_a_head_without_comparable_validations_is_drawn(tmp_path):

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from zoo.configuration import changed
 from zoo.errors import Diverged
 from zoo.experiment import Experiment
-from zoo.lab.comparison import learning_curves, trial_recipes, trial_summary
+from zoo.lab.comparison import learning_curves
 from zoo.lab.comparison.learning_curves import BestValidations
-from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, budget_steps
 from zoo.lab.evaluation import scored_texts
 from zoo.lab.evaluation.changes.renormalised import Renormalised
 from zoo.lab.evaluation.run import Run, first_test
+from zoo.lab.own_text import heads, summary
+from zoo.lab.own_text.plan import Budget, HeadPlan, Plan, best_rate, budget_steps
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import costs, tasks
 from zoo.lab.training import train as training
@@ -40,17 +41,16 @@ class Trials(NamedTuple):
     seeds: int
 
 
-def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Summary:
+def run_trials(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
     """Trains and judges all heads, or resumes that, and writes the comparison after each run; a
     head that diverges is left out."""
     Workdir(trials.folder).permit(trials.experiment)
     plan = Plan(trials.folder, trials.experiment, trials.budget)
-    words = trial_recipes.count_words(trials.experiment)
-    names = [*trials.names] or trial_recipes.default_heads(trials.experiment, words)
-    trial_recipes.check_unique_names(names)
+    words = heads.count_words(trials.experiment)
+    names = [*trials.names] or heads.default_heads(trials.experiment, words)
+    heads.check_unique_names(names)
     recipes = {
-        trial_recipes.short_name(name): trial_recipes.head_recipe(name, trials.experiment, words)
-        for name in names
+        heads.short_name(name): heads.head_recipe(name, trials.experiment, words) for name in names
     }
     runs = (
         f"{trials.seeds} run{'' if trials.seeds == 1 else 's'} each of {trials.budget.describe()}"
@@ -64,27 +64,26 @@ def run_trials(trials: Trials, log: Callable[[str], None] = print) -> trial_summ
     split, start = first_test(trials.experiment), math.log(words.size)
     rounds = [(seed, name) for seed in range(trials.seeds) for name in recipes]
     folders: dict[str, list[pathlib.Path]] = {name: [] for name in recipes}
+
+    def write_comparison():
+        comparison = summary.summarise(folders, split, plan, failed, start)
+        summary.write_summary(trials.folder, comparison)
+        return comparison
+
     for number, (seed, name) in enumerate(rounds, 1):
-        if name in failed:
-            continue
         folder = trials.folder / "runs" / f"{name}_{seed}"
-        is_new = not any((folder / "results").glob(f"{split}.*.json"))
+        is_new = name not in failed and not any((folder / "results").glob(f"{split}.*.json"))
         if is_new:
             log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
             recipe = final_recipe(recipes[name], plan.heads[name], seed, words.validation_share)
             with _noting_divergence(name, failed, log):
                 training.train(recipe, folder, log=log)
                 judge_run(folder, split)
-        if name in failed:
-            folders[name] = []  # its other seeds would be of those that do not diverge
-        else:
-            folders[name].append(folder)
-        if is_new:
-            summary = trial_summary.summarise(folders, split, plan, failed, start)
-            trial_summary.write_summary(trials.folder, summary)
-    summary = trial_summary.summarise(folders, split, plan, failed, start)
-    trial_summary.write_summary(trials.folder, summary)
-    return summary
+        # The other seeds of a head that diverged would be those that did not diverge.
+        folders[name] = [] if name in failed else [*folders[name], folder]
+        if is_new and any(folders.values()):
+            write_comparison()
+    return write_comparison()
 
 
 @contextlib.contextmanager
@@ -120,7 +119,7 @@ def _plan_head(name, experiment, plan, trials, log):
         )
         cost = costs.measure(trainer, seconds)
         steps = budget_steps(budget, cost.seconds, trainer.task.total_steps)
-        plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=trainer.task.epoch_steps)
+        plan.heads[name] = HeadPlan(steps, trainer.task.epoch_steps, cost.bytes)
         plan.write()
     head_plan = plan.heads[name]
     if head_plan.rate is None:
@@ -140,7 +139,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     if key in head_plan.tried:
         return
     steps = min(head_plan.steps, max(RATE_STEPS, head_plan.steps // RATE_FRACTION))
-    recipe = trial_recipes.scale_rate(trial_recipes.shorten_warmup(experiment, steps), factor)
+    recipe = heads.scale_rate(heads.shorten_warmup(experiment, steps), factor)
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
     rate_folder = folder / "rates" / f"{name}_{key}"
     rate = recipe.training.optimizer.learning_rate
@@ -162,11 +161,11 @@ def final_recipe(
     """Returns the recipe of a run by the plan; `validation_share`: tokens of the validation text
     for each of training."""
     assert head_plan.rate is not None
-    recipe = trial_recipes.shorten_warmup(experiment, head_plan.steps)
+    recipe = heads.shorten_warmup(experiment, head_plan.steps)
     # Steps of as many tokens as a validation reads.
-    least_interval = math.ceil(validation_share * (head_plan.epoch_steps or 0))
+    least_interval = math.ceil(validation_share * head_plan.epoch_steps)
     return changed(
-        trial_recipes.scale_rate(recipe, head_plan.rate),
+        heads.scale_rate(recipe, head_plan.rate),
         {
             "training.steps": head_plan.steps,
             "training.validate_every": max(1, head_plan.steps // VALIDATIONS, least_interval),

@@ -15,9 +15,9 @@ from zoo.embeddings import Lookup
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
-from zoo.lab.comparison import trials
 from zoo.lab.comparison.text_report import tables
-from zoo.lab.comparison.trial_plan import Budget, HeadPlan
+from zoo.lab.own_text import trials
+from zoo.lab.own_text.plan import Budget, HeadPlan
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.training import tasks
 from zoo.lab.training import train as training

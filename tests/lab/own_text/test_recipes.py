@@ -6,6 +6,7 @@ import configs
 from zoo.configuration import apply_settings
 from zoo.errors import UserError
 from zoo.lab import own_text
+from zoo.lab.own_text import recipes
 
 ENGLISH = "The cat of Mr. Smith sat in the garden, and it was late. "
 FRENCH = "L'homme est dans la maison, et les chats des voisins dorment. "
@@ -191,11 +192,11 @@ def test_texts_that_are_refused(tmp_path, text):
 
 
 def test_files_that_are_refused(tmp_path):
-    with pytest.raises(UserError, match=r"a\.conllu is a treebank"):
-        own_text.choose([write_text(tmp_path, "1\ta", "a.conllu")])
+    with pytest.raises(UserError, match=r"a\.conllu is a treebank, which has no translation"):
+        own_text.choose([write_text(tmp_path, "1\ta", "a.conllu")] * 2)
     with pytest.raises(UserError, match=r"two columns.* cut -f1 .*pairs\.tsv > sources\.txt"):
         own_text.choose([write_text(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
     quoted = '"text"\t"number"\n"a b"\t"1"\n'  # a table of one text, as pandas writes it
-    assert not own_text._has_pairs(write_text(tmp_path, quoted, "text.tsv"))
+    assert not recipes._has_pairs(write_text(tmp_path, quoted, "text.tsv"))
     with pytest.raises(UserError, match=r"has a range, and parts are chosen here"):
         own_text.choose(["a.txt[:100]"])

@@ -18,8 +18,9 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
-from zoo.lab.comparison import micro_report
+from zoo.lab import micro_report
 from zoo.lab.evaluation.run import Run
+from zoo.lab.runs import output_files
 from zoo.models import LanguageModel
 
 LANGUAGE = Micro(
@@ -44,6 +45,14 @@ def a_run(path, *settings, validation=3.0):
     (path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
     params = experiment.model.init(jax.random.key(experiment.training.seed), lexicon)
     return Run(path, experiment, lexicon, params, experiment.model.tables(lexicon), 1)
+
+
+@pytest.fixture
+def output(monkeypatch):
+    """The lines that reports print."""
+    lines = []
+    monkeypatch.setattr(output_files, "show", lambda *texts: lines.extend(map(str, texts)))
+    return lines
 
 
 @pytest.fixture
@@ -130,7 +139,9 @@ def test_plots_that_cannot_be_written_are_refused_before_anything_is_scored(repo
 
 def test_a_case_without_pairs_has_no_accuracy(tmp_path):
     pairs = [pair for pair in LANGUAGE.minimal_pairs(4, 3) if pair[2]["phenomenon"] == "number"]
-    cases = micro_report.judge_agreement(a_run(tmp_path / "run"), pairs)[0]["figures"]["cases"]
+    cases = micro_report.judge_agreement(a_run(tmp_path / "run"), pairs).passport["figures"][
+        "cases"
+    ]
     assert math.isnan(cases["gender, attractor"]["accuracy"])
     assert not math.isnan(cases["number, attractor"]["accuracy"])
 

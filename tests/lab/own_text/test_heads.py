@@ -11,8 +11,8 @@ from zoo import heads
 from zoo.data import Vocabulary
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
-from zoo.lab.comparison import trial_recipes
-from zoo.lab.comparison.trial_recipes import WordCounts
+from zoo.lab.own_text import heads as own_heads
+from zoo.lab.own_text.heads import WordCounts
 from zoo.optimizers import SGD, Adam, Cosine
 from zoo.priors import Affixes, TopWords
 
@@ -20,7 +20,7 @@ PTB = WordCounts(10_000, are_letters=False, judged_tokens=82_430)
 
 
 def ptb_recipe(name, words=PTB):
-    return trial_recipes.head_recipe(name, configs.load("ptb_softmax"), words)
+    return own_heads.head_recipe(name, configs.load("ptb_softmax"), words)
 
 
 def test_heads_have_the_settings_of_their_configs():
@@ -48,15 +48,13 @@ def test_heads_have_the_settings_of_their_configs():
 def test_a_treebank_keeps_its_features_for_the_log_linear_head():
     treebank = configs.load("ud_treebank")
     words = WordCounts(9000, are_letters=False, judged_tokens=10_000)
-    assert trial_recipes.head_recipe("log_linear", treebank, words).model == treebank.model
-    assert (
-        trial_recipes.head_recipe("log_linear", treebank, words).vocabulary == treebank.vocabulary
-    )
-    softmax = trial_recipes.head_recipe("softmax", treebank, words)
+    assert own_heads.head_recipe("log_linear", treebank, words).model == treebank.model
+    assert own_heads.head_recipe("log_linear", treebank, words).vocabulary == treebank.vocabulary
+    softmax = own_heads.head_recipe("softmax", treebank, words)
     softmax_config = configs.load("ud_treebank_softmax")
     assert (softmax.model, softmax.vocabulary) == (softmax_config.model, softmax_config.vocabulary)
     # The same treebank, of which the recipe knows no features.
-    tagged = trial_recipes.head_recipe("log_linear", softmax_config, words)
+    tagged = own_heads.head_recipe("log_linear", softmax_config, words)
     assert tagged.vocabulary == treebank.vocabulary
     assert isinstance(tagged.model.embedding, Features)
 
@@ -68,14 +66,12 @@ def test_words_of_a_text_have_the_features_of_their_spelling():
     assert affixes == Affixes(suffixes=(1, 2, 3), minimum_words=10)
 
 
-@pytest.mark.parametrize(
-    "name", [*trial_recipes.HEADS, "tests.lab.comparison.test_trial_recipes:MyHead"]
-)
+@pytest.mark.parametrize("name", [*own_heads.HEADS, "tests.lab.own_text.test_heads:MyHead"])
 def test_every_head_has_parameters_for_few_words(name):
     recipe = small.experiment()
-    words = trial_recipes.count_words(recipe)
+    words = own_heads.count_words(recipe)
     assert words.size == 13 and not words.are_letters
-    tried = trial_recipes.head_recipe(name, recipe, words)
+    tried = own_heads.head_recipe(name, recipe, words)
     lexicon, _ = tried.build()
     assert len(lexicon) == 13
     assert (tried.training.batch, tried.model.core) == (recipe.training.batch, recipe.model.core)
@@ -106,7 +102,7 @@ def test_the_settings_follow_the_number_of_words():
 
 def test_default_heads():
     def default_heads(count, judged_tokens=1000, are_letters=False, config="ptb_softmax"):
-        return trial_recipes.default_heads(
+        return own_heads.default_heads(
             configs.load(config), WordCounts(count, are_letters, judged_tokens)
         )
 
@@ -140,36 +136,36 @@ def test_pairs_keep_the_embedding_of_their_sources():
     pairs = configs.load("multi30k_en_fr")
     words = WordCounts(6000, are_letters=False, judged_tokens=10_000)
     for name in ("tied", "log_linear"):
-        model = trial_recipes.head_recipe(name, pairs, words).model
+        model = own_heads.head_recipe(name, pairs, words).model
         assert model.source_embedding == pairs.model.embedding == Lookup(256, initial_scale=1.0)
-    tied = trial_recipes.head_recipe("tied", pairs, words).model
+    tied = own_heads.head_recipe("tied", pairs, words).model
     assert tied.embedding.size == tied.core.output_size == 384
 
 
 def test_a_long_warm_up_is_shortened():
     adam = Adam(schedule=Cosine(warmup=100))
     recipe = small.experiment(optimizer=adam)
-    assert trial_recipes.shorten_warmup(recipe, 500) == recipe
-    shorter = trial_recipes.shorten_warmup(recipe, 50)
+    assert own_heads.shorten_warmup(recipe, 500) == recipe
+    shorter = own_heads.shorten_warmup(recipe, 50)
     assert shorter.training.optimizer == Adam(schedule=Cosine(warmup=10))
     plain = small.experiment(optimizer=SGD())
-    assert trial_recipes.shorten_warmup(plain, 1) == plain
-    assert trial_recipes.scale_rate(plain, 0.5).training.optimizer == SGD(learning_rate=0.5)
+    assert own_heads.shorten_warmup(plain, 1) == plain
+    assert own_heads.scale_rate(plain, 0.5).training.optimizer == SGD(learning_rate=0.5)
 
 
 def test_rows_are_updated_only_where_the_optimiser_can():
     momentum = SGD(momentum=0.9)
     recipe = small.experiment(optimizer=momentum)
-    words = trial_recipes.count_words(recipe)
-    assert trial_recipes.head_recipe("nce", recipe, words).training.row_sparse is None
-    assert trial_recipes.head_recipe("nce", small.experiment(), words).training.row_sparse
+    words = own_heads.count_words(recipe)
+    assert own_heads.head_recipe("nce", recipe, words).training.row_sparse is None
+    assert own_heads.head_recipe("nce", small.experiment(), words).training.row_sparse
     for fields in ({"optimizer": SGD(weight_decay=1e-6)}, {"average_after": 5}, {"average": 0.9}):
-        recipe = trial_recipes.head_recipe("nce", small.experiment(**fields), words)
+        recipe = own_heads.head_recipe("nce", small.experiment(**fields), words)
         assert recipe.training.row_sparse is None
     # A recipe that asks for it is tried with heads that read whole tables, too.
     sparse_recipe = small.experiment(row_sparse=True)
-    assert trial_recipes.head_recipe("tied", sparse_recipe, words).training.row_sparse is None
-    assert trial_recipes.head_recipe("nce", sparse_recipe, words).training.row_sparse
+    assert own_heads.head_recipe("tied", sparse_recipe, words).training.row_sparse is None
+    assert own_heads.head_recipe("nce", sparse_recipe, words).training.row_sparse
 
 
 def test_heads_that_do_not_fit_are_refused():
@@ -179,15 +175,15 @@ def test_heads_that_do_not_fit_are_refused():
     with pytest.raises(UserError, match=r"--heads cnn: the words of this text are single letters"):
         ptb_recipe("cnn", letters)
     with pytest.raises(UserError, match=r"--heads names softmax twice"):
-        trial_recipes.check_unique_names(["softmax", "nce", "softmax"])
+        own_heads.check_unique_names(["softmax", "nce", "softmax"])
     with pytest.raises(UserError, match="char_lstm"):
-        trial_recipes.head_recipe("char_lstm", configs.load("micro_translation"), PTB)
+        own_heads.head_recipe("char_lstm", configs.load("micro_translation"), PTB)
 
 
 def test_the_words_of_a_text_are_counted():
     recipe = small.experiment(vocabulary=Vocabulary(minimum_count=5))
     lexicon, corpora = recipe.build()
-    words = trial_recipes.count_words(recipe)
+    words = own_heads.count_words(recipe)
     validation = corpora["validation"].sentences
     assert words.judged_tokens == sum(len(sentence) + 1 for sentence in validation)  # with </s>
     assert words.size == len(lexicon)

@@ -19,10 +19,10 @@ from zoo.lab.comparison import learning_curves, paired, plot_style
 from zoo.lab.comparison.comparison import Group, read_losses
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.comparison.seeds import number_recipes
-from zoo.lab.comparison.trial_plan import Plan
 from zoo.lab.evaluation import leakage
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
+from zoo.lab.own_text.plan import Plan
 from zoo.lab.runs import atomic_writes
 from zoo.lab.table import COUNT, PERPLEXITY, Column, Table
 
@@ -66,13 +66,13 @@ class HeadRow(NamedTuple):
     parameters: int
     minutes: float
     steps: int
+    epochs: float  # of training, a part of one below 1
     bytes: int | None  # memory of a step; None if not known
     rate: float
     # the validations; () for a head whose validations are over spellings
     curve: tuple[CurvePoint, ...] = ()
     # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
-    epochs: float | None = None  # of training, a part of one below 1; None if not known
     head: str = ""  # its class
 
     @property
@@ -106,7 +106,7 @@ class Summary(NamedTuple):
     tokens: int
     notes: tuple[str, ...]
     failed: Mapping[str, str]
-    start: float | None = None  # log V, the loss of a uniform guess, nats
+    start: float  # log V, the loss of a uniform guess, nats
 
     def text(self) -> str:
         """Returns the table, the notes and the sentence as text."""
@@ -120,7 +120,7 @@ def summarise(
     split: str,
     plan: Plan,
     failed: Mapping[str, str],
-    start: float | None = None,
+    start: float,
 ) -> Summary:
     """Summarises the runs of trials, {head: folders of its seeds, [] for a failed head}; raises
     UserError if no head has a run."""
@@ -170,11 +170,11 @@ def _head_row(group, folders, passports, plan, difference) -> HeadRow:
         passport["parameters"],
         float(np.mean(seconds)) / 60,
         last[0],
+        last[0] / head_plan.epoch_steps,
         head_plan.bytes,
         recipe["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
         difference,
-        epochs=head_plan.epoch_steps and last[0] / head_plan.epoch_steps,
         head=recipe["model"]["head"]["component"],
     )
 
@@ -294,8 +294,7 @@ def _hardly_trained(summary):
     return [
         row.runs.name
         for row in summary.rows
-        if summary.start is not None
-        and row.curve
+        if row.curve
         and min(np.mean(point.losses) for point in row.curve) > AT_START * summary.start
     ]
 
@@ -316,9 +315,7 @@ def _falling_note(rows):
 
 
 def _describe_epochs(row):
-    """Tells how many epochs a head was trained for: " after 0.14 epochs"; "" if not known."""
-    if row.epochs is None:
-        return ""
+    """Tells how many epochs a head was trained for: " after 0.14 epochs"."""
     epochs = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
     return f" after {epochs} epoch{'' if epochs == '1' else 's'}"
 
@@ -395,13 +392,8 @@ def draw_summary(summary: Summary, file: pathlib.Path):
             style = plot_style.style(colour_number)
             _draw_curve(curves, row, style, units_per_minute)
             _draw_point(points, row, style)
-        curves.set(
-            title="While training",
-            xlabel=f"{unit} of training steps",
-            ylabel="perplexity on validation; areas: seeds"
-            if areas
-            else "perplexity on validation",
-        )
+        label = f"perplexity on validation{'; areas: seeds' if areas else ''}"
+        curves.set(title="While training", xlabel=f"{unit} of training steps", ylabel=label)
         curves.set_xlim(0, 1.05 * units_per_minute * longest)
         note = "; lines: 95 %, points: seeds" if has_seeds else "; lines: 95 %"
         label = f"perplexity on {summary.split}{note}"
@@ -457,5 +449,6 @@ def _draw_point(axes, row: HeadRow, style: dict[str, Any]):
 def _label(row: HeadRow) -> str:
     """Returns a head's label in the legend: its name, seeds, and the time and memory of a step."""
     memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
-    seed_count = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
-    return f"{row.runs.name}{seed_count} ({1000 * row.step_seconds:.1f} ms{memory} a step)"
+    count = len(row.runs.losses)
+    seeds = "1 seed" if count == 1 else f"{count} seeds"
+    return f"{row.runs.name}, {seeds} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

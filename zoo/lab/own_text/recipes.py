@@ -1,7 +1,7 @@
-"""Recipes for one's own text or pairs: its language, held-out parts, sizes for its length.
+"""The recipe of one's own text or pairs, a treebank or a config: parts, language, sizes.
 
-`choose` looks at a text and returns a recipe of configs/own/ with the fields that differ, so
-that `train.py` can repeat the run.
+`choose` looks at a text and returns a config with the fields that differ, so that `train.py` can
+repeat the run.
 """
 
 import bisect
@@ -16,7 +16,7 @@ from typing import Any
 
 from zoo.base.trust import user_modules
 from zoo.configuration import changed
-from zoo.data import Characters, Pairs, RawText, text_notes
+from zoo.data import Characters, Conllu, Pairs, RawText, text_notes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
@@ -99,7 +99,7 @@ _SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
 class OwnRecipe:
     """A recipe for a text."""
 
-    config: str  # the name of a config of configs/own/
+    config: str  # the name of a config, as --config takes it
     settings: dict[str, Any]  # {field: value} that differ from it, in the order of --set
     notes: tuple[str, ...]  # sentences that describe the text and the choices made for it
 
@@ -124,10 +124,20 @@ class OwnRecipe:
 def choose(
     paths: Sequence[str], letters: bool = False, languages: Sequence[str] = (), lines: str = ""
 ) -> OwnRecipe:
-    """Chooses a recipe for a text, or for pairs of sentences in two files.
+    """Chooses a recipe for a text, a treebank, a config, or pairs of sentences in two files.
 
     `lines` is what a line of the text is, as `RawText.lines` names it, or "" to recognise it.
     """
+    if len(paths) > 2:
+        raise UserError(f"{len(paths)} texts are given: give one, or two for pairs.")
+    recipe = _ready_recipe(paths[0]) if len(paths) == 1 else None
+    if recipe:
+        options = {"--letters": letters, "--language": languages, "--lines": lines}
+        option = next((name for name, value in options.items() if value), None)
+        if option:
+            kind = "config" if recipe.config == paths[0] else "treebank"
+            raise UserError(f"{option} is for a text, and {paths[0]} is a {kind}: leave it out.")
+        return recipe
     if letters and (len(paths) == 2 or languages):
         reason = "--language finds words" if languages else "two files are pairs of sentences"
         raise UserError(f"--letters reads single letters, and {reason}: leave one of them out.")
@@ -140,6 +150,38 @@ def choose(
     if len(languages) > 1:
         raise UserError(f"{len(languages)} languages are given for one text: give one.")
     return _letter_recipe(path) if letters else _word_recipe(path, lines, *languages[:1])
+
+
+def _ready_recipe(path: str) -> OwnRecipe | None:
+    """Returns the recipe of a treebank, a folder of its files, or a config; None for a text."""
+    if _is_treebank(path):
+        return _treebank_recipe(path)
+    if _path_exists(f"{path}/train.conllu"):
+        train, validation, test = (f"{path}/{name}.conllu" for name in ("train", "dev", "test"))
+        settings = {"data.train": train, "data.validation": validation, "data.tests": (test,)}
+        return OwnRecipe.build("ud_treebank", settings, ())
+    is_path = any(mark in path for mark in "./*") or _path_exists(path)
+    return None if is_path and not path.endswith(".py") else OwnRecipe.build(path, {}, ())
+
+
+def _is_treebank(path):
+    return files.kind(pathlib.Path(path)) in (".conllu", ".conll")
+
+
+def _path_exists(path):
+    """Whether a path is found, in the working directory or in $ZOO_DATA."""
+    return any(candidate.exists() for candidate in files.candidates(path))
+
+
+def _treebank_recipe(path):
+    """Chooses a recipe for a treebank in one file: its last tenth is the test."""
+    count = len(Conllu(train=path, validation=path).read("train").sentences)
+    if count < _MIN_SENTENCES:
+        raise UserError(f"{path} has {count} sentences: give at least {_MIN_SENTENCES}.")
+    held_out = count // _LARGEST_SHARE
+    first, second = count - 2 * held_out, count - held_out
+    notes = f"{path}: {count:,} sentences.", _parts_note(first, second, count, "sentences")
+    return OwnRecipe.build("ud_treebank", _part_settings([path], first, second), notes)
 
 
 def _word_recipe(path, kind, language=None):
@@ -159,7 +201,7 @@ def _word_recipe(path, kind, language=None):
     words_of_training = collections.Counter(_bare_words(sentences[:first]))
     frequent_words = {word for word, count in words_of_training.items() if count > 1}
     settings = {
-        **part_settings([path], first, second),
+        **_part_settings([path], first, second),
         "data.language": language,
         "data.lines": kind,
         **_sizes("words", training),
@@ -170,7 +212,7 @@ def _word_recipe(path, kind, language=None):
         f"{path}: {len(counts):,} sentences, {sum(counts):,} words between blanks.",
         _LINE_NOTES[kind],
         _describe_language(language),
-        parts_note(first, second, len(counts), "sentences"),
+        _parts_note(first, second, len(counts), "sentences"),
         *_unknown_note(sentences[second:], frequent_words),
     )
     return OwnRecipe.build("own_text", settings, notes)
@@ -181,10 +223,10 @@ def _letter_recipe(path):
     _check_path(path)
     counts = [*map(len, Characters(train=path, validation=path).raw_sentences(path))]
     first, second = _split_points(counts, "letters", path)
-    settings = part_settings([path], first, second) | _sizes("letters", sum(counts[:first]))
+    settings = _part_settings([path], first, second) | _sizes("letters", sum(counts[:first]))
     notes = (
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
-        parts_note(first, second, len(counts), "lines"),
+        _parts_note(first, second, len(counts), "lines"),
     )
     return OwnRecipe.build("own_letters", settings, notes)
 
@@ -204,7 +246,7 @@ def _pair_recipe(source, target, languages=()):
     count = len(corpus.sentences)
     first, second = _split_points([1] * count, "pairs", f"{source}, {target}")
     settings = {
-        **part_settings([source, target], first, second),
+        **_part_settings([source, target], first, second),
         "data.languages": languages,
         **_sizes("pairs", first),
     }
@@ -212,7 +254,7 @@ def _pair_recipe(source, target, languages=()):
         f"{source}, {target}: {count:,} pairs, {sum(map(len, sides[0])):,} and "
         f"{sum(map(len, sides[1])):,} words between blanks.",
         *(f"{path}: {_describe_language(languages[n])}" for n, path in enumerate((source, target))),
-        parts_note(first, second, count, "pairs"),
+        _parts_note(first, second, count, "pairs"),
     )
     return OwnRecipe.build("own_pairs", settings, notes)
 
@@ -235,7 +277,7 @@ def _describe_language(language):
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 
-def part_settings(paths: Sequence[str], first: int, second: int) -> dict[str, Any]:
+def _part_settings(paths: Sequence[str], first: int, second: int) -> dict[str, Any]:
     """Returns the settings of the three parts of a text, or of both sides of pairs."""
     ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
     texts = [tuple(f"{path}{part}" for path in paths) for part in ranges]
@@ -243,7 +285,7 @@ def part_settings(paths: Sequence[str], first: int, second: int) -> dict[str, An
     return {"data.train": train, "data.validation": validation, "data.tests": (test,)}
 
 
-def parts_note(first: int, second: int, count: int, noun: str) -> str:
+def _parts_note(first: int, second: int, count: int, noun: str) -> str:
     return (
         f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
         f"on the last {count - second:,}."
@@ -277,9 +319,9 @@ def _split_points(counts: Sequence[int], kind: str, location: str) -> tuple[int,
     """Returns the indices of the first sentence of validation and of the first of the test."""
     total, noun = sum(counts), {"letters": "characters"}.get(kind, kind)
     if total < _MIN_TOKENS[kind] or len(counts) < _MIN_SENTENCES:
-        part_settings = "" if kind == "pairs" else f" in {len(counts):,} sentences"
+        sentences = "" if kind == "pairs" else f" in {len(counts):,} sentences"
         raise UserError(
-            f"{location} has {total:,} {noun}{part_settings}, too few to train on and to judge by: "
+            f"{location} has {total:,} {noun}{sentences}, too few to train on and to judge by: "
             f"give at least {_MIN_TOKENS[kind]:,} {noun}, better a hundred times as many."
         )
     minimum, maximum = _HELD_OUT_TOKENS[kind]
@@ -292,13 +334,9 @@ def _split_points(counts: Sequence[int], kind: str, location: str) -> tuple[int,
 
 
 def _check_path(path):
-    """Raises UserError for a treebank, a range, or a table of pairs."""
-    if files.kind(pathlib.Path(path)) in (".conllu", ".conll"):
-        raise UserError(
-            f"{path} is a treebank, whose words are known: train on it with --config ud_treebank "
-            "and your files or ranges of sentences, --set 'data.train=FILE[:-400]' --set "
-            "'data.validation=FILE[-400:-200]' --set 'data.tests=(\"FILE[-200:]\",)'."
-        )
+    """Raises UserError for a treebank as a side of pairs, a range, or a table of pairs."""
+    if _is_treebank(path):
+        raise UserError(f"{path} is a treebank, which has no translation: give it alone.")
     if files.Part.parse(path).range != slice(None):
         raise UserError(f"{path} has a range, and parts are chosen here: give the path alone.")
     if path.endswith(".tsv") and _has_pairs(path):

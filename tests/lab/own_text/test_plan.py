@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.training import small
 from zoo.errors import Diverged, UserError
-from zoo.lab.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, budget_steps
+from zoo.lab.own_text.plan import Budget, HeadPlan, Plan, best_rate, budget_steps
 
 
 def test_minutes_become_steps_of_the_measured_time():
@@ -31,7 +31,7 @@ def test_the_best_rate_is_the_one_with_the_lowest_loss():
 def test_a_plan_is_read_again(tmp_path):
     recipe, budget = small.experiment(), Budget(0.5, None, (1.0, 3.0))
     plan = Plan(tmp_path, recipe, budget)
-    plan.heads["softmax"] = HeadPlan(120, 10_000, {"1": 4.5, "3": math.inf}, None, 429)
+    plan.heads["softmax"] = HeadPlan(120, 429, 10_000, {"1": 4.5, "3": math.inf})
     plan.write()
     assert Plan(tmp_path, recipe, budget).heads == plan.heads
 
@@ -56,22 +56,11 @@ def test_other_files_are_refused(tmp_path):
         Plan(tmp_path, small.experiment(), Budget(None, 5))
 
 
-def test_a_plan_without_the_steps_of_an_epoch_is_resumed(tmp_path):
-    plan = Plan(tmp_path, small.experiment(), Budget(None, 5))
-    plan.heads["softmax"] = HeadPlan(5, None, {}, 1.0)
-    plan.write()
-    file = tmp_path / "plan.json"
-    content = json.loads(file.read_text())
-    del content["heads"]["softmax"]["epoch_steps"]  # as before they were kept
-    file.write_text(json.dumps(content))
-    assert Plan(tmp_path, small.experiment(), Budget(None, 5)).heads == plan.heads
-
-
 @pytest.mark.parametrize("field", ["steps", "epoch_steps"])
 @pytest.mark.parametrize("value", ["five", 0, -1])
 def test_a_malformed_plan_is_named(tmp_path, field, value):
     plan = Plan(tmp_path, small.experiment(), Budget(None, 5))
-    plan.heads["softmax"] = HeadPlan(5, None, {}, 1.0)
+    plan.heads["softmax"] = HeadPlan(5, 9, None, {}, 1.0)
     plan.write()
     file = tmp_path / "plan.json"
     content = json.loads(file.read_text())
