@@ -19,10 +19,10 @@ from zoo.base.trust import user_modules
 if __name__ != user_modules.CONFIGS:
     sys.modules[__name__] = user_modules.configs()
 
-from configs._lookup import FOLDER, load, names, paths, summary, table
+from configs._lookup import FOLDER, load, names, paths, summary, table, variant
 
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
 # Saved recipes name functions of configs, and configs import each other, without the family.
 __path__ += [str(FOLDER / family) for family in FAMILIES]
 
-__all__ = ["FAMILIES", "FOLDER", "load", "names", "paths", "summary", "table"]
+__all__ = ["FAMILIES", "FOLDER", "load", "names", "paths", "summary", "table", "variant"]

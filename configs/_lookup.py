@@ -9,7 +9,9 @@ import pathlib
 import re
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from zoo.errors import UserError, shortened
 
@@ -29,6 +31,22 @@ def paths() -> dict[str, pathlib.Path]:
 def names() -> list[str]:
     """Returns the names of the configs here."""
     return [*paths()]
+
+
+def variant(base: ModuleType, changes: Mapping[str, Any]) -> Callable[..., "Experiment"]:
+    """Returns the get_config() of a config that differs from another one in some fields.
+
+    Args:
+      base: the other config's module.
+      changes: {field: value}, as `zoo.changed` takes them.
+    """
+
+    def get_config(*arguments):
+        from zoo import changed
+
+        return changed(base.get_config(*arguments), changes)
+
+    return get_config
 
 
 # Configs that need no corpus, for a first run.

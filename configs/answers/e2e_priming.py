@@ -8,16 +8,14 @@ based priming (Dymetman and Xiao 2016, section 4). Data: e2e/ in $ZOO_DATA. Expe
 character on the test, a slot error rate of 47 %.
 """
 
-from configs import e2e_plain
-from zoo import Experiment, changed, priors
+from configs import e2e_plain, variant
+from zoo import priors
 from zoo.heads import LogLinear
 
-
-def get_config() -> Experiment:
-    return changed(
-        e2e_plain.get_config(),
-        {
-            # Some of 42,061 sentences have the wrong name, which must not make it a usual word.
-            "model.head": LogLinear(background=priors.Evidence(separator="|", minimum_count=50)),
-        },
-    )
+get_config = variant(
+    e2e_plain,
+    {
+        # Some of 42,061 sentences have the wrong name, which must not make it a usual word.
+        "model.head": LogLinear(background=priors.Evidence(separator="|", minimum_count=50)),
+    },
+)

@@ -10,11 +10,9 @@ $ZOO_DATA. Expected: 24 to 60 of 280 test questions right, all answers parse (th
 minutes on one CPU core with training.
 """
 
-from configs import geoquery
-from zoo import Experiment, changed, priors
+from configs import geoquery, variant
+from zoo import priors
 from zoo.heads import LogLinear
 
-
-def get_config() -> Experiment:
-    grammar = priors.Grammar("configs/geoquery.grammar", start="|||", depth=12, stacks=2)
-    return changed(geoquery.get_config(), {"model.head": LogLinear(background=grammar)})
+GRAMMAR = priors.Grammar("configs/geoquery.grammar", start="|||", depth=12, stacks=2)
+get_config = variant(geoquery, {"model.head": LogLinear(background=GRAMMAR)})

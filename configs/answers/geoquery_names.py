@@ -11,11 +11,9 @@ test questions right, 203 to 213 answers parse (three seeds), in 11 minutes on o
 training.
 """
 
-from configs import geoquery
-from zoo import Experiment, changed, priors
+from configs import geoquery, variant
+from zoo import priors
 from zoo.heads import LogLinear, WithExpert
 
-
-def get_config() -> Experiment:
-    head = WithExpert(priors.PrefixWords(), LogLinear())
-    return changed(geoquery.get_config(), {"model.head": head})
+HEAD = WithExpert(priors.PrefixWords(), LogLinear())
+get_config = variant(geoquery, {"model.head": HEAD})

@@ -9,10 +9,7 @@ Data: overnight/ in $ZOO_DATA. Expected: 2 to 5 of 168 test questions right, 114
 parse (three seeds), in 2 minutes on one CPU core with training.
 """
 
-from configs import geoquery
+from configs import geoquery, variant
 from configs.answers._shared import OVERNIGHT
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(geoquery.get_config(), OVERNIGHT)
+get_config = variant(geoquery, OVERNIGHT)

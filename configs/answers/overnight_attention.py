@@ -9,11 +9,8 @@ set. Data: overnight/ in $ZOO_DATA. Expected: 68 to 81 of 168 test questions rig
 answers parse (three seeds), in 4 minutes on one CPU core with training.
 """
 
-from configs import geoquery_attention
+from configs import geoquery_attention, variant
 from configs.answers._shared import CALENDAR
-from zoo import Experiment, changed
 from zoo.data import AsPairs
 
-
-def get_config() -> Experiment:
-    return changed(geoquery_attention.get_config(), {"data": AsPairs(CALENDAR)})
+get_config = variant(geoquery_attention, {"data": AsPairs(CALENDAR)})

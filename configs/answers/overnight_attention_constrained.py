@@ -9,13 +9,10 @@ the grammar can continue with. Data: overnight/ in $ZOO_DATA. Expected: 80 to 93
 questions right, all answers parse (three seeds), in 6 minutes on one CPU core with training.
 """
 
-from configs import geoquery_attention
+from configs import geoquery_attention, variant
 from configs.answers._shared import CALENDAR, OVERNIGHT_FORMS
-from zoo import Experiment, changed
 from zoo.data import AsPairs
 from zoo.heads import LogLinear
 
-
-def get_config() -> Experiment:
-    head = LogLinear(background=OVERNIGHT_FORMS)
-    return changed(geoquery_attention.get_config(), {"data": AsPairs(CALENDAR), "model.head": head})
+HEAD = LogLinear(background=OVERNIGHT_FORMS)
+get_config = variant(geoquery_attention, {"data": AsPairs(CALENDAR), "model.head": HEAD})

@@ -12,12 +12,9 @@ with training.
 
 import dataclasses
 
-from configs import geoquery
+from configs import geoquery, variant
 from configs.answers._shared import OVERNIGHT, OVERNIGHT_FORMS
-from zoo import Experiment, changed
 from zoo.heads import LogLinear
 
-
-def get_config() -> Experiment:
-    head = LogLinear(background=dataclasses.replace(OVERNIGHT_FORMS, start="|||"))
-    return changed(geoquery.get_config(), {**OVERNIGHT, "model.head": head})
+HEAD = LogLinear(background=dataclasses.replace(OVERNIGHT_FORMS, start="|||"))
+get_config = variant(geoquery, {**OVERNIGHT, "model.head": HEAD})

@@ -6,10 +6,7 @@ Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector only
 letters. Expected, of one run: test perplexity 360.3, at most 10 minutes on one CPU core.
 """
 
-from configs import czech_we_3
+from configs import czech_we_3, variant
 from configs.czech._shared import LETTERS
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(czech_we_3.get_config(), {"model.embedding": LETTERS})
+get_config = variant(czech_we_3, {"model.embedding": LETTERS})

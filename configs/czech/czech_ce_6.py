@@ -6,10 +6,7 @@ As czech_ce_3 with five words of context instead of two. Labeau and Allauzen (20
 one run: test perplexity 347.2, at most 7 minutes on one CPU core.
 """
 
-from configs import czech_we_3
+from configs import czech_we_3, variant
 from configs.czech._shared import LETTERS
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(czech_we_3.get_config(), {"model.embedding": LETTERS, "model.core.order": 6})
+get_config = variant(czech_we_3, {"model.embedding": LETTERS, "model.core.order": 6})

@@ -6,23 +6,20 @@ As czech_cwe_3, except for the head (Jozefowicz et al. 2016, section 3.3), which
 words, and Adam on larger batches. The perplexity is over all spellings. Not run to its end yet.
 """
 
-from configs import czech_we_3
+from configs import czech_we_3, variant
 from configs.czech._shared import WORDS_AND_LETTERS
-from zoo import Experiment, changed
 from zoo.heads import CharLSTM
 from zoo.optimizers import Adam, Cosine
 
-
-def get_config() -> Experiment:
-    return changed(
-        czech_we_3.get_config(),
-        {
-            "model.embedding": WORDS_AND_LETTERS,
-            "model.head": CharLSTM(size=128),
-            "training.row_sparse": True,
-            "training.batch": 64,
-            "training.epochs": 10,
-            "training.optimizer": Adam(learning_rate=0.001, schedule=Cosine(warmup=500)),
-            "training.clip": 1.0,
-        },
-    )
+get_config = variant(
+    czech_we_3,
+    {
+        "model.embedding": WORDS_AND_LETTERS,
+        "model.head": CharLSTM(size=128),
+        "training.row_sparse": True,
+        "training.batch": 64,
+        "training.epochs": 10,
+        "training.optimizer": Adam(learning_rate=0.001, schedule=Cosine(warmup=500)),
+        "training.clip": 1.0,
+    },
+)

@@ -6,12 +6,7 @@ As czech_cwe_3 with five words of context instead of two. Labeau and Allauzen (2
 one run: test perplexity 324.6, at most 22 minutes on one CPU core.
 """
 
-from configs import czech_we_3
+from configs import czech_we_3, variant
 from configs.czech._shared import WORDS_AND_LETTERS
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        czech_we_3.get_config(), {"model.embedding": WORDS_AND_LETTERS, "model.core.order": 6}
-    )
+get_config = variant(czech_we_3, {"model.embedding": WORDS_AND_LETTERS, "model.core.order": 6})

@@ -9,11 +9,8 @@ are over the words of the lexicon, as in czech_cwe_cwe_3. Expected, of one run: 
 perplexity of 20,066 after the first epoch, and none better later.
 """
 
-from configs import czech_we_3
+from configs import czech_we_3, variant
 from configs.czech._shared import letters_out
-from zoo import Experiment, changed
 from zoo.heads import LetterNoise
 
-
-def get_config() -> Experiment:
-    return changed(czech_we_3.get_config(), letters_out(LetterNoise(order=3)))
+get_config = variant(czech_we_3, letters_out(LetterNoise(order=3)))

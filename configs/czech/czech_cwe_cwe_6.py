@@ -6,11 +6,8 @@ As czech_cwe_cwe_3 with five words of context instead of two. Labeau and Allauze
 of one run: test perplexity 485.2, at most 20 minutes on one CPU core.
 """
 
-from configs import czech_we_3
+from configs import czech_we_3, variant
 from configs.czech._shared import letters_out
-from zoo import Experiment, changed
 from zoo.heads import UnigramNoise
 
-
-def get_config() -> Experiment:
-    return changed(czech_we_3.get_config(), {**letters_out(UnigramNoise()), "model.core.order": 6})
+get_config = variant(czech_we_3, {**letters_out(UnigramNoise()), "model.core.order": 6})

@@ -6,9 +6,6 @@ As czech_we_3 with five words of context instead of two. Labeau and Allauzen (20
 one run: test perplexity 363.1, at most 13 minutes on one CPU core.
 """
 
-from configs import czech_we_3
-from zoo import Experiment, changed
+from configs import czech_we_3, variant
 
-
-def get_config() -> Experiment:
-    return changed(czech_we_3.get_config(), {"model.core.order": 6})
+get_config = variant(czech_we_3, {"model.core.order": 6})

@@ -11,21 +11,18 @@ Data: ud_french/ (UD French r1.4, CoNLL-U) and ud_french_sequoia/ in $ZOO_DATA. 
 a word on the test, in at most 6 minutes on one of two CPU cores.
 """
 
-from configs import french_softmax
+from configs import french_softmax, variant
 from configs.french._shared import LOG_LINEAR, SEQUOIA, SOME_WORDS
-from zoo import Experiment, changed
 from zoo.cores import LSTM
 from zoo.optimizers import Adam, Cosine
 
-
-def get_config() -> Experiment:
-    return changed(
-        french_softmax.get_config(),
-        {
-            **LOG_LINEAR,
-            "vocabulary.features": (SOME_WORDS, SEQUOIA),
-            "model.core": LSTM(size=256, dropout=0.5),
-            "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=20)),
-            "training.epochs": 8,
-        },
-    )
+get_config = variant(
+    french_softmax,
+    {
+        **LOG_LINEAR,
+        "vocabulary.features": (SOME_WORDS, SEQUOIA),
+        "model.core": LSTM(size=256, dropout=0.5),
+        "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=20)),
+        "training.epochs": 8,
+    },
+)

@@ -11,17 +11,15 @@ a word on the tests, at most 8 minutes on one of two CPU cores. The paper has 5.
 another denominator.
 """
 
-from configs import rnn_french
+from configs import rnn_french, variant
 from configs.french._shared import LOG_LINEAR
-from zoo import Experiment, changed, priors
+from zoo import priors
 
-
-def get_config() -> Experiment:
-    return changed(
-        rnn_french.get_config(),
-        {
-            **LOG_LINEAR,
-            "vocabulary.features": (priors.TopWords(count=2500), priors.Morphology()),
-            "vocabulary.background": priors.Unigram(),
-        },
-    )
+get_config = variant(
+    rnn_french,
+    {
+        **LOG_LINEAR,
+        "vocabulary.features": (priors.TopWords(count=2500), priors.Morphology()),
+        "vocabulary.background": priors.Unigram(),
+    },
+)

@@ -10,22 +10,20 @@ Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, of one run: 5
 a word on the tests, at most 28 minutes on one of two CPU cores.
 """
 
-from configs import rnn_french
+from configs import rnn_french, variant
 from configs.french._shared import BEST, LOG_LINEAR
-from zoo import Experiment, changed, priors
+from zoo import priors
 
-
-def get_config() -> Experiment:
-    return changed(
-        rnn_french.get_config(),
-        {
-            **LOG_LINEAR,
-            **BEST,
-            "vocabulary.features": (
-                priors.TopWords(count=2500),
-                priors.Morphology(),
-                priors.Affixes(prefixes=(), suffixes=(2,)),
-            ),
-            "vocabulary.background": priors.Unigram(),
-        },
-    )
+get_config = variant(
+    rnn_french,
+    {
+        **LOG_LINEAR,
+        **BEST,
+        "vocabulary.features": (
+            priors.TopWords(count=2500),
+            priors.Morphology(),
+            priors.Affixes(prefixes=(), suffixes=(2,)),
+        ),
+        "vocabulary.background": priors.Unigram(),
+    },
+)

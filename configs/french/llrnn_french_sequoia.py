@@ -13,17 +13,14 @@ UD French Sequoia at revision f5b0496, LGPL-LR) in $ZOO_DATA. The option --tags 
 prints the share of a text's words that have tags from there.
 """
 
-from configs import rnn_french
+from configs import rnn_french, variant
 from configs.french._shared import BACKGROUND, LOG_LINEAR, SEQUOIA, SOME_WORDS
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        rnn_french.get_config(),
-        {
-            **LOG_LINEAR,
-            "vocabulary.features": (SOME_WORDS, SEQUOIA),
-            "vocabulary.background": BACKGROUND,
-        },
-    )
+get_config = variant(
+    rnn_french,
+    {
+        **LOG_LINEAR,
+        "vocabulary.features": (SOME_WORDS, SEQUOIA),
+        "vocabulary.background": BACKGROUND,
+    },
+)

@@ -11,21 +11,18 @@ Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, of one run: 5
 a word on the tests after nine epochs, at most 70 minutes on two CPU cores.
 """
 
-from configs import rnn_french
+from configs import rnn_french, variant
 from configs.french._shared import BEST
-from zoo import Experiment, changed
 from zoo.embeddings import Lookup
 from zoo.heads import ImportanceSampling, UnigramNoise
 
-
-def get_config() -> Experiment:
-    return changed(
-        rnn_french.get_config(),
-        {
-            **BEST,
-            "model.embedding": Lookup(size=400),
-            "model.head": ImportanceSampling(
-                noise=UnigramNoise(power=0.75), samples=2048, distinct=True, tied=True
-            ),
-        },
-    )
+get_config = variant(
+    rnn_french,
+    {
+        **BEST,
+        "model.embedding": Lookup(size=400),
+        "model.head": ImportanceSampling(
+            noise=UnigramNoise(power=0.75), samples=2048, distinct=True, tied=True
+        ),
+    },
+)

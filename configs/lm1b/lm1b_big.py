@@ -6,12 +6,7 @@ Jozefowicz et al. (2016), table 1: test perplexity 30.6, 1.8 billion parameters;
 Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
 """
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import BIG
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(), {"model.embedding.size": 1024, "model.core": BIG}
-    )
+get_config = variant(lm1b_lstm_2048_512, {"model.embedding.size": 1024, "model.core": BIG})

@@ -11,14 +11,11 @@ the speller's size; 1,024 cells give its number of parameters. All else is as in
 except that no table is updated by rows, as the model does not have any.
 """
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import LETTERS_IN
-from zoo import Experiment, changed
 from zoo.heads import CharLSTM
 
-
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {**LETTERS_IN, "model.head": CharLSTM(size=1024), "training.row_sparse": False},
-    )
+get_config = variant(
+    lm1b_lstm_2048_512,
+    {**LETTERS_IN, "model.head": CharLSTM(size=1024), "training.row_sparse": False},
+)

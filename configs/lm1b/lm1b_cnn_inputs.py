@@ -8,10 +8,7 @@ the paper leaves open how the filters are divided among widths: here eight width
 as many filters as the one before. All else is as in lm1b_big.
 """
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import LETTERS_IN
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(lm1b_lstm_2048_512.get_config(), LETTERS_IN)
+get_config = variant(lm1b_lstm_2048_512, LETTERS_IN)

@@ -8,12 +8,9 @@ by rows: output vectors come from the network, which ties all logits and so has 
 learning rate" in the paper, here a tenth.
 """
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import LETTERS_IN, LETTERS_OUT
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(), {**LETTERS_IN, **LETTERS_OUT, "training.row_sparse": False}
-    )
+get_config = variant(
+    lm1b_lstm_2048_512, {**LETTERS_IN, **LETTERS_OUT, "training.row_sparse": False}
+)

@@ -7,12 +7,9 @@ parameters; not run here. All else is as in lm1b_cnn_inputs: a step also updates
 noise words' corrections. The network has a tenth of the learning rate, as in lm1b_cnn_softmax.
 """
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import LETTERS_IN, LETTERS_OUT
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(), {**LETTERS_IN, **LETTERS_OUT, "model.head.correction": 128}
-    )
+get_config = variant(
+    lm1b_lstm_2048_512, {**LETTERS_IN, **LETTERS_OUT, "model.head.correction": 128}
+)

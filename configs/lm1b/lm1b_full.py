@@ -13,9 +13,8 @@ has 300 sentences.
 import dataclasses
 import random
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import HELD_OUT, SMALL
-from zoo import Experiment, changed
 from zoo.data import Text, Vocabulary
 from zoo.errors import UserError
 
@@ -50,16 +49,15 @@ class FilledText(Text):
         return entries
 
 
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {
-            **SMALL,
-            "data": FilledText(
-                train=f"{HELD_OUT}[:21216]",
-                validation=f"{HELD_OUT}[21216:21516]",
-                tests=(f"{HELD_OUT}[22716:]",),
-            ),
-            "vocabulary": Vocabulary(splits=(), unknown="refused"),
-        },
-    )
+get_config = variant(
+    lm1b_lstm_2048_512,
+    {
+        **SMALL,
+        "data": FilledText(
+            train=f"{HELD_OUT}[:21216]",
+            validation=f"{HELD_OUT}[21216:21516]",
+            tests=(f"{HELD_OUT}[22716:]",),
+        ),
+        "vocabulary": Vocabulary(splits=(), unknown="refused"),
+    },
+)

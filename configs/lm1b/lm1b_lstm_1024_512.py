@@ -6,9 +6,6 @@ Jozefowicz et al. (2016), table 1: test perplexity 48.2, 0.82 billion parameters
 Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
 """
 
-from configs import lm1b_lstm_2048_512
-from zoo import Experiment, changed
+from configs import lm1b_lstm_2048_512, variant
 
-
-def get_config() -> Experiment:
-    return changed(lm1b_lstm_2048_512.get_config(), {"model.core.size": 1024})
+get_config = variant(lm1b_lstm_2048_512, {"model.core.size": 1024})

@@ -6,13 +6,10 @@ Jozefowicz et al. (2016), table 1: test perplexity 37.9, 3.3 billion parameters;
 Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
 """
 
-from configs import lm1b_lstm_2048_512
-from zoo import Experiment, changed
+from configs import lm1b_lstm_2048_512, variant
 from zoo.cores import LSTM
 
-
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {"model.embedding.size": 2048, "model.core": LSTM(size=8192, projection=2048)},
-    )
+get_config = variant(
+    lm1b_lstm_2048_512,
+    {"model.embedding.size": 2048, "model.core": LSTM(size=8192, projection=2048)},
+)

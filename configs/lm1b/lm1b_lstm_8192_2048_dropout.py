@@ -6,13 +6,8 @@ Jozefowicz et al. (2016), table 1: test perplexity 32.2, 3.3 billion parameters;
 lm1b_lstm_8192_2048, with dropout.
 """
 
-from configs import lm1b_lstm_2048_512
-from zoo import Experiment, changed
+from configs import lm1b_lstm_2048_512, variant
 from zoo.cores import LSTM
 
-
-def get_config() -> Experiment:
-    core = LSTM(size=8192, projection=2048, dropout=0.25, input_dropout=0.25)
-    return changed(
-        lm1b_lstm_2048_512.get_config(), {"model.embedding.size": 2048, "model.core": core}
-    )
+CORE = LSTM(size=8192, projection=2048, dropout=0.25, input_dropout=0.25)
+get_config = variant(lm1b_lstm_2048_512, {"model.embedding.size": 2048, "model.core": CORE})

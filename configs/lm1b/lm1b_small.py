@@ -10,13 +10,8 @@ twenty times the paper's: five epochs have 4,370 steps. Expected: test perplexit
 minutes on one CPU core.
 """
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_2048_512, variant
 from configs.lm1b._shared import SMALL
-from zoo import Experiment, changed
 from zoo.data import Vocabulary
 
-
-def get_config() -> Experiment:
-    return changed(
-        lm1b_lstm_2048_512.get_config(), {**SMALL, "vocabulary": Vocabulary(maximum_size=30000)}
-    )
+get_config = variant(lm1b_lstm_2048_512, {**SMALL, "vocabulary": Vocabulary(maximum_size=30000)})

@@ -8,22 +8,20 @@ background is the smoothed unigram distribution of the training text alone. Expe
 token on the test text (perplexity 22.54); at most 1 minute on two cores (19 seconds of steps).
 """
 
-from configs import micro_softmax
-from zoo import Experiment, changed, priors
+from configs import micro_softmax, variant
+from zoo import priors
 from zoo.embeddings import Features
 from zoo.heads import LogLinear
 
-
-def get_config() -> Experiment:
-    return changed(
-        micro_softmax.get_config(),
-        {
-            "vocabulary.features": (
-                priors.TopWords(count=200, splits=("train",)),
-                priors.Morphology(splits=("train",)),
-            ),
-            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
-            "model.embedding": Features(size=128),
-            "model.head": LogLinear(),
-        },
-    )
+get_config = variant(
+    micro_softmax,
+    {
+        "vocabulary.features": (
+            priors.TopWords(count=200, splits=("train",)),
+            priors.Morphology(splits=("train",)),
+        ),
+        "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
+        "model.embedding": Features(size=128),
+        "model.head": LogLinear(),
+    },
+)

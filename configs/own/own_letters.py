@@ -12,24 +12,21 @@ per character on the test (validation 2.52), by `zoo text` on the first 10,000 l
 Shakespeare, with 128 cells; at most 9 minutes on two cores beside much other work.
 """
 
-from configs import shakespeare_char
-from zoo import Experiment, changed
+from configs import shakespeare_char, variant
 from zoo.data import Characters
 from zoo.optimizers import Cosine
 
-
-def get_config() -> Experiment:
-    return changed(
-        shakespeare_char.get_config(),
-        {
-            "data": Characters(
-                train="text.txt[:-2000]",
-                validation="text.txt[-2000:-1000]",
-                tests=("text.txt[-1000:]",),
-            ),
-            "vocabulary.minimum_count": 2,
-            "training.optimizer.schedule": Cosine(),
-            "training.restart": 0.05,
-            "training.epochs": 12,
-        },
-    )
+get_config = variant(
+    shakespeare_char,
+    {
+        "data": Characters(
+            train="text.txt[:-2000]",
+            validation="text.txt[-2000:-1000]",
+            tests=("text.txt[-1000:]",),
+        ),
+        "vocabulary.minimum_count": 2,
+        "training.optimizer.schedule": Cosine(),
+        "training.restart": 0.05,
+        "training.epochs": 12,
+    },
+)

@@ -6,12 +6,7 @@ Grave et al. (2017). Data and budget are as in ptb_softmax. Expected, of one run
 103.1 (validation 106.9), at most 17 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
-from zoo import Experiment, changed
+from configs import ptb_softmax, variant
 from zoo.heads import AdaptiveSoftmax
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_softmax.get_config(), {"model.head": AdaptiveSoftmax(cutoffs=(2000, 5000), division=2)}
-    )
+get_config = variant(ptb_softmax, {"model.head": AdaptiveSoftmax(cutoffs=(2000, 5000), division=2)})

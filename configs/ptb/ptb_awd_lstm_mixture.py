@@ -11,24 +11,19 @@ perplexity of 55.97, and 54.44 after fine-tuning (see ptb_awd_lstm; at the learn
 Data: ptb/ (Mikolov's files) in $ZOO_DATA. Time and memory of a step: docs/regularisation.md.
 """
 
-from configs import ptb_awd_lstm
-from zoo import Experiment, changed
+from configs import ptb_awd_lstm, variant
 from zoo.heads import MixtureOfSoftmaxes
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_awd_lstm.get_config(),
-        {
-            "model.embedding.size": 280,
-            "model.core.size": 960,
-            "model.core.last_size": 620,
-            "model.core.dropout": 0.225,
-            "model.head": MixtureOfSoftmaxes(
-                components=15, size=280, tied=True, latent_dropout=0.29
-            ),
-            "training.batch": 12,
-            "training.optimizer.learning_rate": 20.0,
-            "training.epochs": 1000,
-        },
-    )
+get_config = variant(
+    ptb_awd_lstm,
+    {
+        "model.embedding.size": 280,
+        "model.core.size": 960,
+        "model.core.last_size": 620,
+        "model.core.dropout": 0.225,
+        "model.head": MixtureOfSoftmaxes(components=15, size=280, tied=True, latent_dropout=0.29),
+        "training.batch": 12,
+        "training.optimizer.learning_rate": 20.0,
+        "training.epochs": 1000,
+    },
+)

@@ -9,10 +9,7 @@ epochs. Rates of dropout and of learning are the best on validation among 30 tri
 files) in $ZOO_DATA.
 """
 
-from configs import ptb_awd_lstm
+from configs import ptb_awd_lstm, variant
 from configs.ptb._shared import SMALL_AWD
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_awd_lstm.get_config(), SMALL_AWD)
+get_config = variant(ptb_awd_lstm, SMALL_AWD)

@@ -9,18 +9,15 @@ seeds in windows of equal length, where ptb_awd_small has 72.1. Data: ptb/ (Miko
 $ZOO_DATA.
 """
 
-from configs import ptb_awd_lstm
+from configs import ptb_awd_lstm, variant
 from configs.ptb._shared import SMALL_AWD
-from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_awd_lstm.get_config(),
-        {
-            **SMALL_AWD,
-            "model.head": MixtureOfSoftmaxes(components=3, size=300, tied=True, latent_dropout=0.2),
-            "training.optimizer.learning_rate": 15.0,
-        },
-    )
+get_config = variant(
+    ptb_awd_lstm,
+    {
+        **SMALL_AWD,
+        "model.head": MixtureOfSoftmaxes(components=3, size=300, tied=True, latent_dropout=0.2),
+        "training.optimizer.learning_rate": 15.0,
+    },
+)

@@ -17,19 +17,16 @@ on a frozen word model: test perplexity 183.6 over all spellings, at most 33 min
 CPU cores. Without a frozen model it has not been run to its end.
 """
 
-from configs import ptb_softmax
-from zoo import Experiment, changed
+from configs import ptb_softmax, variant
 from zoo.heads import CharLSTM
 from zoo.optimizers import Adam, Cosine
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": CharLSTM(size=256),
-            "training.length": 10,
-            "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
-            "training.clip": 1.0,
-        },
-    )
+get_config = variant(
+    ptb_softmax,
+    {
+        "model.head": CharLSTM(size=256),
+        "training.length": 10,
+        "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
+        "training.clip": 1.0,
+    },
+)

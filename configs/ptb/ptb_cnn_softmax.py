@@ -9,10 +9,7 @@ Adam's. The perplexity is exact. Expected, of one run: test perplexity 124.6 (va
 most 14 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import LETTERS_OUT
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), LETTERS_OUT)
+get_config = variant(ptb_softmax, LETTERS_OUT)

@@ -7,10 +7,7 @@ projection, an eighth of the hidden size as in the paper. Expected, of one run: 
 110.3 (validation 115.2), at most 14 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import LETTERS_OUT
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), {**LETTERS_OUT, "model.head.correction": 32})
+get_config = variant(ptb_softmax, {**LETTERS_OUT, "model.head.correction": 32})

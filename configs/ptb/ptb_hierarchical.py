@@ -6,10 +6,7 @@ Goodman (2001). Data and budget are as in ptb_softmax. Expected, of one run: tes
 (validation 128.3), at most 46 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import HIERARCHICAL
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), HIERARCHICAL)
+get_config = variant(ptb_softmax, HIERARCHICAL)

@@ -7,10 +7,7 @@ the rows that it touches. The perplexity is exact, over all words. Expected, of 
 perplexity 106.0 (validation 109.4), at most 9 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import IS
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), IS)
+get_config = variant(ptb_softmax, IS)

@@ -7,10 +7,7 @@ many parameters; data and budget are the same. Expected, of one run: test perple
 (validation 101.5), at most 88 minutes on one of two CPU cores.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import MIXTURE
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), MIXTURE)
+get_config = variant(ptb_softmax, MIXTURE)

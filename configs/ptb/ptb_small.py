@@ -8,17 +8,14 @@ usual for these files (Zaremba et al. 2014). Expected, of one run without a reco
 size. Data: ptb/ (Mikolov's files) in $ZOO_DATA.
 """
 
-from configs import ptb_softmax
-from zoo import Experiment, changed
+from configs import ptb_softmax, variant
 from zoo.cores import LSTM
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.core": LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.3),
-            "model.head.tied": True,
-            "training.epochs": 22,
-        },
-    )
+get_config = variant(
+    ptb_softmax,
+    {
+        "model.core": LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.3),
+        "model.head.tied": True,
+        "training.epochs": 22,
+    },
+)

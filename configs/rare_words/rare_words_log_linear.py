@@ -10,8 +10,8 @@ training text or from the spelling. Data: lm1b/ in $ZOO_DATA. Expected: validati
 over the same words.
 """
 
-from configs import rare_words_softmax
-from zoo import Experiment, changed, priors
+from configs import rare_words_softmax, variant
+from zoo import priors
 from zoo.embeddings import Features
 from zoo.heads import LogLinear
 
@@ -37,5 +37,4 @@ def shape(word: str) -> list[str]:
     return ["Shape:mIxed"] if word != word.lower() else []
 
 
-def get_config() -> Experiment:
-    return changed(rare_words_softmax.get_config(), LOG_LINEAR)
+get_config = variant(rare_words_softmax, LOG_LINEAR)

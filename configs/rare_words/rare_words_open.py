@@ -12,9 +12,9 @@ log-linear models over an infinite domain (Dymetman and Xiao 2016, section 4). F
 test. Results: docs/log_linear.md.
 """
 
-from configs import rare_words_softmax
+from configs import rare_words_softmax, variant
 from configs.rare_words_log_linear import LOG_LINEAR
-from zoo import Experiment, changed, priors
+from zoo import priors
 
 RARE = "Word:@not_top"
 CLASSES = (
@@ -31,12 +31,11 @@ CLASSES = (
 )
 
 
-def get_config() -> Experiment:
-    return changed(
-        rare_words_softmax.get_config(),
-        {
-            **LOG_LINEAR,
-            "vocabulary.splits": ("train",),
-            "vocabulary.open_classes": CLASSES,
-        },
-    )
+get_config = variant(
+    rare_words_softmax,
+    {
+        **LOG_LINEAR,
+        "vocabulary.splits": ("train",),
+        "vocabulary.open_classes": CLASSES,
+    },
+)

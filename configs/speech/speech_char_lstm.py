@@ -10,18 +10,15 @@ probability; --add-words lists words outside the training text. No noise words a
 Data: speech/ in $ZOO_DATA. Expected, of one run: validation perplexity 5335.95 over all spellings.
 """
 
-from configs import speech_softmax
+from configs import speech_softmax, variant
 from configs.speech._shared import WORDS_AND_LETTERS
-from zoo import Experiment, changed
 from zoo.heads import CharLSTM
 
-
-def get_config() -> Experiment:
-    return changed(
-        speech_softmax.get_config(),
-        {
-            "model.embedding": WORDS_AND_LETTERS,
-            "model.head": CharLSTM(size=128),
-            "training.epochs": 4,
-        },
-    )
+get_config = variant(
+    speech_softmax,
+    {
+        "model.embedding": WORDS_AND_LETTERS,
+        "model.head": CharLSTM(size=128),
+        "training.epochs": 4,
+    },
+)

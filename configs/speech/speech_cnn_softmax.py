@@ -9,13 +9,8 @@ scored by their letters if --add-words lists them.
 Data: speech/ in $ZOO_DATA. Expected, of one run: validation perplexity 330.7.
 """
 
-from configs import speech_softmax
+from configs import speech_softmax, variant
 from configs.ptb._shared import KIM
 from configs.speech._shared import WORDS_AND_LETTERS
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        speech_softmax.get_config(), {"model.embedding": WORDS_AND_LETTERS, "model.head": KIM}
-    )
+get_config = variant(speech_softmax, {"model.embedding": WORDS_AND_LETTERS, "model.head": KIM})

@@ -10,23 +10,21 @@ Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 239.0, at
 one CPU core.
 """
 
-from configs import speech_softmax
-from zoo import Experiment, changed, priors
+from configs import speech_softmax, variant
+from zoo import priors
 from zoo.embeddings import Features
 from zoo.heads import LogLinear
 
-
-def get_config() -> Experiment:
-    return changed(
-        speech_softmax.get_config(),
-        {
-            "vocabulary.features": (
-                priors.TopWords(count=4000, splits=("train",)),
-                priors.Numbers(),
-                priors.Affixes(prefixes=(2, 3), suffixes=(1, 2, 3), minimum_words=10),
-            ),
-            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
-            "model.embedding": Features(size=200),
-            "model.head": LogLinear(),
-        },
-    )
+get_config = variant(
+    speech_softmax,
+    {
+        "vocabulary.features": (
+            priors.TopWords(count=4000, splits=("train",)),
+            priors.Numbers(),
+            priors.Affixes(prefixes=(2, 3), suffixes=(1, 2, 3), minimum_words=10),
+        ),
+        "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
+        "model.embedding": Features(size=200),
+        "model.head": LogLinear(),
+    },
+)

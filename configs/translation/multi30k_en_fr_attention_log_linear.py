@@ -11,22 +11,18 @@ in lower case as it comes. Expected: perplexity 3.02 on test 2016, BLEU 51.9 wit
 19 minutes on one core beside much other work.
 """
 
-from configs import multi30k_en_fr
+from configs import multi30k_en_fr, variant
 from configs.translation._shared import ATTENTION, LOG_LINEAR
-from zoo import Experiment, changed
 
-
-def get_config(target: str = "fr") -> Experiment:
-    """Returns the experiment; `target` is the extension of the target's files."""
-    return changed(
-        multi30k_en_fr.get_config(target),
-        {
-            **ATTENTION,
-            **LOG_LINEAR,
-            "model.embedding.size": 128,
-            "model.source_embedding.size": 128,
-            "model.core.size": 128,
-            "model.encoder.core.size": 128,
-            "training.epochs": 5,
-        },
-    )
+get_config = variant(
+    multi30k_en_fr,
+    {
+        **ATTENTION,
+        **LOG_LINEAR,
+        "model.embedding.size": 128,
+        "model.source_embedding.size": 128,
+        "model.core.size": 128,
+        "model.encoder.core.size": 128,
+        "training.epochs": 5,
+    },
+)

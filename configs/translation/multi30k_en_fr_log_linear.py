@@ -10,11 +10,7 @@ one run: perplexity 3.83 on test 2016, BLEU 40.5 with a beam of 12. Time: 58 min
 beside other work.
 """
 
-from configs import multi30k_en_fr
+from configs import multi30k_en_fr, variant
 from configs.translation._shared import LOG_LINEAR
-from zoo import Experiment, changed
 
-
-def get_config(target: str = "fr") -> Experiment:
-    """Returns the experiment; `target` is the extension of the target's files."""
-    return changed(multi30k_en_fr.get_config(target), {**LOG_LINEAR, "training.epochs": 9})
+get_config = variant(multi30k_en_fr, {**LOG_LINEAR, "training.epochs": 9})

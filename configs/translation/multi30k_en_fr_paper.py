@@ -8,24 +8,21 @@ every half epoch after some epochs, and no dropout. The paper has 7.5 epochs of 
 this corpus of 29,000 takes more.
 """
 
-from configs import multi30k_en_fr
-from zoo import Experiment, changed
+from configs import multi30k_en_fr, variant
 from zoo.optimizers import SGD, Decay
 
-
-def get_config() -> Experiment:
-    return changed(
-        multi30k_en_fr.get_config(),
-        {
-            "model.core.dropout": 0.0,
-            "model.core.input_dropout": 0.0,
-            "model.initial_scale": 0.08,
-            "training.batch": 128,
-            "training.mean_over": "pairs",
-            "training.optimizer": SGD(
-                learning_rate=0.7, schedule=Decay(after=12, factor=2.0, every=0.5)
-            ),
-            "training.clip": 5.0,
-            "training.epochs": 15,
-        },
-    )
+get_config = variant(
+    multi30k_en_fr,
+    {
+        "model.core.dropout": 0.0,
+        "model.core.input_dropout": 0.0,
+        "model.initial_scale": 0.08,
+        "training.batch": 128,
+        "training.mean_over": "pairs",
+        "training.optimizer": SGD(
+            learning_rate=0.7, schedule=Decay(after=12, factor=2.0, every=0.5)
+        ),
+        "training.clip": 5.0,
+        "training.epochs": 15,
+    },
+)

@@ -8,14 +8,7 @@ $ZOO_DATA, tokenised and in lower case as it comes. Expected, of one run: perple
 2016, BLEU 45.7 with a beam of 12. Time: 65 minutes on one core beside other work.
 """
 
-from configs import multi30k_en_fr
+from configs import multi30k_en_fr, variant
 from configs.translation._shared import LOG_LINEAR
-from zoo import Experiment, changed
 
-
-def get_config(target: str = "fr") -> Experiment:
-    """Returns the experiment; `target` is the extension of the target's files."""
-    return changed(
-        multi30k_en_fr.get_config(target),
-        {**LOG_LINEAR, "model.core.skip": True, "training.epochs": 9},
-    )
+get_config = variant(multi30k_en_fr, {**LOG_LINEAR, "model.core.skip": True, "training.epochs": 9})

@@ -11,25 +11,21 @@ multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes. Expected, of on
 chrF 63.2, 1.8 % of the words <unk>. Time: 20 minutes beside much other work.
 """
 
-from configs import multi30k_en_fr
+from configs import multi30k_en_fr, variant
 from configs.translation._shared import ATTENTION
-from zoo import Experiment, changed
 
-
-def get_config(target: str = "fr") -> Experiment:
-    """Returns the experiment; `target` is the extension of the target's files."""
-    return changed(
-        multi30k_en_fr.get_config(target),
-        {
-            **ATTENTION,
-            "vocabulary.minimum_count": 1,
-            "vocabulary.subwords": 4000,
-            "model.embedding.size": 128,
-            "model.core.size": 128,
-            "model.encoder.core.size": 128,
-            "training.batch": 64,
-            "training.buckets.padding": 0.3,
-            "training.optimizer.learning_rate": 0.004,
-            "training.epochs": 4,
-        },
-    )
+get_config = variant(
+    multi30k_en_fr,
+    {
+        **ATTENTION,
+        "vocabulary.minimum_count": 1,
+        "vocabulary.subwords": 4000,
+        "model.embedding.size": 128,
+        "model.core.size": 128,
+        "model.encoder.core.size": 128,
+        "training.batch": 64,
+        "training.buckets.padding": 0.3,
+        "training.optimizer.learning_rate": 0.004,
+        "training.epochs": 4,
+    },
+)

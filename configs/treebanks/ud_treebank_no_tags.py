@@ -10,10 +10,8 @@ that of the tags alone. `python train.py --config ud_treebank_no_tags runs/any` 
 Not run yet on a whole treebank, so without an expected figure.
 """
 
-from configs import ud_treebank
-from zoo import Experiment, changed, priors
+from configs import ud_treebank, variant
+from zoo import priors
 
-
-def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    words = priors.TopWords(count=100_000, splits=("train",))
-    return changed(ud_treebank.get_config(treebank), {"vocabulary.features": (words,)})
+WORDS = priors.TopWords(count=100_000, splits=("train",))
+get_config = variant(ud_treebank, {"vocabulary.features": (WORDS,)})

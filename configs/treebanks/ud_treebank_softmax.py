@@ -9,19 +9,16 @@ All but embedding, head and features is as in ud_treebank, so that their figures
 treebank, so without an expected figure.
 """
 
-from configs import ud_treebank
-from zoo import Experiment, changed
+from configs import ud_treebank, variant
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 
-
-def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    return changed(
-        ud_treebank.get_config(treebank),
-        {
-            "vocabulary.features": (),
-            "vocabulary.background": None,
-            "model.embedding": Lookup(size=256),
-            "model.head": Softmax(),
-        },
-    )
+get_config = variant(
+    ud_treebank,
+    {
+        "vocabulary.features": (),
+        "vocabulary.background": None,
+        "model.embedding": Lookup(size=256),
+        "model.head": Softmax(),
+    },
+)

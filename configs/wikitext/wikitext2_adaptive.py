@@ -7,12 +7,9 @@ Grave et al. (2017); ptb_adaptive on another text, with a third cluster of rare 
 budget are as in wikitext2_softmax. Not run yet, so without an expected figure.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.wikitext._shared import WIKITEXT_2
-from zoo import Experiment, changed
 from zoo.heads import AdaptiveSoftmax
 
-
-def get_config() -> Experiment:
-    head = AdaptiveSoftmax(cutoffs=(2000, 5000, 15000), division=2)
-    return changed(ptb_softmax.get_config(), {"data": WIKITEXT_2, "model.head": head})
+HEAD = AdaptiveSoftmax(cutoffs=(2000, 5000, 15000), division=2)
+get_config = variant(ptb_softmax, {"data": WIKITEXT_2, "model.head": HEAD})

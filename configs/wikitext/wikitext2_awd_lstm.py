@@ -10,17 +10,14 @@ perplexity of 66.0, and 65.8 after fine-tuning (see ptb_awd_lstm). Time and memo
 docs/regularisation.md.
 """
 
-from configs import ptb_awd_lstm
+from configs import ptb_awd_lstm, variant
 from configs.wikitext._shared import WIKITEXT_2
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_awd_lstm.get_config(),
-        {
-            "data": WIKITEXT_2,
-            "model.core.input_dropout": 0.65,
-            "training.batch": 80,
-        },
-    )
+get_config = variant(
+    ptb_awd_lstm,
+    {
+        "data": WIKITEXT_2,
+        "model.core.input_dropout": 0.65,
+        "training.batch": 80,
+    },
+)

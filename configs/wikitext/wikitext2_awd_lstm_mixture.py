@@ -10,26 +10,21 @@ test perplexity of 63.33, and 61.45 after fine-tuning (see ptb_awd_lstm; at the 
 Time and memory of a step: docs/regularisation.md.
 """
 
-from configs import ptb_awd_lstm
+from configs import ptb_awd_lstm, variant
 from configs.wikitext._shared import WIKITEXT_2
-from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_awd_lstm.get_config(),
-        {
-            "data": WIKITEXT_2,
-            "model.embedding.size": 300,
-            "model.core.last_size": 650,
-            "model.core.input_dropout": 0.55,
-            "model.core.dropout": 0.2,
-            "model.head": MixtureOfSoftmaxes(
-                components=15, size=300, tied=True, latent_dropout=0.29
-            ),
-            "training.batch": 15,
-            "training.optimizer.learning_rate": 15.0,
-            "training.epochs": 1000,
-        },
-    )
+get_config = variant(
+    ptb_awd_lstm,
+    {
+        "data": WIKITEXT_2,
+        "model.embedding.size": 300,
+        "model.core.last_size": 650,
+        "model.core.input_dropout": 0.55,
+        "model.core.dropout": 0.2,
+        "model.head": MixtureOfSoftmaxes(components=15, size=300, tied=True, latent_dropout=0.29),
+        "training.batch": 15,
+        "training.optimizer.learning_rate": 15.0,
+        "training.epochs": 1000,
+    },
+)

@@ -8,10 +8,7 @@ leave it at 5,027,310 parameters, and 15 epochs. Blank lines count, as in wikite
 yet on the whole, so without an expected figure.
 """
 
-from configs import ptb_awd_lstm
+from configs import ptb_awd_lstm, variant
 from configs.wikitext._shared import SMALL_AWD
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_awd_lstm.get_config(), {**SMALL_AWD, "training.epochs": 15})
+get_config = variant(ptb_awd_lstm, {**SMALL_AWD, "training.epochs": 15})

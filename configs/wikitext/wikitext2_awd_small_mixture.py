@@ -7,19 +7,16 @@ wikitext2_awd_small with the head and the learning rate of ptb_awd_small_mixture
 5,077,230 parameters. Not run yet on the whole, so without an expected figure.
 """
 
-from configs import ptb_awd_lstm
+from configs import ptb_awd_lstm, variant
 from configs.wikitext._shared import SMALL_AWD
-from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
-
-def get_config() -> Experiment:
-    return changed(
-        ptb_awd_lstm.get_config(),
-        {
-            **SMALL_AWD,
-            "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),
-            "training.optimizer.learning_rate": 15.0,
-            "training.epochs": 10,
-        },
-    )
+get_config = variant(
+    ptb_awd_lstm,
+    {
+        **SMALL_AWD,
+        "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),
+        "training.optimizer.learning_rate": 15.0,
+        "training.epochs": 10,
+    },
+)

@@ -7,11 +7,8 @@ Goodman (2001); ptb_hierarchical on another text. Data and budget are as in wiki
 run yet, so without an expected figure.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import HIERARCHICAL
 from configs.wikitext._shared import WIKITEXT_2
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), {"data": WIKITEXT_2, **HIERARCHICAL})
+get_config = variant(ptb_softmax, {"data": WIKITEXT_2, **HIERARCHICAL})

@@ -7,11 +7,8 @@ Jozefowicz et al. (2016), section 3.1; ptb_is on another text. Data and budget a
 wikitext2_softmax. Not run yet, so without an expected figure.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.ptb._shared import IS
 from configs.wikitext._shared import WIKITEXT_2
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), {"data": WIKITEXT_2, **IS})
+get_config = variant(ptb_softmax, {"data": WIKITEXT_2, **IS})

@@ -9,10 +9,7 @@ head differs. Figures count every word and </s>, also of blank lines, as papers 
 carried. Not run yet, so without an expected figure.
 """
 
-from configs import ptb_softmax
+from configs import ptb_softmax, variant
 from configs.wikitext._shared import WIKITEXT_2
-from zoo import Experiment, changed
 
-
-def get_config() -> Experiment:
-    return changed(ptb_softmax.get_config(), {"data": WIKITEXT_2})
+get_config = variant(ptb_softmax, {"data": WIKITEXT_2})

@@ -215,7 +215,8 @@ def test_a_config_is_at_most_one_step_from_a_whole_one():
     bases = {}
     for name, path in configs.paths().items():
         text = path.read_text()
-        bases[name] = re.findall(r"(\w+)\.get_config\(", text.split('"""', 2)[2])
+        bases[name] = re.findall(r"(\w+)\.get_config\(|variant\((\w+),", text.split('"""', 2)[2])
+        bases[name] = [called or base for called, base in bases[name]]
         assert len(bases[name]) < 2 or name == "two_languages_char"
     for name, names in bases.items():
         assert not any(bases[base] for base in names), f"{name} is from {names}"

@@ -137,7 +137,8 @@ def _embed(embedding, experiment):
     """Returns the changes that give target words an embedding, and keep the one of source words."""
     changes = {"model.embedding": embedding}
     if _is_translator(experiment) and experiment.model.source_embedding is None:
-        changes["model.source_embedding"] = softmax_recipe(experiment).model.embedding
+        model: Any = softmax_recipe(experiment).model
+        changes["model.source_embedding"] = model.embedding
     return changes
 
 
