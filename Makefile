@@ -125,7 +125,7 @@ format: $(VENV)/development
 	$(BIN)/ruff format .
 
 # A script that fails does not stop the others.
-BENCHMARKS := log_linear contextual_background softmax_losses lstm beam_search cores \
+BENCHMARKS := log_linear contextual_background softmax_losses beam_search cores \
   sampled_step adaptive ptb_heads log_linear_letters log_linear_gradients char_cnn char_lstm \
   cnn_softmax allocator training_step scaling translation_step "translation_step --attention" \
   pytorch_steps pytorch_beam generation lost_process serving

@@ -15,7 +15,6 @@ import jax
 PRECISIONS = {
     "tf32": ("tensorfloat32", True, True),
     "float32": ("float32", False, False),
-    "bfloat16": ("tensorfloat32", True, True),  # arrays are narrow, and the others' products TF32
     "default": (None, True, False),  # what users of either library have
 }
 
