@@ -6,7 +6,7 @@ agreement beside sentences that the grammar allows and forbids.
 """
 
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from zoo.lab.evaluation.perplexity import Scores, perplexity_of
 from zoo.lab.evaluation.results import check_comparable
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
-from zoo.lab.runs.text_tables import align
+from zoo.lab.table import NATS, PERPLEXITY, Column, Table
 from zoo.sources.micro import Micro
 from zoo.sources.source import Corpus
 
@@ -89,7 +89,7 @@ def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
     output_files.show(
         _entropy_line(language, run.experiment.vocabulary),
         f"Its test text: {ideal.tokens:,} tokens: {texts[first].passport['counts']}.\n",
-        *_loss_lines({LANGUAGE: ideal.log_perplexity, **losses}),
+        *_loss_table({LANGUAGE: ideal.log_perplexity, **losses}).text(),
         *(
             f"{name}: {line.strip()}"
             for name, text in texts.items()
@@ -144,11 +144,11 @@ def _entropy_line(language, vocabulary):
     return f"The micro language: entropy {rate:.4f} nats per token ({perplexity})."
 
 
-def _loss_lines(losses: Mapping[str, float]) -> Iterator[str]:
-    """Yields the table of log-perplexities beside the language's own."""
-    rows = []
-    for name, loss in losses.items():
-        above = "" if name == LANGUAGE else f"{loss - losses[LANGUAGE]:.4f}"
-        rows.append([name, f"{loss:.4f}", f"{perplexity_of(loss):.2f}", above])
-    header = ["test text", "nats per token", "perplexity", "above the language"]
-    yield from align(header, rows, labels=1)
+def _loss_table(losses: Mapping[str, float]) -> Table:
+    """Returns the table of log-perplexities beside the language's own."""
+    columns = Column("test text"), Column("nats per token", NATS), Column("perplexity", PERPLEXITY)
+    rows = [
+        (name, loss, perplexity_of(loss), None if name == LANGUAGE else loss - losses[LANGUAGE])
+        for name, loss in losses.items()
+    ]
+    return Table((*columns, Column("above the language", NATS)), rows)
