@@ -25,7 +25,7 @@ def main():
         model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
         sides[name] = steps.one_step(model, SGD(1.0), CLIP, VOCABULARY, BATCH, LENGTH)
     title = f"a training step, B = {BATCH}, T = {LENGTH}, D = {SIZE}, V = {VOCABULARY:,}"
-    timing.print_table(title, timing.medians(sides, rounds), "exact")
+    timing.compare(title, sides, rounds, "exact")
 
 
 if __name__ == "__main__":

@@ -163,13 +163,12 @@ def main():
     pytorch.equal_losses(*losses.values())
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
     all_sides = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
-    timing.print_table(
+    title = (
         f"{options.layers} x LSTM-{options.size}, the last {options.last_size}, "
         f"{count:,} parameters, B = {options.batch}, T = {options.length}, "
-        f"V = {VOCABULARY:,}, {device}; medians of {options.rounds}",
-        timing.medians(all_sides, options.rounds),
-        pytorch.EAGER,
+        f"V = {VOCABULARY:,}, {device}"
     )
+    timing.compare(title, all_sides, options.rounds, pytorch.EAGER)
     head_shape = options.batch * options.length, options.last_size, VOCABULARY
     for shape in ((options.batch, options.size, 4 * options.size), head_shape):
         seconds = timing.medians(product_sides(*shape), 4 * options.rounds)

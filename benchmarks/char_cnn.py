@@ -99,12 +99,8 @@ def compare(name, network, lexicon, words, random, rounds):
         sides[side] = timing.compiled_side(jax.value_and_grad(objective), params, tables, words)
         gradients[side] = sides[side]()[1]
 
-    timing.print_table(
-        f"{name}, spellings of up to {tables['letters'].shape[1]} letters; forward and backward, "
-        f"medians of {rounds}",
-        timing.medians(sides, rounds),
-        "distinct words",
-    )
+    title = f"{name}, spellings of up to {tables['letters'].shape[1]} letters; forward and backward"
+    timing.compare(title, sides, rounds, "distinct words")
     timing.print_difference(*gradients.values())
 
 

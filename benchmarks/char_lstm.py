@@ -49,12 +49,8 @@ def main():
         step = jax.value_and_grad(head.weighted_loss, argnums=(0, 2))
         arguments = params, tables, hidden, targets, weights
         sides[f"V = {size:,}"] = timing.compiled_side(step, *arguments)
-    timing.print_table(
-        f"{TOKENS} tokens, D = {SIZE}, {head.size} cells; forward and backward, medians of "
-        f"{rounds}",
-        timing.medians(sides, rounds),
-        f"V = {VOCABULARIES[0]:,}",
-    )
+    title = f"{TOKENS} tokens, D = {SIZE}, {head.size} cells; forward and backward"
+    timing.compare(title, sides, rounds, f"V = {VOCABULARIES[0]:,}")
     text_words = files.read_text(files.find(options.text)).split() if options.text else words
     all_words = list(dict.fromkeys(text_words))[: VOCABULARIES[0]]
     _all_words(head, all_words, hidden[:POSITIONS], rounds)
@@ -77,11 +73,8 @@ def _all_words(head, words, hidden, rounds):
         "beginnings once": timing.compiled_side(head.log_probs, params, tables, hidden),
     }
     np.testing.assert_allclose(*(side() for side in sides.values()), rtol=1e-4)
-    timing.print_table(
-        f"\nlog p of {len(words):,} words at {len(hidden)} positions, medians of {rounds}",
-        timing.medians(sides, rounds),
-        "each word by itself",
-    )
+    title = f"\nlog p of {len(words):,} words at {len(hidden)} positions"
+    timing.compare(title, sides, rounds, "each word by itself")
 
 
 if __name__ == "__main__":

@@ -44,11 +44,8 @@ def main():
     prepared = jax.jit(letters.prepared)(params, letters.tables(lexicon))
     add("CNN softmax, prepared", letters, params, prepared)
     add("CNN softmax, anew", letters, params)
-    timing.print_table(
-        f"{TOKENS} tokens, V = {VOCABULARY:,}, D = {SIZE}; log p and log Z, medians of {rounds}",
-        timing.medians(sides, rounds),
-        "softmax",
-    )
+    title = f"{TOKENS} tokens, V = {VOCABULARY:,}, D = {SIZE}; log p and log Z"
+    timing.compare(title, sides, rounds, "softmax")
 
 
 if __name__ == "__main__":

@@ -115,12 +115,11 @@ def compare(source, vocabulary, title_and_background, top_words, rounds):
         step = jax.value_and_grad(functools.partial(loss, head), argnums=(0, 1))
         steps[name] = timing.compiled_side(step, params, hidden, tables, words)
     signatures = len(tables["log_mass"])
-    timing.print_table(
+    title = (
         f"N = {BATCH} x {TIME}, D = {SIZE}, V = {len(lexicon):,}, M = {top_words:,}, "
-        f"S = {signatures:,}; forward and backward, medians of {rounds}",
-        timing.medians(steps, rounds),
-        "unigram background",
+        f"S = {signatures:,}; forward and backward"
     )
+    timing.compare(title, steps, rounds, "unigram background")
 
 
 if __name__ == "__main__":

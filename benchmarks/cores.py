@@ -94,12 +94,8 @@ def main():
         }
         if torch is not None:
             sides["PyTorch"] = torch_side(name, LAYERS, inputs, cotangent)
-        timing.print_table(
-            f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}, {device}; medians of "
-            f"{arguments.rounds}",
-            timing.medians(sides, arguments.rounds),
-            "by hand",
-        )
+        title = f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}, {device}"
+        timing.compare(title, sides, arguments.rounds, "by hand")
 
 
 if __name__ == "__main__":

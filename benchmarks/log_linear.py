@@ -96,12 +96,11 @@ def main():
     sides = {name: build() for name, build in builders(lexicon).items()}
     values = {name: float(side()[0]) for name, side in sides.items()}
     signatures = len(lexicon.tables()["log_mass"])
-    timing.print_table(
+    title = (
         f"N = {TOKENS}, D = {SIZE}, V = {VOCABULARY:,}, F = {len(lexicon.feature_names):,}, "
-        f"S = {signatures:,}; forward and backward, medians of {rounds}",
-        timing.medians(sides, rounds),
-        "signatures",
+        f"S = {signatures:,}; forward and backward"
     )
+    timing.compare(title, sides, rounds, "signatures")
     difference = abs(values["signatures"] - values["dense formula"])
     print(f"  signatures and dense formula: losses differ by {difference:.1e} nats a token")
 

@@ -68,13 +68,12 @@ def compare(kind: str, size: int, tokens: int, rounds: int):
             return head.weighted_loss(params, tables, hidden, targets, weights)
 
         steps[name] = timing.compiled_side(jax.value_and_grad(loss, argnums=(0, 1)), *arguments)
-    timing.print_table(
+    title = (
         f"N = {tokens:,}, D = {SIZE}, V = {size:,}, S = {len(lexicon.signatures[1]):,}, "
         f"F = {len(lexicon.feature_names):,}, "
-        f"{len(lexicon.feature_ids) / size:.1f} features a word; medians of {rounds}",
-        timing.medians(steps, rounds),
-        "softmax",
+        f"{len(lexicon.feature_ids) / size:.1f} features a word"
     )
+    timing.compare(title, steps, rounds, "softmax")
 
 
 def main():

@@ -32,7 +32,7 @@ def main():
         experiment = configuration.apply_settings(configs.load(name.partition(",")[0]), settings)
         sides[name] = steps.recipe_step(experiment, steps.zipf_lexicon(VOCABULARY))
     title = f"a training step, LSTM-256, B = 20, T = 35, V = {VOCABULARY:,}"
-    timing.print_table(title, timing.medians(sides, rounds), "ptb_softmax")
+    timing.compare(title, sides, rounds, "ptb_softmax")
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def print_steps(title: str, sides: dict, rounds: int, baseline: str):
     """
     with same_device.multiplying_in("float32", torch):
         losses = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
-    timing.print_table(f"{title}; medians of {rounds}", timing.medians(sides, rounds), baseline)
+    timing.compare(title, sides, rounds, baseline)
     for name, values in losses.items():
         print(f"  losses of the first steps, {name}: {' '.join(f'{v:.5f}' for v in values)}")
 

@@ -32,7 +32,7 @@ def main():
     sides = {f"sampled, V = {v:,}": one_step(sampled, v, row_sparse=True) for v in SAMPLED}
     sides |= {f"exact, V = {v:,}": one_step(Softmax(), v, row_sparse=False) for v in EXACT}
     title = f"a training step, B = {BATCH}, T = {LENGTH}, D = {SIZE}, K = {SAMPLES:,}"
-    timing.print_table(title, timing.medians(sides, rounds), f"sampled, V = {SAMPLED[0]:,}")
+    timing.compare(title, sides, rounds, f"sampled, V = {SAMPLED[0]:,}")
 
 
 if __name__ == "__main__":

@@ -146,8 +146,8 @@ def main():
     ]
     inputs.append(jnp.asarray(random.integers(vocabulary, size=tokens), jnp.int32))
     runs = {name: timing.compiled_side(step(loss), *inputs) for name, loss in sides.items()}
-    title = f"time of a step, N = {tokens:,}, D = {size}, V = {vocabulary:,}, medians of {rounds}"
-    timing.print_table(title, timing.medians(runs, rounds), "optax")
+    title = f"time of a step, N = {tokens:,}, D = {size}, V = {vocabulary:,}"
+    timing.compare(title, runs, rounds, "optax")
 
 
 if __name__ == "__main__":

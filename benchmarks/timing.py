@@ -201,3 +201,8 @@ def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "
     print(f"  {'':{width}}  {unit:>10}  {'/ ' + baseline:>12}")
     for name, value in rows.items():
         print(f"  {name:{width}}  {value * scale:10.2f}  {value / rows[baseline]:12.3f}")
+
+
+def compare(title: str, sides: dict, rounds: int, baseline: str):
+    """Prints the table of the `medians` of sides."""
+    print_table(f"{title}; medians of {rounds}", medians(sides, rounds), baseline)
