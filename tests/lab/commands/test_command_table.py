@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 def parser_of(name):
     """The parser of a command."""
-    option_table, _ = command_table.COMMANDS[name].load()
+    option_table, _ = command_table.load(name)
     options.add_to(parser := options.Parser(), option_table, name)
     return parser
 

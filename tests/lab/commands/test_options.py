@@ -15,8 +15,8 @@ from zoo.lab.evaluation import run
 
 def tables():
     """{command, such as "rescore tune": its options}."""
-    for name, command in command_table.COMMANDS.items():
-        table, _ = command.load()
+    for name in command_table.COMMANDS:
+        table, _ = command_table.load(name)
         inner = table if isinstance(table, dict) else {}
         yield from ((f"{name} {part}", inner[part].options) for part in inner)
         if not inner:

@@ -12,125 +12,94 @@ from zoo.version import VERSION
 
 
 class Command(NamedTuple):
-    """A command: its module in zoo.lab.commands, and there its options and its function."""
+    """A command: its module in zoo.lab.commands, which has the options NAME and run_NAME."""
 
     module: str
-    table: str
-    run: str
     about: str
     example: str
 
-    def load(self) -> tuple[Sequence[options.Option] | dict[str, options.Inner], Callable]:
-        """Imports the module; returns (the options, the function that runs the command)."""
-        module = importlib.import_module(f"zoo.lab.commands.{self.module}")
-        return getattr(module, self.table), getattr(module, self.run)
+
+def load(name: str) -> tuple[Sequence[options.Option] | dict[str, options.Inner], Callable]:
+    """Imports the module of a command; returns (the options, the function that runs it)."""
+    module = importlib.import_module(f"zoo.lab.commands.{COMMANDS[name].module}")
+    return getattr(module, name.upper()), getattr(module, f"run_{name}")
 
 
-# The first FIRST are those that most people look for.
+# The first `MAIN_COMMANDS` are those that most people look for.
 MAIN_COMMANDS = 8
 COMMANDS = {
     "data": Command(
         "corpora",
-        "DATA",
-        "run_data",
         "fetches free corpora, and verifies those already fetched",
         "wikitext-2 ud_czech_pdt",
     ),
     "text": Command(
         "text",
-        "TEXT",
-        "run_text",
         "trains a model of your own text or pairs: tokenises, holds out parts, evaluates, reports",
         "my.txt runs/mine",
     ),
     "train": Command(
         "train",
-        "TRAIN",
-        "run_train",
         "trains a model, or resumes a run",
         "--config micro_log_linear runs/log_linear --set training.seed=1",
     ),
     "try": Command(
         "text",
-        "TRY",
-        "run_try",
         "trains several heads on a text for the same time, and tells which to take",
         "novel.txt --minutes 10",
     ),
     "evaluate": Command(
         "evaluate",
-        "EVALUATE",
-        "run_evaluate",
         "evaluates a trained model, and keeps each figure with its passport",
         "runs/log_linear --data sentences.txt",
     ),
     "compare": Command(
         "compare",
-        "COMPARE",
-        "run_compare",
         "shows runs side by side, with tests of their differences: as text, picture or page",
         "runs/softmax runs/log_linear --page page.html",
     ),
     "score": Command(
         "evaluate",
-        "SCORE",
-        "run_score",
         "computes log-probabilities of sentences or hypotheses; with --words, surprisal of words",
         "runs/log_linear sentences.txt --words --output words.tsv",
     ),
     "generate": Command(
         "evaluate",
-        "GENERATE",
-        "run_generate",
         "samples text from a language model",
         "models/shakespeare --prompt KING --temperature 0.7",
     ),
     "translate": Command(
         "translate",
-        "TRANSLATE",
-        "run_translate",
         "translates sentences by one run or an ensemble; computes BLEU of a split",
         "runs/en_fr sentences.en --beam 12 --output sentences.fr",
     ),
     "align": Command(
         "translate",
-        "ALIGN",
-        "run_align",
         "aligns the words of parallel sentences, and writes them in Pharaoh's format",
         "train.en train.fr --output train.align",
     ),
     "rescore": Command(
         "rescore",
-        "RESCORE",
-        "run_rescore",
         "tunes feature weights on n-best lists, and re-ranks n-best lists and lattices",
         "tune dev.nbest dev.txt --metric bleu --run runs/lm --weights weights.json",
     ),
     "words": Command(
         "evaluate",
-        "WORDS",
-        "run_words",
         "prints the words of a run's lexicon as a table",
         "runs/log_linear --features",
     ),
     "encode": Command(
         "corpora",
-        "ENCODE",
-        "run_encode",
         "encodes text that is larger than memory, so that runs can train on it",
         "corpus.txt --output encoded",
     ),
     "export": Command(
         "corpora",
-        "EXPORT",
-        "run_export",
         "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
         "runs/log_linear exports/log_linear",
     ),
     "pull": Command(
         "corpora",
-        "PULL",
-        "run_pull",
         "downloads an export from the Hugging Face hub, or a run from a bucket",
         "someone/model exports/model",
     ),
@@ -139,7 +108,7 @@ COMMANDS = {
 
 def run(name: str, words: Sequence[str] | None = None, program_name: str | None = None):
     """Runs a command by its words, by default those of the process."""
-    table, run_command = COMMANDS[name].load()
+    table, run_command = load(name)
     parser = options.Parser(prog=program_name, **_description(name, program_name or name))
     options.add_to(parser, table, name)
     run_command(options.parse(parser, words))
@@ -161,7 +130,7 @@ def main(line: Sequence[str] | None = None):
     for name in COMMANDS:
         command = commands.add_parser(name, **_description(name, f"{program.prog()} {name}"))
         if [name] == [*line[:1]]:
-            table, run_command = COMMANDS[name].load()
+            table, run_command = load(name)
             options.add_to(command, table, name)
             command.set_defaults(do=run_command)
     arguments = options.parse(parser, line)
