@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-from zoo.lab.comparison.micro_report import PAIRS
 
 from records import (
     chinese_lists,
@@ -45,6 +44,7 @@ from zoo.lab.commands import program
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.perplexity import perplexity_of
+from zoo.lab.micro_report import PAIRS
 from zoo.lab.table import SCORE, format_value
 from zoo.sources.micro import Micro
 
