@@ -123,6 +123,15 @@ def test_a_run_of_raw_text_reads_other_texts_as_raw(text, tmp_path):
     assert spans == [(0, 2), (2, 4), (5, 8), (9, 12), (12, 13), (14, 17), (18, 23), (23, 24)]
 
 
+def test_a_treebank_or_a_config_is_trained_by_its_own_recipe(tmp_path, capsys):
+    token = "1\tcat\tcat\tNOUN\t_\tNumber=Sing\t_\t_\t_\t_\n\n"
+    (tmp_path / "bank.conllu").write_text(token * 30)
+    for path, config in ((f"{tmp_path}/bank.conllu", "ud_treebank"), ("micro_softmax",) * 2):
+        command_table.main(["text", path, str(tmp_path / "run"), "--dry-run"])
+        *_, line = capsys.readouterr().out.splitlines()
+        assert shlex.split(line.partition("zoo train ")[2])[:2] == ["--config", config]
+
+
 @pytest.mark.slow
 def test_pairs_from_end_to_end(tmp_path):
     for name, sentences in (("my.en", SENTENCES), ("my.fr", FRENCH)):
