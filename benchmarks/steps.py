@@ -87,8 +87,7 @@ def recipe_step(recipe, lexicon: Lexicon):
 def step_of(model, params, lexicon, data, training: Training):
     """Returns a function that does one step and returns its loss per token when done.
 
-    A step is compiled for each precision of products that it is called with. `memory()` returns the
-    bytes that a call takes beside its arguments.
+    Its `memory()` returns the bytes that a call takes beside its arguments.
 
     Args:
       model: the language model.
@@ -112,22 +111,14 @@ def step_of(model, params, lexicon, data, training: Training):
     state, tables = devices.copy_state(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
 
-    programs = {}
-
-    def program():
-        precision = jax.config.jax_default_matmul_precision
-        if precision not in programs:
-            programs[precision] = compiled.lower(state, tables, data, key).compile()
-        return programs[precision]
-
     def run():
         nonlocal state
-        state, results = program()(state, tables, data, key)
+        state, results = compiled(state, tables, data, key)
         jax.block_until_ready(state)
         return float(results.loss / results.tokens)
 
     def memory():
-        memory = program().memory_analysis()
+        memory = compiled.lower(state, tables, data, key).compile().memory_analysis()
         return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
 
     run.memory = memory
