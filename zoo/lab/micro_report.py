@@ -148,7 +148,7 @@ def _loss_table(losses: Mapping[str, float]) -> Table:
     """Returns the table of log-perplexities beside the language's own."""
     columns = Column("test text"), Column("nats per token", NATS), Column("perplexity", PERPLEXITY)
     rows = [
-        (name, loss, perplexity_of(loss), None if name == LANGUAGE else loss - losses[LANGUAGE])
+        (name, loss, perplexity_of(loss), "" if name == LANGUAGE else loss - losses[LANGUAGE])
         for name, loss in losses.items()
     ]
     return Table((*columns, Column("above the language", NATS)), rows)
