@@ -1,5 +1,6 @@
 """Figures of kept runs as cells of a table in Markdown, with a line on where they come from."""
 
+import dataclasses
 import datetime
 import functools
 import json
@@ -13,8 +14,9 @@ from zoo.lab.comparison import comparison
 from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses, format_p
 from zoo.lab.evaluation import records
+from zoo.lab.evaluation.figures import Passport, PerplexityPassport
 from zoo.lab.evaluation.perplexity import perplexity_of
-from zoo.lab.evaluation.results import learns, read_results
+from zoo.lab.evaluation.results import read_results, record_passports
 from zoo.lab.runs.provenance import machine, revision, versions
 from zoo.lab.table import Column, Table
 
@@ -32,18 +34,24 @@ def read_records() -> dict[str, tuple[pathlib.Path, records.Record]]:
     }
 
 
-def passports(run: str) -> dict[str, dict]:
+@functools.cache
+def results(run: str) -> list[Passport]:
+    """Reads all passports of a run of the records."""
+    return [*record_passports(*read_records()[run])]
+
+
+def passports(run: str) -> dict[str, Any]:
     """Returns {split: passport} of a run, over the words that it was trained on.
 
     Args:
       run: its name in the records; behind " + " how it learned from the text that it was judged
-        on, as `learns` tells it.
+        on, as passports tell it.
     """
     name, _, learning = run.partition(" + ")
     return {
-        passport["split"]: passport
-        for passport in read_records()[name][1].results.values()
-        if not passport["spread_unknown"] and learns(passport) == learning
+        passport.split: passport
+        for passport in results(name)
+        if not passport.spread_unknown and passport.learning == learning
     }
 
 
@@ -54,7 +62,7 @@ def loss(run: str, split: str) -> float:
       run: its name in the records.
       split: the name of the split that it was judged on.
     """
-    return passports(run)[split]["figures"]["log_perplexity"]
+    return passports(run)[split].figures.log_perplexity
 
 
 def mean(values: Sequence[float], form: str) -> str:
@@ -83,15 +91,12 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
     tests = [passports(run)[test] for run in names]
     sources = (read_records()[run.partition(" + ")[0]][0] for run in names)
     files = ", ".join(sorted({f"records/{source.name}" for source in sources}))
-    seeds = sorted({passport["training"]["seed"] for passport in tests})
-    revisions = sorted(
-        {short_revision(passport["training"]["made_with"]["revision"]) for passport in tests}
-    )
+    seeds = sorted({passport.training.seed for passport in tests})
+    revisions = sorted({short_revision(passport.training.made_with.revision) for passport in tests})
     machines = {
-        f"{passport['machine']['processor']}, {passport['machine']['cores']} cores"
-        for passport in tests
+        f"{passport.machine.processor}, {passport.machine.cores} cores" for passport in tests
     }
-    dates = sorted({passport["date"][:10] for passport in tests})
+    dates = sorted({passport.date[:10] for passport in tests})
     line = (
         f"From the passports in {files}: seed {', '.join(map(str, seeds))}; revision "
         f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}."
@@ -113,7 +118,7 @@ def provenance() -> dict:
     return {
         "revision": commit,
         "versions": versions(),
-        "machine": machine(),
+        "machine": dataclasses.asdict(machine()),
         "date": datetime.date.today().isoformat(),
     }
 
@@ -150,17 +155,17 @@ def provenance_line(program: str, count: str = "", file: str = "") -> str:
     )
 
 
-def identity(figures: dict) -> dict:
+def identity(figures: Any) -> Any:
     """Returns the figures of all of a split's words."""
     return figures
 
 
-def case(name: str) -> Callable[[dict], dict]:
+def case(name: str) -> Callable[[Any], Any]:
     """Returns what takes the figures of a case from all figures of questions."""
-    return lambda figures: figures["cases"][name]
+    return lambda figures: figures.cases[name]
 
 
-def values(runs: Sequence[str], split: str, figure: Callable[[dict], Any]) -> list:
+def values(runs: Sequence[str], split: str, figure: Callable[[Any], Any]) -> list:
     """Reads a figure of each run that was judged on a split.
 
     Args:
@@ -168,12 +173,12 @@ def values(runs: Sequence[str], split: str, figure: Callable[[dict], Any]) -> li
       split: its name.
       figure: takes the figure from all figures of a passport.
     """
-    return [figure(splits[split]["figures"]) for splits in map(passports, runs) if split in splits]
+    return [figure(splits[split].figures) for splits in map(passports, runs) if split in splits]
 
 
-def losses(runs: Sequence[str], split: str, part: Callable[[dict], dict] = identity) -> list[float]:
+def losses(runs: Sequence[str], split: str, part: Callable[[Any], Any] = identity) -> list[float]:
     """Reads the nats per token of each run; `part` takes some words' figures from a passport's."""
-    return values(runs, split, lambda figures: part(figures)["log_perplexity"])
+    return values(runs, split, lambda figures: part(figures).log_perplexity)
 
 
 def nats(split: str, form: str = ".4f", **options) -> Cell:
@@ -191,21 +196,21 @@ def perplexity(split: str, form: str = ".1f", **options) -> Cell:
     return cell
 
 
-def share(split: str, name: str = "accuracy", part: Callable[[dict], dict] = identity) -> Cell:
-    """Returns the column of a share, percent; `part` takes some questions' figures."""
+def share(split: str, part: Callable[[Any], Any] = identity) -> Cell:
+    """Returns the column of accuracies, percent; `part` takes some questions' figures."""
     return lambda runs: (
-        mean(values(runs, split, lambda figures: 100 * part(figures)[name]), ".1f") + " %"
+        mean(values(runs, split, lambda figures: 100 * part(figures).accuracy), ".1f") + " %"
     )
 
 
 def interval(split: str) -> Cell:
     """Returns the column of the first seed's interval by sentences."""
-    return lambda runs: "{:.3f}–{:.3f}".format(*passports(runs[0])[split]["figures"]["interval"])
+    return lambda runs: "{:.3f}–{:.3f}".format(*passports(runs[0])[split].figures.interval)
 
 
 def parameters(split: str) -> Cell:
     """Returns the column of numbers of parameters."""
-    return lambda runs: f"{passports(runs[0])[split]['parameters']:,}"
+    return lambda runs: f"{passports(runs[0])[split].parameters:,}"
 
 
 def by_model(
@@ -231,10 +236,10 @@ def by_model(
 
 def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
     """Reads the losses of a model's seeds on a split, with the scores that are kept."""
-    passports_by_path = {}
+    passports_by_path: dict[str, PerplexityPassport] = {}
     for path, columns in read_results(f"{read_records()[run][0]}:{run}" for run in runs).items():
         for passport in columns.values():
-            if passport["split"] == split and not (learns(passport) or passport["spread_unknown"]):
+            if passport.split == split and not (passport.learning or passport.spread_unknown):
                 passports_by_path[path] = passport
     figures = comparison.read_losses(Group("", 0, (*passports_by_path,)), passports_by_path)
     assert figures is not None

@@ -53,7 +53,7 @@ def figures_by_seed(claim: Claim) -> list[Sequence[float]]:
     groups = claim.runs, claim.opponent_runs
     if is_about_answers(claim):
         return [
-            values(runs, claim.split, lambda figures: 100 * figures["accuracy"]) for runs in groups
+            values(runs, claim.split, lambda figures: 100 * figures.accuracy) for runs in groups
         ]
     return [figures_of(runs, claim.split).losses for runs in groups]
 

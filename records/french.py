@@ -4,7 +4,8 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from operator import itemgetter
+from operator import attrgetter
+from typing import Any
 
 from records import rows as rows_of
 from records.cells import (
@@ -26,9 +27,9 @@ from records.cells import (
 AGREEMENT = "pairs:agreement-test"
 
 
-def band(name: str) -> Callable[[dict], dict]:
+def band(name: str) -> Callable[[Any], Any]:
     """Returns what takes the figures of a band of frequency from all figures of a test."""
-    return lambda figures: next(band for band in figures["bands"] if band["band"] == name)
+    return lambda figures: next(band for band in figures.bands if band.band == name)
 
 
 def models() -> str:
@@ -36,7 +37,7 @@ def models() -> str:
     columns = [
         ("validation", nats("validation")),
         ("test", nats("test")),
-        ("words of the lexicon", nats("test", part=itemgetter("seen"))),
+        ("words of the lexicon", nats("test", part=attrgetter("seen"))),
         ("`<unk>`", nats("test", part=band("unknown"))),
         ("test, `<unk>` spread over new words", lambda runs: mean([*map(_spread, runs)], ".4f")),
         ("95 % of seed 0, by sentences", interval("test")),
@@ -52,8 +53,8 @@ def _spread(run):
     (see docs/passports.md).
     """
     test = passports(run)["test"]
-    unknown, types = test["out_of_vocabulary"], test["out_of_vocabulary_types"]
-    return test["figures"]["log_perplexity"] + unknown / test["tokens"] * math.log(types + 1)
+    unknown, types = test.out_of_vocabulary, test.out_of_vocabulary_types
+    return test.figures.log_perplexity + unknown / test.tokens * math.log(types + 1)
 
 
 def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
@@ -65,20 +66,20 @@ def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
     Args:
       models: {the name of the column: runs}.
     """
-    first = passports(next(iter(models.values()))[0])["test"]["figures"]
+    first = passports(next(iter(models.values()))[0])["test"].figures
     parts = {"all words": identity}
-    for name in (figures["band"] for figures in first["bands"]):
+    for name in (figures.band for figures in first.bands):
         label = {"unknown": "`<unk>`", "unseen": "never in training"}.get(name)
         parts[label or f"{name} times in training"] = band(name)
-    if "mixture" in first:
-        parts["all words, one weight for those never in training"] = itemgetter("mixture")
+    if first.mixture:
+        parts["all words, one weight for those never in training"] = attrgetter("mixture")
     rows = []
-    total = sum(figures["tokens"] for figures in first["bands"])
+    total = sum(figures.tokens for figures in first.bands)
     for label, part in parts.items():
         *means, last = (statistics.fmean(losses(runs, "test", part)) for runs in models.values())
         cells = map(nats("test", ".3f", part=part), models.values())
         gaps = (f"{mean - last:.3f}" for mean in means)
-        rows.append([label, f"{part(first).get('tokens', total):,}", *cells, *gaps])
+        rows.append([label, f"{getattr(part(first), 'tokens', total):,}", *cells, *gaps])
     *names, last = models
     header = ["words of the test", "tokens", *models, *(f"{name} − {last}" for name in names)]
     return markdown(header, rows, join_runs(models))
@@ -111,7 +112,7 @@ def parts() -> str:
         last = [*models.values()][-1]
         for model, seeds in models.items():
             row = [sentences, model]
-            for part in (identity, itemgetter("mixture")):
+            for part in (identity, attrgetter("mixture")):
                 mean_loss, last_loss = (
                     statistics.fmean(losses(runs, "test", part)) for runs in (seeds, last)
                 )
@@ -142,13 +143,13 @@ def inputs() -> str:
 def agreement() -> str:
     """Makes the table of agreement pairs of the French test, three seeds of each model."""
     rows = []
-    first = passports(rows_of.models("french")["softmax"][0])[AGREEMENT]["figures"]["cases"]
+    first = passports(rows_of.models("french")["softmax"][0])[AGREEMENT].figures.cases
     for name in first:
         row = [name]
         for runs in rows_of.models("french").values():
-            low, high = passports(runs[0])[AGREEMENT]["figures"]["cases"][name]["interval"]
+            low, high = passports(runs[0])[AGREEMENT].figures.cases[name].interval
             row.append(share(AGREEMENT, part=case(name))(runs))
             row.append(f"{100 * low:.0f}–{100 * high:.0f} %")
-        rows.append([*row, f"{first[name]['pairs']:,}"])
+        rows.append([*row, f"{first[name].pairs:,}"])
     header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
     return markdown([*header, "pairs"], rows, join_runs(rows_of.models("french")))

@@ -7,13 +7,17 @@ run that is in the record already is replaced.
 """
 
 import argparse
+import dataclasses
 import pathlib
+from typing import Any
 
 from zoo.base import strict_json
 from zoo.errors import UserError
 from zoo.lab.commands import program
 from zoo.lab.comparison import learning_curves
 from zoo.lab.evaluation import item_scores, records, significance
+from zoo.lab.evaluation.figures import Passport
+from zoo.lab.evaluation.results import read_passport
 from zoo.lab.runs.workdir import METRICS
 
 
@@ -49,24 +53,28 @@ def _read_run(run):
         raise UserError(f"{run} has no results: evaluate it first.")
     results, scores = {}, {}
     for path in paths:
-        passport = strict_json.read(path)
+        passport: Any = read_passport(path)
         check(passport, path)
-        arrays = item_scores.read(path, passport)
+        arrays = item_scores.read(passport)
         if arrays is not None:
             scores[path.stem] = arrays
             if "log_prob" in arrays:
-                passport["figures"]["interval"] = significance.bootstrap_interval(
+                interval = significance.bootstrap_interval(
                     item_scores.statistics(arrays), item_scores.log_perplexity
                 )
-        results[path.stem] = passport
+                figures = dataclasses.replace(passport.figures, interval=interval)
+                passport = dataclasses.replace(passport, figures=figures)
+        program, *arguments = passport.command
+        command = pathlib.PurePath(program).name, *arguments
+        results[path.stem] = strict_json.to_json(dataclasses.replace(passport, command=command))
     tested = {name: score for name, score in scores.items() if not name.startswith("validation.")}
     experiment = strict_json.read(run / "experiment.json")
     metrics = run / METRICS
     curve = learning_curves.read_metrics(metrics, {"step": int}) if metrics.exists() else ()
-    return records.Record(run.name, experiment, results, curve), tested or scores
+    return records.Record(run.name, experiment, results, tuple(curve)), tested or scores
 
 
-def check(passport: dict, name: str | pathlib.Path):
+def check(passport: Passport, name: str | pathlib.Path):
     """Checks that a passport names the code it came from, and does not name a machine's own paths.
 
     Args:
@@ -76,8 +84,8 @@ def check(passport: dict, name: str | pathlib.Path):
     Raises:
       UserError: it names no revision, or an absolute path.
     """
-    began = (passport["training"]["made_with"] or {}).get("revision")
-    for revision in (passport["revision"], began):
+    code = passport.training.made_with
+    for revision in (passport.revision, code and code.revision):
         if not revision or revision.endswith("-dirty"):
             raise UserError(
                 f"{name} was made by code that was not committed ({revision}): commit, train and "
@@ -85,12 +93,11 @@ def check(passport: dict, name: str | pathlib.Path):
             )
     absolute = [
         text
-        for text in (passport["data"]["path"], *passport["command"][1:])
+        for text in (passport.data.path, *passport.command[1:])
         if pathlib.PurePath(text).is_absolute()
     ]
     if absolute:
         raise UserError(f"{name} names {absolute[0]}: judge the run by relative paths.")
-    passport["command"][0] = pathlib.PurePath(passport["command"][0]).name
 
 
 def main():

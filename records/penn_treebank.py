@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 import statistics
-from operator import itemgetter
+from operator import attrgetter
 
 import numpy as np
 
@@ -58,8 +58,8 @@ def full_vocabulary() -> str:
     columns = [
         ("test", nats("test", ".3f")),
         ("perplexity", perplexity("test", ".0f")),
-        ("of words in training", nats("test", ".2f", part=itemgetter("seen"))),
-        ("of words never there", nats("test", ".2f", part=itemgetter("unseen"))),
+        ("of words in training", nats("test", ".2f", part=attrgetter("seen"))),
+        ("of words never there", nats("test", ".2f", part=attrgetter("unseen"))),
         ("parameters", parameters("test")),
         ("ms a step", step),
     ]

@@ -9,6 +9,8 @@ from zoo.lab.commands import options
 from zoo.lab.commands.options import Option
 from zoo.lab.comparison import paired
 from zoo.lab.evaluation import item_scores, passport
+from zoo.lab.evaluation.figures import AccuracyPassport
+from zoo.lab.evaluation.results import read_passport
 from zoo.lab.evaluation.run import Run, splits_of
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import check_folders
@@ -21,8 +23,8 @@ OPTIONS = (
 
 def main(
     about: str,
-    judge: Callable[[Run, str], tuple[dict, item_scores.Arrays]],
-    describe: Callable[[dict], str],
+    judge: Callable[[Run, str], tuple[AccuracyPassport, item_scores.Arrays]],
+    describe: Callable[[AccuracyPassport], str],
 ):
     """Runs a judgement by the command line: folders of runs, and --split.
 
@@ -41,9 +43,9 @@ def main(
     for folder in arguments.runs:
         run = Run.load(folder)
         for split in splits_of(folder, arguments.split):
-            figures, scores = judge(run, split)
-            output_files.show(folder, describe(figures))
-            passport.write(run, figures, scores)
-            answers.setdefault(split, {})[folder] = figures, scores
+            record, scores = judge(run, split)
+            output_files.show(folder, describe(record))
+            result = passport.write(run, record, scores)
+            answers.setdefault(split, {})[folder] = read_passport(result)
     for split, answers_by_run in answers.items():
         output_files.show(*paired.answer_lines(split, answers_by_run))

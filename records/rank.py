@@ -119,7 +119,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
         )
         if seen_texts := run.seen_texts:
             shared = leakage.overlap_by_role(corpus.sentences, seen_texts)
-            for line in passport.warnings({"split": split, "overlap": shared}):
+            for line in passport.warnings(shared.leak(split)):
                 log(line)
     draw(curves, file, len(matrix))
     log(file)

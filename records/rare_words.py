@@ -10,7 +10,9 @@ other kind which is as frequent in training. Both directions are needed: a model
 everywhere.
 """
 
+import dataclasses
 import re
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from zoo.lab.evaluation import (
     sentence_scores,
     significance,
 )
+from zoo.lab.evaluation.figures import AccuracyPassport, PairPassport
 from zoo.lexicon import Lexicon
 from zoo.priors.spelling_features import DIGITS
 from zoo.sources.source import Corpus
@@ -83,13 +86,13 @@ def examples(
     return chosen
 
 
-def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
+def judge(run, split: str) -> tuple[PairPassport, item_scores.Arrays]:
     """Returns (the passport of a run's figures for the rare words of a split, which words are
     preferred).
 
-    "cases" of the figures, by kind and band: the number of words, mean log p(word | words before)
-    and log p(other | words before) in nats, and the share of words that are more probable than the
-    other one, with its 95 % interval.
+    "cases" of the figures, by kind and band: the number of words, the share of words that are more
+    probable than the other one, with its 95 % interval, and in "details" mean log p(word | words
+    before) and log p(other | words before) in nats.
     """
     chosen = examples(run.read(split), run.lexicon)
     if not chosen:
@@ -107,43 +110,43 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
     words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
     together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))
-    record = minimal_pairs.passport_of(run, f"rare-words-{split}", pairs, together)
-    figures = {**record["figures"], "cases": _cases(chosen, words, twins)}
-    return {**record, "figures": figures}, together.answers()
+    cases = _cases(chosen, words, twins, together)
+    name = f"rare-words-{split}"
+    record = minimal_pairs.passport_of(run, name, pairs, together, cases=cases)
+    return record, together.answers()
 
 
-def _cases(chosen, words, twins):
+def _cases(chosen, words, twins, together):
     cases = {}
     for kind in ("number", "name"):
         for band in BANDS:
             in_case = np.array([example[:2] == (kind, band) for example in chosen], bool)
             if in_case.any():
-                right, count = int((words[in_case] > twins[in_case]).sum()), int(in_case.sum())
-                cases[f"{kind}, {band}"] = {
-                    "words": count,
+                details = {
                     "log_prob": float(words[in_case].mean()),
                     "log_prob_of_other": float(twins[in_case].mean()),
-                    "accuracy": right / count,
-                    "interval": significance.binomial_interval(right, count),
                 }
+                figures = together.select(in_case).figures()
+                cases[f"{kind}, {band}"] = dataclasses.replace(figures, details=details)
     return cases
 
 
-def describe(record: dict) -> str:
+def describe(record: AccuracyPassport) -> str:
     """Formats the figures of a passport of `judge` as a table, a case a line."""
     lines = [
-        f"{record['split']}: mean log-probability in nats, of the word that stands there and of "
+        f"{record.split}: mean log-probability in nats, of the word that stands there and of "
         "one of the other kind",
         f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}"
         f"{'95 %':>15}",
     ]
-    for name, case in record["figures"]["cases"].items():
+    figures: Any = record.figures
+    for name, case in figures.cases.items():
         lines.append(
-            f"  {name:24}{case['words']:>7,}{case['log_prob']:>9.2f}"
-            f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
-            f"{significance.percent(case['interval']):>15}"
+            f"  {name:24}{case.pairs:>7,}{case.details['log_prob']:>9.2f}"
+            f"{case.details['log_prob_of_other']:>9.2f}{case.accuracy:>11.1%}"
+            f"{significance.percent(case.interval):>15}"
         )
-    return "\n".join([*lines, *passport.warnings(record)])
+    return "\n".join([*lines, *passport.warnings(record.leak)])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lab.commands import program
 from zoo.lab.evaluation import exact_match, item_scores, passport, significance
+from zoo.lab.evaluation.figures import Accuracy, AccuracyPassport
 
 # The slots of the E2E challenge whose values are names.
 SLOTS = ("name", "near")
@@ -67,7 +68,7 @@ def conditions(corpus: Corpus) -> Corpus:
 
 def judge(
     run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
-) -> tuple[dict, item_scores.Arrays]:
+) -> tuple[AccuracyPassport, item_scores.Arrays]:
     """Generates a text for each condition of a split, and counts the slot errors."""
     source = run.experiment.data
     names = set()
@@ -94,10 +95,7 @@ def judge(
     slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
     wrong = sum(map(len, wrong_of))
     right = np.array([not any(mistakes) for mistakes in zip(missing_of, wrong_of, strict=True)])
-    figures = {
-        "accuracy": float(right.mean()),
-        "interval": significance.binomial_interval(int(right.sum()), len(texts)),
-        "right": int(right.sum()),
+    details = {
         "temperature": temperature,
         "seed": seed,
         "texts": len(texts),
@@ -110,14 +108,20 @@ def judge(
         "slot_error_rate": (missing + wrong) / max(1, slots),
         "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
     }
-    record = {
-        "kind": "slot errors",
-        "split": f"slots-{split}",
-        "figures": figures,
-        "tokens": figures["texts"],
-        "counts": "texts that were drawn for a condition, right with all of its names and no other",
+    interval = significance.binomial_interval(int(right.sum()), len(texts))
+    record = AccuracyPassport(
+        kind="slot errors",
+        split=f"slots-{split}",
+        figures=Accuracy(
+            accuracy=float(right.mean()),
+            interval=interval,
+            right=int(right.sum()),
+            details=details,
+        ),
+        tokens=len(texts),
+        counts="texts that were drawn for a condition, right with all of its names and no other",
         **passport.translation_fields(run, corpus),
-    }
+    )
     return record, item_scores.from_answers(right)
 
 
@@ -127,22 +131,22 @@ def _pairs(corpus):
         yield "".join(sentence[: prefix - 1]), "".join(sentence[prefix:])
 
 
-def describe(record: dict) -> str:
+def describe(record: AccuracyPassport) -> str:
     """Formats a passport of `judge` as text: its figures and examples."""
-    figures = record["figures"]
+    figures = record.figures.details
     missing_counts = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"
         for slot, count in figures["slots_by_slot"].items()
     ]
     lines = [
-        f"{record['split']}, temperature {figures['temperature']:g}: slot error rate "
+        f"{record.split}, temperature {figures['temperature']:g}: slot error rate "
         f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
         f"conditions: {figures['missing']:,} left out ({', '.join(missing_counts)}), "
         f"{figures['wrong']:,} without evidence; "
-        f"{figures['right']:,} texts without error, {figures['complete']:,} complete)",
+        f"{record.figures.right:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
-    return "\n".join(["\n  ".join(lines), *passport.warnings(record)])
+    return "\n".join(["\n  ".join(lines), *passport.warnings(record.leak)])
 
 
 if __name__ == "__main__":

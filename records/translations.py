@@ -8,9 +8,10 @@ import numpy as np
 
 from records import list_scores
 from records import rows as rows_of
-from records.cells import grid, loss, markdown, mean, origin, p_cell, provenance_line, read_records
+from records.cells import grid, loss, markdown, mean, origin, p_cell, provenance_line, results
 from zoo.lab.comparison.paired import format_p
-from zoo.lab.evaluation import item_scores, records, significance
+from zoo.lab.evaluation import item_scores, significance
+from zoo.lab.evaluation.figures import TranslationPassport
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.rescoring import Bleu
 from zoo.lab.table import COUNT, SCORE, Column, Table, format_value
@@ -46,7 +47,7 @@ def weights() -> dict:
     return json.loads(list_scores.WEIGHTS.read_text(encoding="utf-8"))
 
 
-def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, dict]:
+def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, TranslationPassport]:
     """Returns (RUN/RESULT, passport) of the translations of a split by runs together.
 
     Args:
@@ -54,14 +55,16 @@ def translation(runs: Sequence[str], split: str, beam: int) -> tuple[str, dict]:
       split: its name.
       beam: of the search, which normalises by length as the searches of the lists do.
     """
-    for name, passport in read_records()[runs[0]][1].results.items():
-        if not name.startswith(f"translation-{split}."):
+    for passport in results(runs[0]):
+        if not isinstance(passport, TranslationPassport) or passport.place is None:
             continue
-        search = passport["decoding"]["search"]
-        power = search["length_normalisation"]
-        size = len(passport["decoding"]["runs"])
-        if (size, search["beam"], power) == (len(runs), beam, weights()["length_normalisation"]):
-            return f"{runs[0]}/{name}", passport
+        search, size = passport.decoding.search, len(passport.decoding.runs)
+        settings = size, search.beam, search.length_normalisation
+        if passport.split == f"translation-{split}" and settings == (
+            *(len(runs), beam),
+            weights()["length_normalisation"],
+        ):
+            return passport.place.prefix.removesuffix("/"), passport
     raise ValueError(f"no translation of {split} by {runs} with a beam of {beam}")
 
 
@@ -72,10 +75,8 @@ def log_probs(run: str, split: str = TEST) -> tuple[np.ndarray, np.ndarray]:
       run: its name in the records.
       split: its name.
     """
-    file, record = read_records()[run]
-    (name,) = (name for name, passport in record.results.items() if passport["split"] == split)
-    path = records.scores_file(file)
-    arrays = item_scores.read_archive(path, record.results[name], f"{run}/{name}/")
+    (passport,) = (passport for passport in results(run) if passport.split == split)
+    arrays = item_scores.read(passport)
     assert arrays is not None
     return arrays["log_prob"].astype(np.float64), arrays["lengths"].astype(np.int64)
 
@@ -112,7 +113,7 @@ def scores() -> str:
             for beam in BEAMS
         }
         widest = np.mean(counts_by_beam[WIDEST], axis=0)
-        figures = [translation(runs, TEST, WIDEST)[1]["figures"] for runs in ensembles]
+        figures = [translation(runs, TEST, WIDEST)[1].figures for runs in ensembles]
         perplexities = (
             [perplexity_of(log_perplexity(runs, split)) for runs in ensembles]
             for split in (TEST, OTHER_TEST)
@@ -124,7 +125,7 @@ def scores() -> str:
                 *(_bleu(counts_by_beam[beam]) for beam in BEAMS),
                 format_value(significance.bootstrap_interval(widest, BLEU), SCORE),
                 "" if above is None else _p(above, widest),
-                mean([ensemble_figures["chrF2"]["score"] for ensemble_figures in figures], ".1f"),
+                mean([ensemble_figures["chrF2"].score for ensemble_figures in figures], ".1f"),
                 paper,
             ]
         )

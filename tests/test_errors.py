@@ -73,9 +73,9 @@ def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
     workdir = Workdir(tmp_path / "run")
     texts = seen_texts.read_record(workdir)
-    assert texts.trained_on.about[0]["sentences"] == 9
+    assert texts.trained_on.about[0].sentences == 9
     assert texts.data == workdir.data_digest() != ""
-    assert texts.made_with["versions"]["zoo"]
+    assert texts.made_with.versions["zoo"]
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = command("micro_softmax", *MICRO, "model.core.size=5")
     assert_refused(result, "another experiment (model.core.size: 4 against 5)")

@@ -170,24 +170,25 @@ def run(folder):
 def test_a_run_is_judged_in_words(run):
     (scored,) = scored_texts.score(run, ["test"])
     record = scored_texts.passport_of(scored)
-    assert record["tokens"] == scored.scores.tokens == len(TARGETS.split()) + 5
+    assert record.tokens == scored.scores.tokens == len(TARGETS.split()) + 5
     pieces = run.experiment.vocabulary.encode(scored.corpus, run.lexicon)
-    assert len(pieces.words) > record["tokens"]
-    assert len(scored.scores.log_prob) == len(scored.text.words) == record["tokens"]
-    assert record["data"] == data_of(scored.corpus.name, scored.corpus.sentences)
-    assert record["out_of_vocabulary"] == record["source"]["out_of_vocabulary"] == 0
+    assert len(pieces.words) > record.tokens
+    assert len(scored.scores.log_prob) == len(scored.text.words) == record.tokens
+    assert record.data == data_of(scored.corpus.name, scored.corpus.sentences)
+    assert record.out_of_vocabulary == record.source.out_of_vocabulary == 0
     # Other pieces, and the same words: one quantity.
-    rival = {**record, "lexicon": {**record["lexicon"], "words": "others"}}
+    lexicon = dataclasses.replace(record.lexicon, words="others")
+    rival = dataclasses.replace(record, lexicon=lexicon)
     results.check_comparable(record, rival, ("one", "other"))
-    total = record["tokens"] * record["figures"]["log_perplexity"]
+    total = record.tokens * record.figures.log_perplexity
     raw = run._scores(scored.corpus, one_row=False)[1].log_prob
     assert math.isclose(total, -raw.sum(dtype=np.float64), rel_tol=1e-5)
-    piece_figures = record["figures"]["per_subword"]
-    assert piece_figures["tokens"] == len(pieces.words) and math.isclose(
-        piece_figures["log_perplexity"], -raw.mean(dtype=np.float64), rel_tol=1e-5
+    piece_figures = record.figures.per_subword
+    assert piece_figures.tokens == len(pieces.words) and math.isclose(
+        piece_figures.log_perplexity, -raw.mean(dtype=np.float64), rel_tol=1e-5
     )
     assert f"over {len(pieces.words):,}; a word" in scored_texts.describe(record)
-    assert "strings" not in record["figures"]
+    assert record.figures.strings is None
 
 
 @pytest.mark.parametrize("order", ["forward", *slow("target_reversed", "source_reversed")])

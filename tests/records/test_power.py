@@ -50,11 +50,11 @@ def test_kept_answers_are_those_of_the_passports(config):
     run = rows.FORMS[config][0]
     right = questions.right([run], "answers:test", constrained=True)
     (figures,) = (
-        passport["figures"]
-        for passport in cells.read_records()[run][1].results.values()
-        if passport["split"] == "answers:test" and passport["constraint"]
+        passport.figures
+        for passport in cells.results(run)
+        if passport.split == "answers:test" and passport.constraint
     )
-    assert right.shape == (1, figures["answers"]) and right.sum() == figures["right"]
+    assert right.shape == (1, figures.answers) and right.sum() == figures.right
 
 
 def test_intervals_of_a_difference(monkeypatch):

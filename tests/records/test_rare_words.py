@@ -79,12 +79,13 @@ def test_figures_are_of_the_word_alone(run):
     ids = run.lexicon.ids
     after = [log_probs(run, words) for words in (["it", "cost"], ["in", "Lyon", "it", "cost"])]
     expected = np.mean([[p[ids["37"]], p[ids["Lyon"]]] for p in after], axis=0)
-    case = passport["figures"]["cases"]["number, never"]
-    assert case["words"] == 2
-    np.testing.assert_allclose([case["log_prob"], case["log_prob_of_other"]], expected, rtol=1e-4)
-    assert case["accuracy"] == np.mean([p[ids["37"]] > p[ids["Lyon"]] for p in after])
-    assert passport["figures"]["cases"].keys() == {"number, never", "name, never"}
-    assert passport["tokens"] == 4
+    case = passport.figures.cases["number, never"]
+    assert case.pairs == 2
+    details = case.details["log_prob"], case.details["log_prob_of_other"]
+    np.testing.assert_allclose(details, expected, rtol=1e-4)
+    assert case.accuracy == np.mean([p[ids["37"]] > p[ids["Lyon"]] for p in after])
+    assert passport.figures.cases.keys() == {"number, never", "name, never"}
+    assert passport.tokens == 4
     assert "number, never " in rare_words.describe(passport)
 
 

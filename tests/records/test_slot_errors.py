@@ -73,15 +73,14 @@ def test_each_condition_is_realised_once(run, monkeypatch):
 
     monkeypatch.setattr(exact_match, "answer", answer)
     passport, scores = slot_errors.judge(run, "test")
-    figures = passport["figures"]
+    figures = passport.figures
     assert conditions == ["name[Al], near[Bo]|Al is near Bo", "name[Cy]|Cy it is"]
-    assert figures.pop("examples") == ["name[Al], near[Bo] -> Bo and Al", "name[Cy] -> Al"]
-    low, high = figures.pop("interval")
+    assert figures.details.pop("examples") == ["name[Al], near[Bo] -> Bo and Al", "name[Cy] -> Al"]
+    low, high = figures.interval
     assert 0 < low < 0.5 < high < 1
     assert scores["right"].tolist() == [1, 0]
-    assert figures == {
-        "accuracy": 0.5,
-        "right": 1,
+    assert (figures.accuracy, figures.right) == (0.5, 1)
+    assert figures.details == {
         "temperature": 0.5,
         "seed": 0,
         "texts": 2,
@@ -98,8 +97,9 @@ def test_each_condition_is_realised_once(run, monkeypatch):
 @pytest.mark.slow
 def test_from_a_model_to_its_passport(run):
     passport, _ = slot_errors.judge(run, "test", length=12)
-    assert passport["figures"]["texts"] == 2
-    assert all(len(text.partition(" -> ")[2]) <= 12 for text in passport["figures"]["examples"])
+    details = passport.figures.details
+    assert details["texts"] == 2
+    assert all(len(text.partition(" -> ")[2]) <= 12 for text in details["examples"])
     assert "(3 names in 2 conditions: " in slot_errors.describe(passport)
     assert re.search(r"left out \(name \d of 2, near \d of 1\), ", slot_errors.describe(passport))
 

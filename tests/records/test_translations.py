@@ -8,6 +8,7 @@ from sacrebleu.metrics import BLEU
 
 from records import cells as record_cells
 from records import rows, translations
+from tests import passports
 from zoo.lab.rescoring import Bleu
 
 REFERENCES = ["a b c d e f", "a b d c e", "f e d c b a a", "b c d e f a b c"] * 16
@@ -45,10 +46,12 @@ def made_up_runs(monkeypatch):
                 name = "five" if way in ("tuned", "oracle") else "straight"
                 name = "reversed" if (scorer, way) == ("itself", "tuned") else name
                 arrays[f"lists/{system}/{scorer}/{way}"] = count_ngrams(name)
-    figures = {"chrF2": {"score": 22.0}}
+    passport = passports.make(
+        passports.TRANSLATION, figures__chrF2={"score": 22.0, "signature": ""}
+    )
 
     def translation(runs, split, beam):
-        return runs[0] if len(runs) == 1 else "five", {"figures": figures}
+        return runs[0] if len(runs) == 1 else "five", passport
 
     def log_probs(run, split="test1"):
         lengths = np.array([2, 1, 1, 3])

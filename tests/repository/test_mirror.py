@@ -19,6 +19,7 @@ COVERED = {
     "zoo/lab/comparison/plot_style.py": "tests/lab/comparison/test_bar_plots.py",
     "zoo/lab/comparison/translations.py": "tests/lab/comparison/test_bar_plots.py",
     "zoo/lab/evaluation/changes/constraint.py": "tests/lab/evaluation/test_exact_match.py",
+    "zoo/lab/evaluation/figures.py": "tests/lab/comparison/test_comparison.py",
     "zoo/lab/evaluation/records.py": "tests/repository/test_records.py",
     "zoo/lab/evaluation/score_stream.py": "tests/lab/evaluation/test_sentence_scores.py",
     "zoo/lab/evaluation/scored_texts.py": "tests/lab/evaluation/test_passport.py",

@@ -1,6 +1,6 @@
 """Documented figures are those of the passports of record."""
 
-import copy
+import dataclasses
 import functools
 import json
 import math
@@ -12,12 +12,13 @@ import pytest
 
 import configs
 from records import cells, keep, pictures, tables
+from tests import passports
 from tests.marks import slow
 from zoo import configuration
 from zoo.base.trust import permissions
 from zoo.errors import UserError
 from zoo.lab.comparison import text_report
-from zoo.lab.evaluation import item_scores, records, significance
+from zoo.lab.evaluation import item_scores, records, results, significance
 
 FILES = sorted(cells.FOLDER.glob("*.jsonl"))
 
@@ -58,9 +59,11 @@ def test_a_changed_figure_is_another_table(monkeypatch):
     assert tables.with_tables(pages) == pages
 
     def change_loss(run, *learning):
-        splits = copy.deepcopy(real(run, *learning))
+        splits = real(run, *learning)
         if run == "micro_softmax_1":
-            splits["test"]["figures"]["log_perplexity"] += 0.01
+            figures = splits["test"].figures
+            changed = dataclasses.replace(figures, log_perplexity=figures.log_perplexity + 0.01)
+            splits["test"] = dataclasses.replace(splits["test"], figures=changed)
         return splits
 
     monkeypatch.setattr(cells, "passports", change_loss)
@@ -74,11 +77,11 @@ def test_a_record_says_where_it_comes_from(file):
     for record in records.read(file):
         assert record.experiment["component"] == "zoo:Experiment"
         assert record.results
-        for name, passport in record.results.items():
-            keep.check(passport, name)
-            assert {"processor", "cores", "device"} <= passport["machine"].keys()
-            assert isinstance(passport["training"]["seed"], int)
-            assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00", passport["date"])
+        for passport in results.record_passports(file, record):
+            keep.check(passport, passport.place.name)
+            assert passport.machine.processor and passport.machine.device
+            assert passport.training.seed is not None
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00", passport.date)
 
 
 def test_each_run_of_a_record_can_be_trained_again(monkeypatch):
@@ -151,27 +154,21 @@ def test_a_damaged_record_is_an_error_of_the_user(text, message, tmp_path):
         text_report.tables([str(tmp_path / "b.jsonl")])
 
 
-PASSPORT = {
-    "kind": "perplexity",
-    "split": "test",
-    "figures": {"log_perplexity": 1.5, "perplexity": math.exp(1.5)},
-    "training": {"seed": 3, "recipe_but_seed": "r", "made_with": {"revision": "a" * 40}},
-    "revision": "b" * 40,
-    "data": {"path": "ptb/test.txt", "sha256": "c"},
-    "command": ["/usr/bin/evaluate.py", "runs/a"],
-    "tokens": 3,
-    "counts": "words",
-    "policies": {"state": "carried", "boundary": "none"},
-    "lexicon": {"words": "w", "of_training": None},
-    "normalised_over": "words",
-    "head": "Softmax()",
-    "parameters": 9,
-    "checkpoint": 2,
-    "priors_saw_this_text": [],
-    "renormalised": False,
-    "spread_unknown": False,
-    **dict.fromkeys(("constraint", "trained_on", "not_known", "overlap")),
-}
+PASSPORT = passports.change(
+    passports.PERPLEXITY,
+    {
+        "figures": {"log_perplexity": 1.5, "perplexity": math.exp(1.5)},
+        "training": {
+            "seed": 3,
+            "recipe_but_seed": "r",
+            "made_with": {"revision": "a" * 40, "versions": {}},
+        },
+        "revision": "b" * 40,
+        "data": {"path": "ptb/test.txt", "sha256": "c"},
+        "command": ["/usr/bin/evaluate.py", "runs/a"],
+        "tokens": 3,
+    },
+)
 
 
 def make_run(folder, **changes):
@@ -185,7 +182,7 @@ def make_run(folder, **changes):
         "lengths": np.asarray([2, 1]),
     }
     item_scores.write(path, arrays)
-    passport = {**PASSPORT, "scores": item_scores.digest(arrays), **changes}
+    passport = passports.change(PASSPORT, {"scores": item_scores.digest(arrays), **changes})
     path.write_text(json.dumps(passport))
     return folder, arrays
 
@@ -238,9 +235,10 @@ def add_answers(folder, right):
     path = folder / "results" / "pairs.sentences.json"
     arrays = item_scores.from_answers(np.arange(10) < right)
     item_scores.write(path, arrays)
-    figures = {"accuracy": right / 10, "right": right}
-    questions = {"kind": "minimal pairs", "split": "pairs:a", "tokens": 10, "figures": figures}
-    path.write_text(json.dumps({**PASSPORT, **questions, "scores": item_scores.digest(arrays)}))
+    own = {name: PASSPORT[name] for name in ("training", "revision", "data", "command")}
+    questions = {"split": "pairs:a", "tokens": 10, "figures": passports.accuracy(right, 10)}
+    changes = {**own, **questions, "scores": item_scores.digest(arrays)}
+    path.write_text(json.dumps(passports.change(passports.PAIRS, changes)))
 
 
 def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
@@ -250,9 +248,9 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
         for seed in (0, 1):
             worse = offset + seed / 8
             loss = {"log_perplexity": 1.5 + worse, "perplexity": math.exp(1.5 + worse)}
-            seen_band = {"band": "1-9", "tokens": 2, "log_perplexity": 1.5 + worse}
-            unseen_band = {"band": "unseen", "tokens": 1, "log_perplexity": 1.5 + worse}
-            mixture = {"weight": 0.25, "words": 4, "log_perplexity": 1.0 + worse}
+            seen_band = {"band": "1-9", "tokens": 2, **loss}
+            unseen_band = {"band": "unseen", "tokens": 1, **loss}
+            mixture = {"weight": 0.25, "words": 4, "tuned_on": None, "log_perplexity": 1.0 + worse}
             figures = {**loss, "bands": [unseen_band, seen_band], "mixture": mixture}
             training = {**PASSPORT["training"], "recipe_but_seed": recipe, "seed": seed}
             folder = tmp_path / f"{recipe}_{seed}"
@@ -277,7 +275,7 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
     ("changes", "message"),
     [
         ({"revision": "b" * 40 + "-dirty"}, "code that was not committed"),
-        ({"training": {"seed": 3, "made_with": None}}, "code that was not committed"),
+        ({"training.made_with": None}, "code that was not committed"),
         ({"data": {"path": "/home/me/test.txt"}}, "names /home/me/test.txt: judge the run by"),
         ({"command": ["evaluate.py", "/home/me/run"]}, "names /home/me/run"),
     ],

@@ -124,7 +124,7 @@ def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
     )
     assert memory_texts.about == mapped_texts.about
     # By hand: the JSON list of all sentences.
-    assert mapped_texts.about[0]["sentences"] == len(corpora["train"].sentences)
+    assert mapped_texts.about[0].sentences == len(corpora["train"].sentences)
     np.testing.assert_array_equal(memory_texts.hashes, mapped_texts.hashes)
     tables = [
         KneserNey(order=2).prepare(

@@ -52,8 +52,7 @@ def judge_agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) ->
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
             cases[name] = scores.select(np.array(is_case, bool)).figures()
     cases["all"] = scores.figures()
-    record = minimal_pairs.passport_of(run, AGREEMENT, sentence_pairs, scores)
-    record["figures"] |= {"cases": cases}
+    record = minimal_pairs.passport_of(run, AGREEMENT, sentence_pairs, scores, cases=cases)
     return Judgement(run, record, "", scores.answers())
 
 
@@ -84,16 +83,16 @@ def report_micro(workdirs: list[str]) -> list[pathlib.Path]:
     # Comparable runs share the text and its counted tokens.
     ideal = score_by_grammar(language, scored.corpus, scored.text, scored.scores.counted)
     words_seen = scored.text.occurrences(run.lexicon), scored.text.unknown(run.lexicon)
-    band_losses = {row["band"]: row["log_perplexity"] for row in ideal.bands(*words_seen)}
-    losses = {name: text.passport["figures"]["log_perplexity"] for name, text in texts.items()}
+    band_losses = {row.band: row.log_perplexity for row in ideal.bands(*words_seen)}
+    losses = {name: text.passport.figures.log_perplexity for name, text in texts.items()}
     output_files.show(
         _entropy_line(language, run.experiment.vocabulary),
-        f"Its test text: {ideal.tokens:,} tokens: {texts[first].passport['counts']}.\n",
+        f"Its test text: {ideal.tokens:,} tokens: {texts[first].passport.counts}.\n",
         *_loss_table({LANGUAGE: ideal.log_perplexity, **losses}).text(),
         *(
             f"{name}: {line.strip()}"
             for name, text in texts.items()
-            for line in passport.warnings(text.passport)
+            for line in passport.warnings(text.passport.leak)
         ),
         "\nNats per token by how often the word occurred in training",
         "(no model is below the language on all words together, but one may be within a band)",

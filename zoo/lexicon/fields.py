@@ -20,10 +20,10 @@ _BACKGROUND = "background_tables."
 _JSON = {
     "words": list,
     "feature_names": list,
-    "marks": [str | None],
+    "marks": list[str | None],
     "alphabet": list,
-    "left_out": {...: int},
-    "fused": dict,
+    "left_out": dict[str, int],
+    "fused": dict[str, list[str]],
 }
 _OPTIONAL = ("alphabet", "left_out", "fused")
 
@@ -225,10 +225,8 @@ def _notes(lexicon):
 def _from_arrays(kind, archive):
     """Makes the lexicon of the arrays of `arrays` and `_notes`."""
     names = [name for name in _JSON if name in archive or name not in _OPTIONAL]
-    strings = {name: strict_json.parse_bytes(archive.pop(name)) for name in names}
-    strict_json.check(strings, {name: _JSON[name] for name in strings})
-    for form, words in strings.get("fused", {}).items():
-        strict_json.check(words, [str], f"fused {form!r}")
+    values = {name: strict_json.parse_bytes(archive.pop(name)) for name in names}
+    strings = strict_json.parse({name: _JSON[name] for name in names}, values)
     unknown, boundary = strings["marks"]
     alphabet = strings.get("alphabet")
     return kind(

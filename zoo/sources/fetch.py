@@ -55,8 +55,7 @@ def fetch(
     def listing(url):
         content = b"".join(_pieces_at(url, mirror, folder / name))
         try:
-            entries = strict_json.loads(content.decode())
-            strict_json.check(entries, list)
+            entries = strict_json.parse(list, strict_json.loads(content.decode()))
         except ValueError as error:
             raise UserError(f"{url} has no list of files ({error}): try again later.") from error
         return [entry for entry in entries if isinstance(entry, dict)]
@@ -237,10 +236,9 @@ def read_record(folder: pathlib.Path) -> dict:
         return {}
     record = strict_json.read(path)
     try:
-        strict_json.check(record, {name: {"sha256": str} for name in record})
+        return strict_json.parse({name: {"sha256": str} for name in record}, record)
     except ValueError as error:
         raise UserError(f"{path} is not a record of fetched files ({error}): remove it.") from error
-    return record
 
 
 def _record(folder, file, fetched, release):

@@ -181,8 +181,8 @@ SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
 
 def _saved(path: str, folder: pathlib.Path) -> Table:
     """Reads a data set that `save_to_disk` saved; its state names files within its folder."""
-    state = strict_json.read(folder / SAVED, {"_data_files": [{"filename": str}]})
-    names = [file["filename"] for file in state["_data_files"]]
+    state = strict_json.read(folder / SAVED, {"_data_files": list[dict[str, str]]})
+    names = [file.get("filename", "") for file in state["_data_files"]]
     for name in names:
         if permissions.leads_out(name) or not (folder / name).is_file():
             raise UserError(

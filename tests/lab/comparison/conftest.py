@@ -26,9 +26,8 @@ def judge(folder):
     (scored,) = scored_texts.score(run, ["validation"])
     scored.judgement().keep()
     answers = minimal_pairs.score_pairs(run, PAIRS)
-    record = minimal_pairs.passport_of(run, "agreement-validation", PAIRS, answers)
     cases = {"number, 1": answers.figures()}
-    record = {**record, "figures": {**record["figures"], "cases": cases}}
+    record = minimal_pairs.passport_of(run, "agreement-validation", PAIRS, answers, cases=cases)
     passport.write(run, record, answers.answers())
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from records import cells
+from tests import passports
 from tests.lab.comparison.test_comparison import keep
 from tests.lab.comparison.test_paired import BASE, LENGTHS, keep_scores
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, text_report
 from zoo.lab.comparison.comparison import Comparison, group_by_text
-from zoo.lab.evaluation import item_scores, significance
+from zoo.lab.evaluation import item_scores, results, significance
 
 FRENCH = cells.FOLDER / "french.jsonl"
 
@@ -46,11 +47,15 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch, outpu
 
 
 def agreement_of(folder, digest="abc", text="test", pairs=4):
-    none = {"right": 0, "pairs": 0}
-    cases = {"number, 1": {"right": 3, "pairs": pairs}, "number, 5+": none}
-    figures = {"accuracy": 3 / pairs, "right": 3, "cases": cases}
+    cases = {"number, 1": passports.accuracy(3, pairs), "number, 5+": passports.accuracy(0, 0)}
+    figures = {**passports.accuracy(3, pairs), "cases": cases}
     split = f"pairs:agreement-{text}"
-    changes = {"kind": "minimal pairs", "split": split, "figures": figures, "tokens": pairs}
+    changes = {
+        "kind": "minimal pairs",
+        "split": split,
+        "figures": {**figures, "cases": cases},
+        "tokens": pairs,
+    }
     return keep(folder, {**changes, "data.sha256": digest, "scores": None}, name=f"pairs_{text}")
 
 
@@ -92,14 +97,12 @@ def test_other_pairs_are_not_drawn_beside_each_other(tmp_path):
 
 def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch, output):
     run = keep_scores(tmp_path / "a", BASE)
-    arrays = item_scores.read_archive(
-        item_scores.path_of(tmp_path / "a" / "results" / "test.carried.json"),
-        json.loads((tmp_path / "a" / "results" / "test.carried.json").read_text()),
-    )
+    path = tmp_path / "a" / "results" / "test.carried.json"
+    arrays = item_scores.read(results.read_passport(path))
     is_seen = arrays["band"] == 1
     mean = float(-arrays["log_prob"][is_seen].astype(np.float64).mean())
-    rows = [{"band": "1-9", "tokens": int(is_seen.sum()), "log_perplexity": mean}]
-    path = tmp_path / "a" / "results" / "test.carried.json"
+    row = {"band": "1-9", "tokens": int(is_seen.sum()), "log_perplexity": mean}
+    rows = [{**row, "perplexity": 1.0}]
     passport = json.loads(path.read_text())
     passport["figures"]["bands"] = rows
     path.write_text(json.dumps(passport))
@@ -156,10 +159,8 @@ def test_every_report_shows_the_same_text(tmp_path, monkeypatch, output):
 
 def test_bands_of_a_text_that_a_run_saw_are_refused(tmp_path):
     counts = {"sentences": 1, "of_sentences": 1, "tokens": 900, "of_tokens": 1000}
-    overlap = {"all": counts, "long": counts}
-    run = keep(
-        tmp_path / "a",
-        {"overlap": {"trained_on": overlap, "selected_on": overlap}, "not_known": []},
-    )
+    seen = {"all": counts, "long": counts}
+    overlap = {"letters": 30, "trained_on": seen, "selected_on": seen}
+    run = keep(tmp_path / "a", {"overlap": overlap, "not_known": []})
     with pytest.raises(UserError, match="a cannot be drawn on test: it was trained on this text"):
         bar_plots.plot_bands([run], str(tmp_path / "b.png"))

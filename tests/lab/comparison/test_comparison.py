@@ -1,52 +1,25 @@
 """Runs are ranked only on the same quantity."""
 
-import copy
 import json
 import math
 
 import pytest
 
 import zoo
+from tests import passports
 from zoo.errors import UserError
 from zoo.lab import table
 from zoo.lab.comparison.comparison import TextFilter
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import passport, results
 
-PASSPORT = {
-    "kind": "perplexity",
-    "split": "test",
-    "figures": {"log_perplexity": 5.0, "perplexity": 148.41},
-    "tokens": 100,
-    "counts": "words",
-    "data": {"path": "test.txt", "sha256": "abc"},
-    "policies": {"state": "carried", "batch": 8, "boundary": "counted"},
-    "lexicon": {"hash": "h", "words": "w", "of_training": None},
-    "constraint": None,
-    "renormalised": False,
-    "spread_unknown": False,
-    "trained_on": None,
-    "selected_on": None,
-    "not_known": None,
-    "overlap": None,
-    "training": None,
-    "normalised_over": "the 10 words of the lexicon",
-    "head": "Softmax()",
-    "parameters": 1234,
-    "checkpoint": 40,
-    "priors_saw_this_text": [],
-}
+KINDS = {"perplexity": passports.PERPLEXITY, "minimal pairs": passports.PAIRS}
 
 
 def keep(folder, changes=(), name=None):
-    """Writes the passport, changed at dotted fields, as a result of the run in `folder`."""
-    passport = copy.deepcopy(PASSPORT)
-    for field, value in dict(changes).items():
-        *path, last = field.split(".")
-        place = passport
-        for part in path:
-            place = place[part]
-        place[last] = copy.deepcopy(value)
+    """Writes a passport, changed at dotted fields, as a result of the run in `folder`."""
+    changes = dict(changes)
+    passport = passports.change(KINDS[changes.get("kind", "perplexity")], changes)
     (folder / "results").mkdir(parents=True, exist_ok=True)
     name = name or f"{passport['split']}.{passport['policies']['state']}"
     (folder / "results" / f"{name}.json").write_text(json.dumps(passport))
@@ -76,8 +49,7 @@ def test_only_the_given_splits_are_compared(tmp_path):
         folder = tmp_path / name
         keep(folder, {"figures.log_perplexity": loss})
         runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
-        questions = {"kind": "minimal pairs", "split": "pairs:p", "figures": {}}
-        keep(folder, {**questions, "figures": {"accuracy": 0.75, "right": 75}}, "pairs_p")
+        keep(folder, {"kind": "minimal pairs"}, "pairs_p")
     test_tables = tables(runs, text_filter=TextFilter(splits=["test"]))
     assert "test, carried" in test_tables and "ranked by test" in test_tables
     assert "validation" not in test_tables and "pairs:p" not in test_tables
@@ -117,7 +89,7 @@ def test_the_table_is_also_rows(tmp_path):
     assert [row.run for row in rows] == ["seed, 2 seeds", "worse", "seen"]
     best, worse, _ = rows
     assert (best.seeds, best.head, best.parameters, best.tokens) == (2, "Softmax", 1234, 100)
-    assert (best.text, best.state, best.over) == ("test", "carried", PASSPORT["normalised_over"])
+    assert (best.text, best.state, best.over) == ("test", "carried", "the 10 words of the lexicon")
     assert best.log_perplexity == 4.5 and best.perplexity == pytest.approx(math.exp(4.5))
     assert (worse.log_perplexity, worse.perplexity) == pytest.approx((6.0, math.exp(6)))
     assert math.isnan(best.low) and math.isnan(best.high)  # single words' scores were not kept
@@ -280,6 +252,7 @@ def overlap_counts(tokens, long=None):
 def overlap_of(trained_on=0, selected_on=0, long=None):
     return {
         "overlap": {
+            "letters": 30,
             "trained_on": overlap_counts(trained_on, long),
             "selected_on": overlap_counts(selected_on),
         },
@@ -345,10 +318,13 @@ def test_a_validation_text_chose_every_checkpoint_and_says_so(tmp_path):
 
 
 def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
-    trained = {"lexicon.words": "w", "lexicon.of_training": {"words": "of training"}}
+    trained = {"lexicon.words": "w", "lexicon.of_training": {"words": "of training", "size": 9}}
     folders = [
         keep(tmp_path / "a", {**trained, "spread_unknown": True}),
-        keep(tmp_path / "b", {"lexicon.words": "w", "lexicon.of_training": {"words": "w"}}),
+        keep(
+            tmp_path / "b",
+            {"lexicon.words": "w", "lexicon.of_training": {"words": "w", "size": 10}},
+        ),
         keep(tmp_path / "c", {"renormalised": True}),
     ]
     lines = tables(folders).splitlines()
@@ -418,7 +394,7 @@ def test_a_run_without_results_is_named(tmp_path):
         ('{"kind": "perplexity"}', "is not a result of this zoo"),
         ({"constraint": ...}, r"\(it has no constraint\)"),
         (
-            {"policies": {"state": "kept", "boundary": "none"}},
+            {"policies.state": "kept"},
             r"policies\.state is 'kept', not carried",
         ),
     ],
@@ -426,10 +402,7 @@ def test_a_run_without_results_is_named(tmp_path):
 def test_a_broken_result_is_named(tmp_path, broken, message):
     folder = keep(tmp_path / "a")
     if isinstance(broken, dict):
-        changed_passport = {**PASSPORT, **broken}
-        broken = json.dumps(
-            {name: value for name, value in changed_passport.items() if value is not ...}
-        )
+        broken = json.dumps(passports.change(passports.PERPLEXITY, broken))
     (tmp_path / "a" / "results" / "broken.json").write_text(broken)
     with pytest.raises(UserError, match=rf"broken\.json .*{message}"):
         tables([folder])
@@ -439,23 +412,21 @@ OUTSIDE = {
     "out_of_vocabulary": 2,
     "out_of_vocabulary_types": 1,
     "out_of_vocabulary_rate": 0.02,
-    "types": 20,
-    "unknown_tokens": 0,
 }
-TEXT = {"text": "a.txt", "digest": "d", "sentences": 3, "by": "this run"}
-SOURCE = {"path": "a.en", "sha256": "s", "words": 3, "out_of_vocabulary": 1}
-BAND = {"band": "unseen", "tokens": 2, "log_perplexity": 9.0}
+TEXT = {"text": "a.txt", "digest": "d", "sentences": 3, "tokens": 9, "by": "this run"}
+SOURCE = {"path": "a.en", "sha256": "s", "sentences": 1, "words": 3, "out_of_vocabulary": 1}
+BAND = {"band": "unseen", "tokens": 2, "log_perplexity": 9.0, "perplexity": 8103.1}
 IMPOSSIBLE = {"tokens": 1, "first": "'a', word 1 of sentence 1", "others": 3.0}
 FULL = {
     **OUTSIDE,
     **{"data.words": 100, "data.sentences": 9, "trained_on": [TEXT], "source": SOURCE},
     **{"figures.bands": [BAND], "figures.impossible": IMPOSSIBLE, "figures.interval": [4, 6]},
 }
-QUESTIONS = {"accuracy": 0.5, "right": 50, "pairs": 100, "skipped": 0}
+CASE = passports.accuracy(1, 2)
 JUDGED = {
-    **{"kind": "minimal pairs", "figures": QUESTIONS},
-    "figures.cases": {"all": QUESTIONS, "near": 0.5},
-    "figures.groups": {"verb": {"sings": {"right": 1, "pairs": 2}}},
+    "kind": "minimal pairs",
+    "figures.cases": {"all": CASE},
+    "figures.groups": {"verb": {"sings": CASE}},
 }
 
 
@@ -471,32 +442,36 @@ def test_what_a_result_has_beside_its_figures_is_told(tmp_path):
     assert lines[-1].startswith("1 of the counted tokens have probability 0, the first of them 'a'")
     keep(tmp_path / "b", JUDGED)
     ((_, judgements),) = results.read_answers([tmp_path / "b"]).items()
-    assert judgements[tmp_path / "b"][0]["figures"]["groups"]["verb"]["sings"]["pairs"] == 2
+    assert judgements[tmp_path / "b"].figures.groups["verb"]["sings"].pairs == 2
 
 
 @pytest.mark.parametrize(
     ("fields", "change", "message"),
     [
         (FULL, {"tokens": 0}, "tokens is 0, where at least 1"),
-        (FULL, {"policies": {"state": "carried"}}, r"policies\.boundary is missing"),
+        (FULL, {"policies.boundary": ...}, r"policies\.boundary is missing"),
         (FULL, {"data.words": "many"}, r"data\.words is \"many\""),
         (FULL, {"out_of_vocabulary": "2"}, "out_of_vocabulary is"),
         (FULL, {"types": None}, "types is missing or null"),
-        (FULL, {"types": 0}, "2 words of 0 types are unknown"),
+        (FULL, {"types": 0}, "types is 0, where at least 1"),
         (FULL, {"out_of_vocabulary": 0, "unknown_tokens": None}, "unknown_tokens is missing"),
         (FULL, {"out_of_vocabulary_rate": []}, "out_of_vocabulary_rate is a list"),
         (FULL, {"trained_on": [without(TEXT, "digest")]}, r"trained_on\.0\.digest is missing"),
         (FULL, {"source": without(SOURCE, "path")}, r"source\.path is missing"),
         (FULL, {"source": {**SOURCE, "out_of_vocabulary": "1"}}, r"source\.out_of_vocabulary is"),
-        (FULL, {"figures.bands": [{**BAND, "band": "rare"}]}, r"figures\.bands has 'rare', not"),
+        (
+            FULL,
+            {"figures.bands": [{**BAND, "band": "rare"}]},
+            r"figures\.bands\.0\.band is 'rare', not",
+        ),
         (FULL, {"figures.impossible": {"tokens": 1}}, r"figures\.impossible\.first is missing"),
-        (FULL, {"figures.interval": [4]}, r"figures\.interval has 1 numbers, not 2"),
+        (FULL, {"figures.interval": [4]}, r"figures\.interval has 1 items, not 2"),
         (FULL, {"figures.interval": ["low", 6]}, r"figures\.interval\.0 is \"low\""),
         (JUDGED, {"counts": 3}, "counts is 3"),
         (JUDGED, {"figures.skipped": "none"}, r"figures\.skipped is \"none\""),
         (JUDGED, {"figures.cases": []}, r"figures\.cases is a list"),
-        (JUDGED, {"figures.cases": {"all": {"right": "1"}}}, r"figures\.cases\.all\.right is"),
-        (JUDGED, {"figures.cases": {"all": {"right": -1}}}, r"cases\.all has -1 right of 0"),
+        (JUDGED, {"figures.cases.all.right": "1"}, r"figures\.cases\.all\.right is"),
+        (JUDGED, {"figures.cases.all.right": -1}, r"cases\.all\.right is -1, where 0 to 2"),
         (JUDGED, {"figures.groups": {"verb": None}}, r"figures\.groups\.verb is missing or null"),
         (JUDGED, {"figures.groups": {"verb": {"sings": 1}}}, r"figures\.groups\.verb\.sings is 1"),
     ],

@@ -5,12 +5,14 @@ import math
 
 import pytest
 
-from tests.lab.comparison.test_comparison import PASSPORT
+from tests import passports
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, learning_curves, page_figures
 from zoo.lab.comparison.comparison import Comparison, Group, group_by_text
 from zoo.lab.comparison.learning_curves import Curve
 from zoo.lab.evaluation.results import Column
+
+PASSPORT = passports.make()
 
 
 def test_curves_are_the_validations_of_the_metrics(tmp_path):
@@ -40,7 +42,7 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
 
 
 def test_what_is_not_comparable_is_told_with_its_reason():
-    shorter = {**PASSPORT, "tokens": 99}
+    shorter = passports.make(tokens=99)
     groups = {"test (a)": {"a": PASSPORT}, "test (b)": {"b": shorter}}
     description = page_figures.describe_comparability("test (a)", groups)
     assert (
@@ -52,21 +54,21 @@ def test_what_is_not_comparable_is_told_with_its_reason():
     assert comparable.startswith("These runs are comparable with each other.")
 
 
-def groups_of(**passports):
-    comparison = Comparison({name: name for name in passports})
+def groups_of(**passports_by_run):
+    comparison = Comparison({name: name for name in passports_by_run})
     columns = {
         name: {Column.from_passport(passport): passport for passport in run_passports}
-        for name, run_passports in passports.items()
+        for name, run_passports in passports_by_run.items()
     }
     vars(comparison).update(
-        available_results=(columns, {}), recipes={name: {} for name in passports}
+        available_results=(columns, {}), recipes={name: {} for name in passports_by_run}
     )
     return group_by_text(comparison)
 
 
 def test_figures_of_one_quantity_are_a_group():
-    other_text = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
-    carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
+    other_text = passports.make(data__path="other.txt", data__sha256="def")
+    carried = passports.make(policies__state="sentences")
     groups = groups_of(a=[PASSPORT], b=[PASSPORT])
     assert {name: [*runs] for name, runs in groups.items()} == {"test, carried": ["a", "b"]}
     groups = groups_of(a=[PASSPORT], b=[other_text])
@@ -90,13 +92,12 @@ def test_bands_in_words():
 
 
 def test_kinds_of_pairs_end_with_all():
-    figures = {
-        "pairs": 10,
-        "right": 6,
-        "cases": {"number, 1": {"right": 4, "pairs": 5}, "all": {"right": 6, "pairs": 10}},
-        "groups": {"field": {"syntax": {"right": 2, "pairs": 5}}},
-    }
-    by_case = page_figures.figures_by_case(figures)
-    assert [*by_case] == ["number, 1", "field: syntax", "all"]
-    assert (by_case["all"]["right"], by_case["all"]["pairs"]) == (6, 10)
-    assert [*page_figures.figures_by_case({"right": 1, "pairs": 2, "cases": {"a": 0.5}})] == ["all"]
+    cases = {"number, 1": passports.accuracy(4, 5), "all": passports.accuracy(6, 10)}
+    groups = {"field": {"syntax": passports.accuracy(2, 5)}}
+    figures = {**passports.accuracy(6, 10), "cases": cases, "groups": groups}
+    counts = bar_plots.passport_counts(passports.make(passports.PAIRS, tokens=10, figures=figures))
+    assert [*counts.items()] == [
+        ("number, 1", (4, 5)),
+        ("field: syntax", (2, 5)),
+        ("all", (6, 10)),
+    ]

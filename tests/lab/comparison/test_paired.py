@@ -1,5 +1,6 @@
 """Runs that are compared by their kept scores: intervals, tests, ties and seeds."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 
 import zoo
+from tests import passports
 from tests.lab.comparison.test_comparison import keep
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.comparison.comparison import TextFilter
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import item_scores, significance
+from zoo.lab.evaluation.figures import Place
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
 
@@ -69,7 +72,9 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     assert item_scores.log_perplexity(statistics.sum(0)) == 2.5
     result = tmp_path / "test.carried.json"
     item_scores.write(result, arrays)
-    saved_arrays = item_scores.read(result, {"scores": item_scores.digest(arrays)})
+    place = Place(result.name, item_scores.path_of(result))
+    passport = dataclasses.replace(passports.make(scores=item_scores.digest(arrays)), place=place)
+    saved_arrays = item_scores.read(passport)
     assert {name: array.tolist() for name, array in saved_arrays.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
@@ -230,8 +235,9 @@ def keep_answers(folder, right, split="pairs:agreement", name="pairs", **changes
     arrays = {"right": np.int8(right)}
     is_answered = arrays["right"] >= 0
     count = int((arrays["right"] == 1).sum())
-    figures = {"accuracy": count / is_answered.sum(), "right": count}
-    record = {"kind": "minimal pairs", "split": split, "tokens": int(is_answered.sum())}
+    asked = int(is_answered.sum())
+    figures = passports.accuracy(count, asked)
+    record = {"kind": "minimal pairs", "split": split, "tokens": asked}
     record |= {"figures": figures, "scores": item_scores.digest(arrays)}
     keep(folder, {**record, **changes}, name=name)
     item_scores.write(folder / "results" / f"{name}.json", arrays)
@@ -305,7 +311,7 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
 
 def test_answers_of_further_options_stand_apart(tmp_path):
     """A run that was also judged over other words, with and without a spread of <unk>."""
-    lexicon = {"lexicon": {"words": "fedcba9876", "of_training": {"words": "abc"}}}
+    lexicon = {"lexicon": {"words": "fedcba9876", "of_training": {"words": "abc", "size": 9}}}
     run = keep_answers(tmp_path / "run", [1] * 3 + [0] * 7, **lexicon)
     keep_answers(tmp_path / "run", [1] * 6 + [0] * 4, name="spread", spread_unknown=True, **lexicon)
     lines = tables([run]).splitlines()

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tests import passports
 from tests.lab.comparison.test_paired import BAND, BASE, LENGTHS, keep_scores, worse
 from zoo.lab.comparison import parts
 from zoo.lab.comparison.text_report import tables
@@ -19,15 +20,16 @@ BANDS = [
 
 
 def test_words_seen_in_training_are_all_bands_but_two():
-    figures = {"log_perplexity": 5.1, "bands": BANDS, "mixture": {"log_perplexity": 4.0}}
-    figures_by_part = parts.parts_from_passport({"tokens": 10, "figures": figures})
+    mixture = {"weight": 0.5, "words": 3, "tuned_on": None, "log_perplexity": 4.0}
+    figures = {"log_perplexity": 5.1, "bands": BANDS, "mixture": mixture}
+    figures_by_part = parts.parts_from_passport(passports.make(tokens=10, figures=figures))
     assert figures_by_part["seen"] == (5, 2.0)  # (6 + 4 * 1) / 5
     assert (figures_by_part["all"], figures_by_part["unseen"], figures_by_part["mixture"]) == (
         (10, 5.1),
         (3, 9.0),
         (10, 4.0),
     )
-    assert parts.parts_from_passport({"tokens": 10, "figures": {"log_perplexity": 5.1}}) == {
+    assert parts.parts_from_passport(passports.make(tokens=10, figures__log_perplexity=5.1)) == {
         "all": (10, 5.1)
     }
     assert BAND_NAMES == ("unseen", "1-9", "10-99", "100-999", "1000-9999", "10000+")

@@ -160,7 +160,7 @@ def test_a_loaded_run_has_the_pairs_as_rows(source, tmp_path):
     assert (rows[0].good_word, rows[0].bad_word, rows[0].distance) == ("sont", "est", 3)
     assert (rows[0].good_count, rows[0].bad_count) == (2, 2)
     (result,) = workdir.path.glob("results/*.json")
-    right = judgement.passport["figures"]["right"]
+    right = judgement.passport.figures.right
     assert json.loads(result.read_text())["figures"]["right"] == right
     file_rows = run.agreement(data=str(tmp_path / "bank.conllu"))
     assert [row[1:3] for row in file_rows] == [row[1:3] for row in rows]
@@ -189,16 +189,17 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     run = Run.load(short_workdir.path)
     assert {"est", "petite"} <= {*run.lexicon.words}  # of validation
     (judgement,) = agreement.judge(run, ["validation"])
-    figures = judgement.passport["figures"]
-    assert figures["pairs"] == 4 and figures["both_seen"]["pairs"] == 0
+    figures = judgement.passport.figures
+    assert figures.pairs == 4 and figures.both_seen.pairs == 0
     counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
     assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.description)
     workdir = _trained(source, tmp_path / "whole")
     (judgement,) = agreement.judge(Run.load(workdir.path), ["train"])
     record = judgement.passport
-    assert record["figures"]["both_seen"]["pairs"] == 4
+    assert record.figures.both_seen.pairs == 4
     assert "saw both" not in judgement.description
-    record["figures"] |= {"pairs": 3, "skipped": 1}
+    figures = dataclasses.replace(record.figures, pairs=3, right=2, skipped=1)
+    record = dataclasses.replace(record, figures=figures)
     summary = " of 3 pairs; of 4 in the text, 1 have words outside the lexicon"
     assert agreement.describe(record).partition("\n")[0].endswith(summary)

@@ -71,7 +71,7 @@ def most_probable_words(run, words):
 
 def figures(run, corpus, grammar):
     """The figures of a run's answers."""
-    return exact_match.judge(run, "test", corpus, grammar).passport["figures"]
+    return exact_match.judge(run, "test", corpus, grammar).passport.figures
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
     answers = exact_match.answer(run, corpus)
     assert answers == [(["(", *["a"] * 10, ")"], True)] * 24
     assert len(answers[0][0]) == grammar.longest == 12
-    assert figures(run, corpus, grammar.path)["well_formed"] == 24
+    assert figures(run, corpus, grammar.path).well_formed == 24
     assert exact_match.answer(run, corpus, 11)[0] == (["(", *["a"] * 10], False)
 
 

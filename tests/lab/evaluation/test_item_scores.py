@@ -7,6 +7,7 @@ import pytest
 
 from zoo.errors import UserError
 from zoo.lab.evaluation import best_words, item_scores, scored_texts
+from zoo.lab.evaluation.perplexity import Band
 from zoo.lab.evaluation.scored_texts import ScoredText
 
 
@@ -37,24 +38,24 @@ def test_an_interval_of_a_band_by_hand(result):
     log_prob = np.full(len(arrays["log_prob"]), -2, np.float32)
     log_prob[[1, 7]] = -1, -3
     arrays = {**arrays, "log_prob": log_prob}
-    rows = [{"band": "unknown", "log_perplexity": 2}, {"band": "1-9", "log_perplexity": 2}]
-    intervals = [row["interval"] for row in item_scores.with_intervals(rows, arrays)]
-    assert intervals == [(1, 3), (2, 2)]
+    unknown, seen = (Band(name, 2, 2.0, 7.4) for name in ("unknown", "1-9"))
+    intervals = item_scores.band_intervals([unknown, seen], arrays)
+    assert intervals == [(unknown, (1, 3)), (seen, (2, 2))]
     # Kept scores are rounded: the interval of a band of one value has the exact figure within.
-    rows[1]["log_perplexity"] = 2.000004
-    (_, row) = item_scores.with_intervals(rows, arrays)
-    assert row["interval"] == (2, 2.000004)
+    exact = dataclasses.replace(seen, log_perplexity=2.000004)
+    assert item_scores.band_intervals([exact], arrays) == [(exact, (2, 2.000004))]
 
 
 def test_what_does_not_belong_is_refused(run, result):
     record, arrays, _ = result
     with pytest.raises(UserError, match="no scores of the words of test are kept"):
         best_words.read(run, record, None)
-    changed_record = {**record, "data": {**record["data"], "sha256": "0"}}
+    changed_data = dataclasses.replace(record.data, sha256="0")
+    changed_record = dataclasses.replace(record, data=changed_data)
     with pytest.raises(UserError, match="has changed since test was judged"):
         best_words.read(run, changed_record, arrays)
     with pytest.raises(UserError, match="not a split of the run"):
-        best_words.read(run, {**record, "split": "data:a.txt"}, arrays)
+        best_words.read(run, dataclasses.replace(record, split="data:a.txt"), arrays)
     with pytest.raises(UserError, match="3 scores are kept of test, and it has 20 counted"):
         best_words.read(run, record, {"log_prob": np.zeros(3), "lengths": np.array([3])})
     words = dataclasses.replace(run.lexicon, words=("x", *run.lexicon.words[1:]), boundary="x")

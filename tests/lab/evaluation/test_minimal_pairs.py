@@ -76,7 +76,7 @@ def test_equal_sentences_are_left_out_and_told():
     repeated, good, bad = "a b", "a b", "b a"
     scores = judge([(good, bad), (repeated, repeated), (repeated, repeated)])
     assert (scores.pairs, scores.skipped, scores.equal) == (1, 0, (1, 2))
-    assert np.isnan(scores.good[1:]).all() and scores.figures()["equal"] == 2
+    assert np.isnan(scores.good[1:]).all() and scores.figures().equal == 2
     description = minimal_pairs.describe("pairs", scores)
     assert "left out: 2, the first is pair 2" in description
     assert scores.select(np.array([False, True, True])).equal == (0, 1)

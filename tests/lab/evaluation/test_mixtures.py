@@ -71,13 +71,13 @@ def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
             is_new = wider.lexicon.words[word] in ("zèbre", "chèvre", "mouton")
             losses.append(-math.log(0.875 * math.exp(log_prob) + 0.125 / 3 * is_new))
     scored = ScoredText(wider, "test", corpus, text, scores)
-    figures = scored_texts.passport_of(scored, mixture)["figures"]
-    assert figures["mixture"]["log_perplexity"] == pytest.approx(np.mean(losses), rel=1e-6)
-    assert figures["mixture"]["weight"] == 0.125
+    figures = scored_texts.passport_of(scored, mixture).figures
+    assert figures.mixture.log_perplexity == pytest.approx(np.mean(losses), rel=1e-6)
+    assert figures.mixture.weight == 0.125
     seen_scores = dataclasses.replace(
         scores, counted=scores.counted & (wider.lexicon.counts[text.words] > 0)
     )
     assert (
-        figures["seen"]["tokens"] == seen_scores.tokens == scores.tokens - 2
+        figures.seen.tokens == seen_scores.tokens == scores.tokens - 2
     )  # without zèbre and the comma
     assert figures["seen"]["log_perplexity"] == pytest.approx(seen_scores.log_perplexity)

@@ -104,14 +104,14 @@ def test_bands_put_words_by_their_count_in_training():
         counted=np.array([True, True, True, True, False]),
     )
     bands = scores.bands(np.array([0, 9, 9, 10, 10]))
-    assert [(row["band"], row["tokens"]) for row in bands] == [
+    assert [(row.band, row.tokens) for row in bands] == [
         ("unseen", 1),
         ("1-9", 2),
         ("10-99", 1),
     ]
     expected = [math.log(2), 2.5 * math.log(2), math.log(2)]
-    np.testing.assert_allclose([row["log_perplexity"] for row in bands], expected, rtol=1e-6)
-    np.testing.assert_allclose([row["perplexity"] for row in bands], np.exp(expected), rtol=1e-6)
+    np.testing.assert_allclose([row.log_perplexity for row in bands], expected, rtol=1e-6)
+    np.testing.assert_allclose([row.perplexity for row in bands], np.exp(expected), rtol=1e-6)
 
 
 def test_unknown_words_are_one_band_written_so_or_not():
@@ -122,12 +122,12 @@ def test_unknown_words_are_one_band_written_so_or_not():
     np.testing.assert_array_equal(text.occurrences(lexicon), [40, 7, 7, 2])
     scores = Scores(np.log([0.5, 0.25, 0.125, 0.5]), np.ones(4, bool))
     bands = scores.bands(text.occurrences(lexicon), text.unknown(lexicon))
-    assert [(row["band"], row["tokens"]) for row in bands] == [
+    assert [(row.band, row.tokens) for row in bands] == [
         ("unknown", 2),
         ("1-9", 1),
         ("10-99", 1),
     ]
-    np.testing.assert_allclose(bands[0]["log_perplexity"], 2.5 * math.log(2), rtol=1e-12)
+    np.testing.assert_allclose(bands[0].log_perplexity, 2.5 * math.log(2), rtol=1e-12)
     closed = dataclasses.replace(lexicon, unknown=None)
     assert not text.unknown(closed).any()
 

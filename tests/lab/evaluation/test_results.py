@@ -1,37 +1,15 @@
 """What figures must share before they are ranked."""
 
-import copy
-
 import pytest
 
+from tests import passports
 from zoo.errors import UserError
 from zoo.lab.evaluation import results
 
 OVER_STRINGS = "all spellings of 50 bytes at most"
-PASSPORT = {
-    "kind": "perplexity",
-    "split": "test",
-    "policies": {"state": "sentences", "fused": "split"},
-    "counts": "syntactic words (a fused form counts as the words in it); the boundary counted",
-    "data": {"sha256": "d"},
-    "lexicon": {"words": "one"},
-    "normalised_over": "the 9 words of the lexicon",
-    "constraint": None,
-    "tokens": 7,
-    "out_of_vocabulary": 0,
-    "unknown_tokens": 0,
-}
-
-
-def passport_with(**fields):
-    """A passport with other fields; "lexicon" and "data" by their digests."""
-    passport = copy.deepcopy(PASSPORT)
-    for name, key in (("lexicon", "words"), ("data", "sha256")):
-        if name in fields:
-            passport[name] = {key: fields.pop(name)}
-    if "fused" in fields:
-        passport["policies"]["fused"] = fields.pop("fused")
-    return {**passport, **fields}
+COUNTS = "syntactic words (a fused form counts as the words in it); the boundary counted"
+SPLIT = {"counts": COUNTS, "policies__fused": "split"}
+PASSPORT = passports.make(**SPLIT)
 
 
 def check(first, second):
@@ -40,7 +18,7 @@ def check(first, second):
 
 def test_a_lexicon_has_no_part_in_probabilities_of_strings():
     over = {"normalised_over": OVER_STRINGS}
-    check(passport_with(**over), passport_with(lexicon="two", **over))
+    check(passports.make(**over), passports.make(lexicon__words="two", **over))
     # It has one where a word is read as <unk>, where it gives the alphabet, and over its words.
     spelled = OVER_STRINGS.replace("bytes", "characters")
     for fields in (
@@ -50,13 +28,13 @@ def test_a_lexicon_has_no_part_in_probabilities_of_strings():
         {},
     ):
         with pytest.raises(UserError, match=r"a and b .* because lexicon\.words differs"):
-            check(passport_with(**fields), passport_with(lexicon="two", **fields))
+            check(passports.make(**fields), passports.make(lexicon__words="two", **fields))
 
 
 def test_fused_forms_matter_where_the_words_differ():
-    surface = passport_with(fused=None, counts="words; the boundary counted")
+    surface = passports.make(counts="words; the boundary counted")
     check(PASSPORT, surface)
     with pytest.raises(UserError, match=r"because policies\.fused differs"):
-        check(PASSPORT, {**surface, "data": {"sha256": "e"}})
+        check(PASSPORT, passports.make(counts="words; the boundary counted", data__sha256="e"))
     with pytest.raises(UserError, match="because counts differs"):
-        check(PASSPORT, passport_with(fused=None, counts="words; the boundary not counted"))
+        check(PASSPORT, passports.make(counts="words; the boundary not counted"))

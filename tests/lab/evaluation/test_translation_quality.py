@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
+from tests import passports
 from zoo.lab.evaluation import translation_quality
 
 OFFICIAL = {"BLEU": BLEU(tokenize="none", force=True), "chrF2": CHRF()}
@@ -27,9 +28,9 @@ def texts(generator, count, errors=()):
 
 def result(lines, references):
     """What `translation_quality.read` gives of hypotheses."""
-    data = translation_quality.passport.data_of("", references)
-    split = {"kind": "translation", "split": "test", "data": data, "policies": {}}
-    return {**split, "tokenizer": "none", "tokens": len(lines)}, lines
+    digest = translation_quality.passport.data_of("", references).sha256
+    record = passports.make(passports.TRANSLATION, data__sha256=digest, tokens=len(lines))
+    return record, lines
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests import passports
 from zoo.errors import UserError
 from zoo.lab.commands import command_table, options
 from zoo.lab.evaluation import translation_quality
@@ -37,8 +38,8 @@ def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys
 
 
 def test_a_report_of_translations_is_printable_too(capsys):
-    red = {"score": 1.0, "signature": "a\x1b[31m"}
-    passport = {"figures": {"BLEU": red}, "tokens": 2, "counts": "é\x9b", "data": {"path": "\x07"}}
+    texts = {"tokens": 2, "counts": "é\x9b", "data__path": "\x07"}
+    passport = passports.make(passports.TRANSLATION, figures__BLEU__signature="a\x1b[31m", **texts)
     rows = [{"run": "one", "BLEU": {"score": 1.0, "interval": (0.5, 2.0), "p": None}}]
     output_files.show(translation_quality.table(rows, passport))
     assert capsys.readouterr().out == (

@@ -15,11 +15,13 @@ from zoo.experiment import Experiment
 from zoo.heads import LogLinear, WithExpert
 from zoo.lab.adaptation import Trained
 from zoo.lab.evaluation import leakage
+from zoo.lab.evaluation.figures import Overlap, OverlapByRole, OverlapCounts
 from zoo.lab.evaluation.leakage import priors_that_saw
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import seen_texts
 from zoo.lab.runs.checkpoints import Checkpoints
-from zoo.lab.runs.seen_texts import SeenTexts, Texts, load_seen_texts
+from zoo.lab.runs.provenance import Code
+from zoo.lab.runs.seen_texts import KnowledgeText, SeenTexts, Texts, load_seen_texts
 from zoo.lab.runs.seen_texts import collect_seen_texts as of_experiment
 from zoo.lab.runs.workdir import Workdir
 from zoo.models import LanguageModel
@@ -70,8 +72,8 @@ def test_sentences_are_kept_as_hashes_of_their_letters_each_once():
     assert texts.hashes.tolist() == sorted(map(hash_by_hand, expected))
     assert texts.hashes.dtype == np.uint64
     (about,) = texts.about
-    assert about["sentences"] == 5 and about["tokens"] == 9 + 4 + 0 + 10 + 4
-    assert about["text"] == "a.txt" and about["by"] == "this run"
+    assert about.sentences == 5 and about.tokens == 9 + 4 + 0 + 10 + 4
+    assert about.text == "a.txt" and about.by == "this run"
 
 
 def test_the_digest_of_a_text_is_that_of_its_words_and_sentences():
@@ -81,8 +83,7 @@ def test_the_digest_of_a_text_is_that_of_its_words_and_sentences():
 
 
 def counts(sentences, all_sentences, tokens, all_tokens):
-    names = ("sentences", "of_sentences", "tokens", "of_tokens")
-    return dict(zip(names, (sentences, all_sentences, tokens, all_tokens), strict=True))
+    return OverlapCounts(sentences, all_sentences, tokens, all_tokens)
 
 
 def seen_by_sentences(*trained, selected=()):
@@ -94,16 +95,15 @@ def seen_by_sentences(*trained, selected=()):
 def test_overlap_is_found_in_any_order_case_and_cut():
     shuffled = [[*" ".join(TEXT[3]).upper()], ["un", "autre", "."], TEXT[0]]
     overlap = leakage.overlap_by_role(TEXT, seen_by_sentences(*shuffled, selected=TEXT[1:2]))
-    assert overlap == {
-        "letters": 30,
-        "trained_on": {"all": counts(2, 3, 19, 23), "long": counts(2, 2, 19, 19)},
-        "selected_on": {"all": counts(1, 3, 4, 23), "long": counts(0, 2, 0, 19)},
-    }
+    assert overlap == OverlapByRole(
+        letters=30,
+        trained_on=Overlap(all=counts(2, 3, 19, 23), long=counts(2, 2, 19, 19)),
+        selected_on=Overlap(all=counts(1, 3, 4, 23), long=counts(0, 2, 0, 19)),
+    )
     # Characters as words, a line break at the end, found among words.
     characters = [[*"le chien dort .\n"], [*"\n"], [*"un chat .\n"]]
-    assert leakage.overlap_by_role(characters, seen_by_sentences(*TEXT))["trained_on"][
-        "all"
-    ] == counts(1, 2, 16, 26)
+    overlap = leakage.overlap_by_role(characters, seen_by_sentences(*TEXT))
+    assert overlap.trained_on.all == counts(1, 2, 16, 26)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,16 @@ def test_overlap_is_found_in_any_order_case_and_cut():
 def test_what_recurs_by_nature_is_not_seen(all_found, long_found, expected):
     """Of 1,000 tokens, all in long sentences too; 672 and so on are in ten thousandths there."""
     scale = 10 if all_found in (672, 144) else 1
-    overlap = {
-        "all": counts(1, 9, all_found, 1000 * scale),
-        "long": counts(1, 9, long_found, 1000 * scale),
-    }
-    nothing = {"all": counts(0, 9, 0, 1000), "long": counts(0, 9, 0, 1000)}
-    trained = {"split": "test", "overlap": {"trained_on": overlap, "selected_on": nothing}}
-    assert (leakage.reason(trained) is not None) == expected
-    chosen = {"split": "data:x", "overlap": {"trained_on": nothing, "selected_on": overlap}}
-    assert (leakage.reason(chosen) is not None) == expected
+    overlap = Overlap(
+        all=counts(1, 9, all_found, 1000 * scale), long=counts(1, 9, long_found, 1000 * scale)
+    )
+    nothing = Overlap(all=counts(0, 9, 0, 1000), long=counts(0, 9, 0, 1000))
+    trained, chosen = OverlapByRole(30, overlap, nothing), OverlapByRole(30, nothing, overlap)
+    assert (trained.leak("test") is not None) == expected
+    assert (chosen.leak("data:x") is not None) == expected
     for split in ("validation", "czech.validation"):
-        assert leakage.reason({**chosen, "split": split}) is None
-    assert (leakage.reason({**trained, "split": "validation"}) is not None) == expected
+        assert chosen.leak(split) is None
+    assert (trained.leak("validation") is not None) == expected
 
 
 # ---- which texts a run has seen, through all that it is built upon, and when nobody can know
@@ -160,7 +158,7 @@ def run_of(folder, recipe, has_record=True, trained=True):
     texts = (recipe.vocabulary.encode(corpora[s], lexicon) for s in ("train", "validation"))
     data = "-".join(text.digest() for text in texts)
     if has_record:
-        seen_texts.write_record(workdir, of_experiment(recipe, corpora, data, {"revision": "abc"}))
+        seen_texts.write_record(workdir, of_experiment(recipe, corpora, data, Code("abc")))
     checkpoints = Checkpoints(folder / "checkpoints", ("best",))
     checkpoints.save("best", 1, {"params": np.zeros(1)}, {"data": data} if trained else {})
     checkpoints.close()
@@ -176,9 +174,9 @@ def test_a_run_keeps_its_own_texts(tmp_path):
     record = load_seen_texts(run_of(tmp_path / "run", recipe))
     np.testing.assert_array_equal(record.trained_on.hashes, hashes_of_words(0, "train"))
     np.testing.assert_array_equal(record.selected_on.hashes, hashes_of_words(0, "validation"))
-    assert record.made_with == {"revision": "abc"}
+    assert record.made_with == Code("abc")
     assert record.not_known == ()
-    assert [text["text"] for text in record.trained_on.about] == ["train"]
+    assert [text.text for text in record.trained_on.about] == ["train"]
     judged = Run(tmp_path / "run", recipe, None, None, {}, 1).seen_texts
     np.testing.assert_array_equal(judged.trained_on.hashes, record.trained_on.hashes)
 
@@ -205,7 +203,7 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
             np.union1d(hashes_of_words(3, split), hashes_of_words(7, split)),
         )
         np.testing.assert_array_equal(getattr(last, role).hashes, expected)
-    assert [text["by"] for text in last.trained_on.about] == [
+    assert [text.by for text in last.trained_on.about] == [
         "this run",
         f"the background Trained {second}",
         f"the background Trained {second}, init_from {first}",
@@ -241,7 +239,7 @@ def test_a_background_has_seen_what_it_was_estimated_on(
         (tmp_path / name).write_text("it is read elsewhere")
     record = seen_by(over(background))
     assert record.not_known == unknown
-    assert [text["text"] for text in record.trained_on.about] == texts
+    assert [text.text for text in record.trained_on.about] == texts
     expected = [hashes_of_words(0, split) for split in texts]
     np.testing.assert_array_equal(record.trained_on.hashes, np.unique(np.concatenate(expected)))
 
@@ -301,28 +299,26 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
     model = LanguageModel(head=LogLinear(background=Arpa("news.arpa")))
     experiment = Experiment(data=data, vocabulary=vocabulary, model=model)
     knowledge = seen_by(experiment).knowledge
-    assert [
-        (text["text"], text["gave"], text["sentences"], text["tokens"]) for text in knowledge
-    ] == [
+    assert [(text.text, text.gave, text.sentences, text.tokens) for text in knowledge] == [
         (
             "train.conllu",
-            ["vocabulary", "features: TopWords", "features: Morphology", "background: Unigram"],
+            ("vocabulary", "features: TopWords", "features: Morphology", "background: Unigram"),
             2,
             6,
         ),
-        ("tags.conllu[:1]", ["features: Morphology"], 1, 2),
-        ("places.txt", ["features: WordList"], None, None),
-        ("table.tsv", ["features: WordTable"], None, None),
-        ("validation.conllu", ["background: Unigram"], 1, 3),
-        ("news.arpa", ["background: Arpa"], None, None),
+        ("tags.conllu[:1]", ("features: Morphology",), 1, 2),
+        ("places.txt", ("features: WordList",), None, None),
+        ("table.tsv", ("features: WordTable",), None, None),
+        ("validation.conllu", ("background: Unigram",), 1, 3),
+        ("news.arpa", ("background: Arpa",), None, None),
     ]
-    assert knowledge[0]["digest"] == digest(*TEXTS["train.conllu"])
-    assert knowledge[1]["digest"] == digest("le zèbre")
-    assert knowledge[2]["digest"] == hashlib.sha256(b"chat\n").hexdigest()
-    assert {text["by"] for text in knowledge} == {"this run"}
+    assert knowledge[0].digest == digest(*TEXTS["train.conllu"])
+    assert knowledge[1].digest == digest("le zèbre")
+    assert knowledge[2].digest == hashlib.sha256(b"chat\n").hexdigest()
+    assert {text.by for text in knowledge} == {"this run"}
     model = LanguageModel(head=WithExpert(KnowledgeBase("facts.tsv"), LogLinear()))
     (_, fact) = seen_by(Experiment(data=data, model=model)).knowledge
-    assert (fact["text"], fact["gave"]) == ("facts.tsv", ["expert: KnowledgeBase"])
+    assert (fact.text, fact.gave) == ("facts.tsv", ("expert: KnowledgeBase",))
 
 
 def test_words_and_tags_that_a_source_knows_are_seen_by(data):
@@ -331,20 +327,20 @@ def test_words_and_tags_that_a_source_knows_are_seen_by(data):
     )
     record = seen_by(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
     last = record.knowledge[-1]
-    assert (last["text"], last["gave"], last["sentences"]) == (
-        *("the dictionary of InMemory", ["vocabulary", "features: Morphology"], None),
+    assert (last.text, last.gave, last.sentences) == (
+        *("the dictionary of InMemory", ("vocabulary", "features: Morphology"), None),
     )
-    assert last["digest"] == hashlib.sha256(b'[["zut", "X:y"]]').hexdigest()
+    assert last.digest == hashlib.sha256(b'[["zut", "X:y"]]').hexdigest()
 
 
 def test_all_splits_and_words_of_files_are_seen_by(data):
     source = dataclasses.replace(data, words=("tags.conllu",))
     experiment = Experiment(data=source, vocabulary=Vocabulary(splits=()))
     knowledge = seen_by(experiment).knowledge
-    assert [text["text"] for text in knowledge] == [
+    assert [text.text for text in knowledge] == [
         *("train.conllu", "validation.conllu", "test.conllu", "tags.conllu")
     ]
-    assert all(text["gave"] == ["vocabulary"] for text in knowledge)
+    assert all(text.gave == ("vocabulary",) for text in knowledge)
 
 
 def test_the_record_is_kept_and_joined(data, tmp_path):
@@ -352,7 +348,7 @@ def test_the_record_is_kept_and_joined(data, tmp_path):
     record.save(tmp_path / "texts.npz")
     assert SeenTexts.load(tmp_path / "texts.npz").knowledge == record.knowledge
     (first_text, second_text) = record.join(record, "init_from runs/a").knowledge
-    assert (first_text["by"], second_text["by"]) == ("this run", "init_from runs/a")
+    assert (first_text.by, second_text.by) == ("this run", "init_from runs/a")
     unrecorded = dataclasses.replace(record, knowledge=None)
     unrecorded.save(tmp_path / "texts.npz")
     assert SeenTexts.load(tmp_path / "texts.npz").knowledge is None
@@ -373,7 +369,7 @@ def test_sources_of_components_outside_zoo_are_hashed(data, tmp_path, monkeypatc
     then = hashlib.sha256(file.read_bytes()).hexdigest()
     assert seen_texts.module_digests(experiment) == {"my_priors": then}
     assert seen_texts.module_digests(Experiment(data=data, vocabulary=Vocabulary())) == {}
-    made_with = {"sources": {"my_priors": then, "gone": "0" * 64}}
+    made_with = Code(sources={"my_priors": then, "gone": "0" * 64})
     run = types.SimpleNamespace(
         experiment=experiment, seen_texts=types.SimpleNamespace(made_with=made_with)
     )
@@ -410,7 +406,7 @@ def test_a_missing_treebank_is_known_by_its_digest_alone(data):
     sentences = data.read("test").sentences
     digest = hashlib.sha256(json.dumps(sentences, ensure_ascii=False).encode()).hexdigest()
     gave = ["features: Morphology", "features: another prior"]
-    knowledge = [{"text": "gone.conllu", "digest": digest, "gave": gave}]
+    knowledge = [KnowledgeText("gone.conllu", digest, None, None, "this run", gave)]
 
     def saw(sentences):
         return priors_that_saw(experiment, lexicon, "data:x", "x.conllu", sentences, knowledge)

@@ -173,13 +173,13 @@ def test_figures_are_exact_and_have_passports(tmp_path):
         second_run.score_corpus(corpus)[1].log_prob, scores.log_prob, atol=1e-5
     )
     passport = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
-    assert passport["tokens"] == scores.tokens
-    assert passport["source_lexicon"]["size"] == len(run.source_lexicons[0])
-    assert passport["source"]["words"] == sum(map(len, corpus.source_text.sentences))
-    assert passport["source"]["sha256"] != passport["data"]["sha256"]
-    assert passport["model"]["order"] == "forward"
+    assert passport.tokens == scores.tokens
+    assert passport.source_lexicon.size == len(run.source_lexicons[0])
+    assert passport.source.words == sum(map(len, corpus.source_text.sentences))
+    assert passport.source.sha256 != passport.data.sha256
+    assert passport.model["order"] == "forward"
     assert "  given: micro-test" in scored_texts.describe(passport)
-    assert len(passport["trained_on"]) == 2
+    assert len(passport.trained_on) == 2
     # The same pairs, from two files and from a table.
     sides = [corpus.source_text.sentences, corpus.sentences]
     lines = [[" ".join(words) for words in side] for side in sides]

@@ -30,7 +30,7 @@ def test_a_run_is_trained_and_loaded(tmp_path, capsys):
     assert log[-1].startswith("epoch 1, step ")
     assert capsys.readouterr().out == ""
     run = zoo.load(tmp_path / "run")
-    assert run.seen_texts is not None and run.seen_texts.made_with["versions"]["jax"]
+    assert run.seen_texts is not None and run.seen_texts.made_with.versions["jax"]
     (figure,) = run.evaluate()
     assert figure.text == "validation"
     np.testing.assert_allclose(figure.perplexity, np.exp(figure.log_perplexity))

@@ -15,7 +15,7 @@ from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear
 from zoo.lab.runs.checkpoints import Checkpoints
-from zoo.lab.runs.workdir import Workdir
+from zoo.lab.runs.workdir import WarmStart, Workdir
 from zoo.lab.training import warm_start
 from zoo.lab.training.step import train_step
 from zoo.lexicon.spelling import Spelling
@@ -163,14 +163,14 @@ def test_what_a_run_started_from_is_kept(first, tmp_path):
     lexicon, first_lexicon = second(first).build()[0], Workdir(first).lexicon()
     record = warm_start.read(str(first), second(first).model, (lexicon,)).record
     Workdir(tmp_path).save_start(record)
-    assert Workdir(tmp_path).start() == {
-        "workdir": str(first),
-        "checkpoint": 7,
-        "parts": ["core", "embedding"],
-        "lexicon": {"hash": first_lexicon.digest(), "words_hash": first_lexicon.words_digest()},
-        "data": "digest",
-        "init_from": None,
-    }
+    assert Workdir(tmp_path).start() == WarmStart(
+        workdir=str(first),
+        parts=("core", "embedding"),
+        checkpoint=7,
+        lexicon={"hash": first_lexicon.digest(), "words_hash": first_lexicon.words_digest()},
+        data="digest",
+        init_from=None,
+    )
 
 
 def test_the_whole_model_is_taken_where_it_fits(first, first_params):
@@ -318,6 +318,6 @@ def test_a_damaged_best_is_said(first, tmp_path):
     best = folder / "checkpoints" / "best" / str(steps[1])
     (best / "progress" / "metadata").write_text('{"epoch": 0}')
     start = read(folder, second(folder, small.MODEL.head, ()))
-    assert start.record["checkpoint"] == steps[0]
+    assert start.record.checkpoint == steps[0]
     assert f"init_from: the checkpoint of step {steps[1]} in " in start.lines[0]
     assert "its progress is not as it was saved" in start.lines[0]

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from tests import passports
 from tests.malformed import readers
 from zoo import configuration
 from zoo.base import component_registry
@@ -21,35 +22,20 @@ from zoo.sources import fetch
 
 _COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}
 _OVERLAP = {"all": _COUNTS, "long": _COUNTS}
-_ANY = {
-    "split": "test",
+_SEEN = {"by": "this run", "text": "train.txt", "digest": "d", "sentences": 2, "tokens": 9}
+_CHANGES = {
     "tokens": 5,
-    "counts": "words",
-    "head": "Softmax()",
-    "parameters": 9,
-    "policies": {"state": "carried", "boundary": "none", "lower_case": False},
-    "lexicon": {"words": "aa", "of_training": {"words": "aa"}},
-    "data": {"path": "test.txt", "sha256": "bb"},
-    "normalised_over": "the lexicon",
-    "constraint": None,
-    "training": {"seed": 0, "recipe_but_seed": "cc"},
-    "overlap": {"trained_on": _OVERLAP, "selected_on": _OVERLAP},
+    "lexicon.of_training": {"words": "w", "size": 10},
+    "overlap": {"letters": 30, "trained_on": _OVERLAP, "selected_on": _OVERLAP},
     "not_known": [],
-    "priors_saw_this_text": [],
-    "trained_on": [{"by": "this run", "text": "train.txt", "digest": "d", "sentences": 2}],
-    "checkpoint": 3,
-    "renormalised": False,
-    "spread_unknown": False,
+    "trained_on": [_SEEN],
 }
-_LOSS = {"log_perplexity": 1.0, "bits": 1.5, "perplexity": 2.7}
-_BLEU = {"BLEU": {"score": 1.0, "signature": "s"}}
 PASSPORTS = {
-    "passports": {**_ANY, "kind": "perplexity", "figures": _LOSS},
-    "answers": {**_ANY, "kind": "minimal pairs", "figures": {"accuracy": 0.6, "right": 3}},
-    "translations": {
-        **_ANY,
-        **{"kind": "translation", "tokens": 1, "tokenizer": "none", "figures": _BLEU},
-    },
+    "passports": passports.change(passports.PERPLEXITY, _CHANGES),
+    "answers": passports.change(
+        passports.PAIRS, {**_CHANGES, "figures": passports.accuracy(3, 5), "split": "test"}
+    ),
+    "translations": passports.change(passports.TRANSLATION, {**_CHANGES, "tokens": 1}),
 }
 _EXPORT = {"checkpoint": 3, "sha256": {}, "data": ""}
 _SHAPES = [(8, 2), (8,), (2, 12), (3, 12), (12,), (8, 3)]  # of EXPERIMENT

@@ -12,12 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.base import lazy, strict_json
+from zoo.base import lazy
 from zoo.errors import UserError
 from zoo.lab.comparison import plot_style
 from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns, order_texts
-from zoo.lab.evaluation import agreement, item_scores, leakage, significance
-from zoo.lab.evaluation.perplexity import UNKNOWN
+from zoo.lab.evaluation import agreement, item_scores, significance
+from zoo.lab.evaluation.figures import (
+    AccuracyPassport,
+    PairAccuracy,
+    PairPassport,
+    PerplexityPassport,
+)
+from zoo.lab.evaluation.perplexity import UNKNOWN, Band
 from zoo.lab.evaluation.results import names_of, read_answers
 from zoo.lab.runs import output_files
 from zoo.lab.table import NATS, PERCENT, Column, Table
@@ -52,20 +58,20 @@ class Bar(NamedTuple):
 Bars = dict[Group, dict[str, Bar]]
 
 
-def band_bars(rows_by_seed: Sequence[Sequence[dict]]) -> dict[str, Bar]:
-    """Makes {band: Bar} from the band rows of each seed of a recipe: mean losses, with the range of
-    several seeds as the interval."""
+def band_bars(rows_by_seed: Sequence[Sequence[tuple[Band, tuple[float, float]]]]) -> dict[str, Bar]:
+    """Makes {band: Bar} from the bands and intervals of each seed of a recipe: mean losses, with
+    the range of several seeds as the interval."""
     bars = {}
-    for band in dict.fromkeys(row["band"] for rows in rows_by_seed for row in rows):
-        band_rows = [row for rows in rows_by_seed for row in rows if row["band"] == band]
-        losses = tuple(float(row["log_perplexity"]) for row in band_rows)  # JSON has inf as text
-        interval = band_rows[0].get("interval", (math.nan, math.nan))
+    for name in dict.fromkeys(band.band for rows in rows_by_seed for band, _ in rows):
+        band_rows = [row for rows in rows_by_seed for row in rows if row[0].band == name]
+        losses = tuple(band.log_perplexity for band, _ in band_rows)
+        interval = band_rows[0][1]
         if len(losses) > 1:
             interval = min(losses), max(losses)
-        tokens = float(np.mean([row["tokens"] for row in band_rows]))
+        tokens = float(np.mean([band.tokens for band, _ in band_rows]))
         # A mean of equal seeds is rounded, and may leave their range.
         mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
-        bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
+        bars[name] = Bar(mean, interval, tokens, losses[1:] and losses)
     return bars
 
 
@@ -87,10 +93,22 @@ def band_label(band: str) -> str:
     return f"{low:,} to {high[0]:,} times" if high else f"{low:,} times or more"
 
 
-def read_bands(passport: dict) -> list[dict]:
+def read_bands(passport: PerplexityPassport) -> list[tuple[Band, tuple[float, float]]]:
     """Returns the frequency bands of a passport, with intervals where its word scores are saved."""
-    scores = passport["place"].read_scores(passport)
-    return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
+    return item_scores.band_intervals(passport.figures.bands, item_scores.read(passport))
+
+
+def case_counts(figures_by_case: Mapping[str, PairAccuracy]) -> dict[str, tuple[int, int]]:
+    """Returns (right, pairs) of each kind of pair."""
+    return {name: (figures.right, figures.pairs) for name, figures in figures_by_case.items()}
+
+
+def passport_counts(passport: AccuracyPassport) -> dict[str, tuple[int, int]]:
+    """Returns (right, pairs) of each kind of pair of a passport, "all" last."""
+    figures = passport.figures
+    counts = case_counts(figures.by_case()) if isinstance(figures, PairAccuracy) else {}
+    counts.pop("all", None)
+    return {**counts, "all": (figures.right, passport.tokens)}
 
 
 def accuracy_bar(seed_counts: Sequence[Sequence[int]]) -> Bar:
@@ -102,13 +120,11 @@ def accuracy_bar(seed_counts: Sequence[Sequence[int]]) -> Bar:
     return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
 
 
-def accuracy_bars(cases: Mapping[str, Mapping[str, dict]], recipes: Sequence[Group]) -> Bars:
-    """Makes {recipe: {kind: Bar}} from {run: {kind of pair: figures}}, without kinds of no
+def accuracy_bars(
+    counts_by_run: Mapping[str, Mapping[str, tuple[int, int]]], recipes: Sequence[Group]
+) -> Bars:
+    """Makes {recipe: {kind: Bar}} from {run: {kind of pair: (right, pairs)}}, without kinds of no
     pairs."""
-    counts_by_run = {
-        run: {kind: [int(case.get(field) or 0) for field in _CASE] for kind, case in kinds.items()}
-        for run, kinds in cases.items()
-    }
     kinds = dict.fromkeys(kind for by_kind in counts_by_run.values() for kind in by_kind)
     bars: Bars = {recipe: {} for recipe in recipes}
     for recipe, recipe_bars in bars.items():
@@ -248,7 +264,6 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
 
 # ---- the bands and the accuracies on agreement pairs that runs keep among their results
 
-_CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
 
 
@@ -280,14 +295,15 @@ def plot_bands(
     column = choices[0]
     passports = columns[column]
     for name, passport in passports.items():
-        reason = leakage.reason(passport)
-        if reason:
-            raise UserError(f"{name} cannot be drawn on {column.split}: {reason}; leave it out.")
+        if passport.leak:
+            raise UserError(
+                f"{name} cannot be drawn on {column.split}: {passport.leak}; leave it out."
+            )
     groups = comparison.groups
     bars = {
         group: band_bars([read_bands(passports[run]) for run in group.runs]) for group in groups
     }
-    tokens = next(iter(passports.values()))["tokens"]
+    tokens = next(iter(passports.values())).tokens
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     draw_bands(bars, file, title, limit)
     heading = _mention_splits(title, column.split, shared)
@@ -311,10 +327,10 @@ def plot_agreement(
     records = {
         questions: {
             str(path): record
-            for path, (record, _) in judgements.items()
-            if _has_counts(record["figures"].get("cases"))
+            for path, record in by_path.items()
+            if isinstance(record, PairPassport) and record.figures.cases
         }
-        for questions, judgements in read_answers(paths.values()).items()
+        for questions, by_path in read_answers(paths.values()).items()
         if not questions.options  # others: the same again
     }
     for name, path in paths.items():
@@ -337,8 +353,8 @@ def plot_agreement(
             "by python -m zoo evaluate DIR --agreement."
         )
     text = choices[0]
-    cases = {name: records[text][path]["figures"]["cases"] for name, path in paths.items()}
-    bars = accuracy_bars(cases, comparison.groups)
+    counts = {name: case_counts(records[text][path].figures.cases) for name, path in paths.items()}
+    bars = accuracy_bars(counts, comparison.groups)
     draw_accuracy(bars, file, str(text))
     heading = _mention_splits(str(text), text.split, common)
     table = bar_table(bars, "pairs of", "right, %", "pairs", PERCENT)
@@ -349,15 +365,6 @@ def _mention_splits(title, split, texts):
     """Adds to a picture's title the other splits that --split can draw."""
     splits = [name for name in dict.fromkeys(text.split for text in texts) if name != split]
     return f"{title}; --split also takes {', '.join(splits)}" if splits else title
-
-
-def _has_counts(cases) -> bool:
-    """Whether the figures of every kind of pair have counts, right and pairs; False for None."""
-    try:
-        strict_json.check([*cases.values()], [_CASE])
-    except (AttributeError, ValueError):
-        return False
-    return True
 
 
 def bar_table(

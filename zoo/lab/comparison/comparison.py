@@ -17,10 +17,12 @@ from zoo.errors import UserError
 from zoo.lab import table
 from zoo.lab.comparison import paired, seeds
 from zoo.lab.comparison.paired import GroupLosses
-from zoo.lab.evaluation import item_scores, leakage, records
+from zoo.lab.evaluation import item_scores, records
+from zoo.lab.evaluation.figures import Passport, PerplexityPassport
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import (
     Column,
+    PassportsByColumn,
     check_comparable,
     columns_of,
     judged_texts,
@@ -64,13 +66,13 @@ class Comparison:
         return cls({names[run]: path for run, path in comparison.paths.items()}, **options)
 
     @functools.cached_property
-    def results(self) -> dict[str, dict[Column, dict]]:
+    def results(self) -> dict[str, PassportsByColumn]:
         """{run: {column: passport}} of all runs; raises UserError if a run has no results."""
         results_by_path = read_results(self.paths.values())
         return {name: results_by_path[path] for name, path in self.paths.items()}
 
     @functools.cached_property
-    def available_results(self) -> tuple[dict[str, dict[Column, dict]], dict[str, str]]:
+    def available_results(self) -> tuple[dict[str, PassportsByColumn], dict[str, str]]:
         """({run: {column: passport}}, {run: why it has none}), where `results` would raise."""
         return read_each(self.paths, lambda path: read_results([path])[path])
 
@@ -107,10 +109,13 @@ class Comparison:
         """Whether a run's recipe is an encoder-decoder's; False if the recipe is not known."""
         return "source_embedding" in (self.recipes[run].get("model") or ())
 
-    def run_key(self, run: str, passport: dict | None = None) -> tuple[str, Any]:
+    def run_key(self, run: str, passport: Passport | None = None) -> tuple[str, Any]:
         """Returns (recipe without seed, as text, or its digest from the passport, or ""; seed)."""
         recipe = self.recipes[run]
-        return seeds.recipe_key(recipe) if recipe else seeds.passport_key(passport or {})
+        if recipe:
+            return seeds.recipe_key(recipe)
+        training = passport and passport.training
+        return (training.recipe_but_seed or "", training.seed) if training else ("", None)
 
 
 def read_each(
@@ -127,7 +132,9 @@ def read_each(
     return values, reasons
 
 
-def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
+def comparable_columns(
+    runs: Mapping[str, PassportsByColumn],
+) -> dict[Column, dict[str, PerplexityPassport]]:
     """Inverts {run: {column: passport}} into {column: {run: passport}}; raises UserError if
     passports of a column are not comparable."""
     columns = columns_of({**runs})
@@ -138,18 +145,20 @@ def comparable_columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, d
     return columns
 
 
-def read_losses(group: Group, passports_by_run: Mapping[str, dict]) -> GroupLosses | None:
+def read_losses(
+    group: Group, passports_by_run: Mapping[str, PerplexityPassport]
+) -> GroupLosses | None:
     """Reads a group's losses and saved scores from {run: passport} of one text; None if no run of
     the group has a passport there."""
     passports = [*group.select(passports_by_run).values()]
     if not passports:
         return None
-    losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in passports)
-    scores = [passport["place"].read_scores(passport) for passport in passports]
+    losses = tuple(passport.figures.log_perplexity for passport in passports)
+    scores = map(item_scores.read, passports)
     statistics = [item_scores.statistics(arrays) for arrays in scores if arrays is not None]
-    recorded = passports[0]["figures"].get("interval") if len(passports) == 1 else None
-    low, high = map(float, recorded or (math.nan, math.nan))
-    return GroupLosses.from_statistics(group.name, losses, statistics, (low, high))
+    recorded = passports[0].figures.interval if len(passports) == 1 else None
+    interval = recorded or (math.nan, math.nan)
+    return GroupLosses.from_statistics(group.name, losses, statistics, interval)
 
 
 class TextFilter(NamedTuple):
@@ -170,8 +179,8 @@ ANY_TEXT = TextFilter()
 class Ranking(NamedTuple):
     """Groups of runs in the order of their perplexity on the first column."""
 
-    runs: Mapping[str, dict[Column, dict]]
-    columns: Mapping[Column, dict[str, dict]]
+    runs: Mapping[str, PassportsByColumn]
+    columns: Mapping[Column, dict[str, PerplexityPassport]]
     names: Mapping[Column, str]
     ranked: list[Group]
     unranked: list[Group]
@@ -182,7 +191,7 @@ class Ranking(NamedTuple):
         """The first column, whose perplexities order the groups."""
         return next(iter(self.columns))
 
-    def passports(self, column: Column, group: Group) -> list[dict]:
+    def passports(self, column: Column, group: Group) -> list[PerplexityPassport]:
         """Returns the passports on a column of those runs of a group that have one."""
         return [*group.select(self.columns[column]).values()]
 
@@ -197,7 +206,7 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
         name: {
             column: passport
             for column, passport in results.items()
-            if text_filter.accepts(column.split, passport["data"]["sha256"])
+            if text_filter.accepts(column.split, passport.data.sha256)
         }
         for name, results in comparison.results.items()
     }
@@ -213,7 +222,7 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
     ranking_passports = columns[order[0]]
     seen_runs = {*results_by_run}
     if is_unseen(ranking_passports):
-        seen_runs = {run for run, passport in ranking_passports.items() if leakage.reason(passport)}
+        seen_runs = {run for run, passport in ranking_passports.items() if passport.leak}
     keys = {
         name: comparison.run_key(name, next(iter(results.values())))
         for name, results in results_by_run.items()
@@ -234,7 +243,7 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
     return Ranking(results_by_run, ordered, names_of(order), ranked, unranked, losses)
 
 
-def order_texts(runs_by_text: Mapping[Any, Mapping[str, dict]]) -> list[Any]:
+def order_texts(runs_by_text: Mapping[Any, Mapping[str, Passport]]) -> list[Any]:
     """Orders texts, {(split, ...): {run: passport}}, as every report shows them.
 
     Those of more runs come first, and of these the texts that some run never saw; then tests of the
@@ -251,9 +260,9 @@ def order_texts(runs_by_text: Mapping[Any, Mapping[str, dict]]) -> list[Any]:
     return sorted(runs_by_text, key=key)
 
 
-def is_unseen(passports: Mapping[str, dict]) -> bool:
+def is_unseen(passports: Mapping[str, Passport]) -> bool:
     """Whether at least one run has not seen the text of {run: passport}, as far as is recorded."""
-    return any(leakage.reason(passport) is None for passport in passports.values())
+    return any(passport.leak is None for passport in passports.values())
 
 
 def _ranking_loss(losses: GroupLosses | None) -> float:
@@ -316,12 +325,12 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
             row = Row(
                 losses.name,
                 len(passports),
-                first["head"].partition("(")[0],
-                first["parameters"],
-                first["split"],
-                first["policies"]["state"],
-                first["normalised_over"],
-                first["tokens"],
+                first.head_name,
+                first.parameters,
+                first.split,
+                first.policies.state,
+                first.normalised_over,
+                first.tokens,
                 losses.loss,
                 *losses.interval,
                 perplexity_of(losses.loss),  # of the mean loss of several
@@ -335,9 +344,9 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     return rows
 
 
-def has_seen_text(passports: Iterable[dict]) -> bool:
+def has_seen_text(passports: Iterable[Passport]) -> bool:
     """Whether one of several runs has seen the text of their passports, as far as is recorded."""
-    return any(leakage.reason(passport) is not None for passport in passports)
+    return any(passport.leak for passport in passports)
 
 
 # Marks figures of text that a run has seen.
@@ -349,7 +358,9 @@ FIGURES = (
 )
 
 
-def figure_cells(group: Group, losses: GroupLosses | None, passports: list[dict]) -> list[Any]:
+def figure_cells(
+    group: Group, losses: GroupLosses | None, passports: list[PerplexityPassport]
+) -> list[Any]:
     """Returns the cells of a group in the columns `FIGURES`, from its losses and passports on a
     text; the range of seeds stands there if there are several."""
     if losses is None:
@@ -379,10 +390,10 @@ def list_unjudged(comparison: Comparison) -> list[tuple[str, str]]:
     return merge_reasons(comparison.groups, comparison.available_results[1])
 
 
-def group_by_text(comparison: Comparison) -> dict[str, dict[str, dict]]:
+def group_by_text(comparison: Comparison) -> dict[str, dict[str, PerplexityPassport]]:
     """Groups runs' passports by comparable text, {name of the text: {run: passport}}; names that
     several texts would have are followed by the runs."""
-    texts: dict[tuple[str, str], dict[str, dict]] = {}
+    texts: dict[tuple[str, str], dict[str, PerplexityPassport]] = {}
     columns: dict[tuple[str, str], Column] = {}
     results, _ = comparison.available_results
     for run in itertools.chain.from_iterable(group.runs for group in comparison.groups):

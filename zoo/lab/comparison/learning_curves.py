@@ -40,14 +40,14 @@ def read_validations(run: str, fields: dict[str, Any]) -> list[dict]:
     """Reads the validations, {field: type} in each, of a run or record; raises UserError for
     none."""
     if records.is_record(run):
-        validations = [*records.record_of(run).validations]
+        validations, last_step = [], 0
+        for line in records.record_of(run).validations:
+            validations.append(_parse_validation(line, fields, run, last_step))
+            last_step = validations[-1]["step"]
         if not validations:
             raise UserError(
                 f"{run} was recorded without its learning curve: give the run's folder."
             )
-        last_step = 0
-        for validation in validations:
-            last_step = _check_validation(validation, fields, run, last_step)["step"]
         return validations
     workdir = Workdir(run)
     metrics = workdir.path / METRICS
@@ -86,7 +86,7 @@ def read_metrics(metrics: Any, fields: dict[str, Any]) -> list[dict]:
             raise UserError(message) from error
         last_step = values["step"]
         if LOSS in values:
-            validations.append(_check_validation(values, fields, location))
+            validations.append(_parse_validation(values, fields, location))
     return validations
 
 
@@ -100,7 +100,7 @@ def curve_points(
     else:
         unit, name = _steps_per_epoch(validations) if against == "epoch" else 1.0, "step"
     return [
-        (float(validation[name]) / unit, float(validation[field]))
+        (validation[name] / unit, validation[field])
         for validation in validations
         if validation.get(field) is not None
     ]
@@ -116,13 +116,13 @@ def _steps_per_epoch(validations):
     return float(first_epoch[-1]["step"])
 
 
-def _check_validation(validation, fields, location, min_step=0):
+def _parse_validation(line, fields, location, min_step=0):
     """Returns a validation; raises UserError for its location unless it has the fields and a step
     of at least `min_step`."""
     try:
-        strict_json.check(validation, fields)
+        validation = strict_json.parse(fields, line)
         for name in fields.keys() & {LOSS, TRAINING}:
-            if _LARGEST < abs(float(validation.get(name) or 0)) < math.inf:
+            if _LARGEST < abs(validation.get(name) or 0) < math.inf:
                 raise ValueError(f"{name} is {validation[name]}, which is no loss of float32")
         metric_lines.check_step(validation, min_step)
     except ValueError as error:
@@ -140,10 +140,9 @@ class BestValidations(NamedTuple):
     def from_validations(cls, seeds: Sequence[Sequence[dict]]) -> "BestValidations":
         """Takes the validation of lowest loss from each seed's curve; NaN is highest."""
         best = [
-            min(curve, key=lambda point: (math.isnan(float(point[LOSS])), float(point[LOSS])))
-            for curve in seeds
+            min(curve, key=lambda point: (math.isnan(point[LOSS]), point[LOSS])) for curve in seeds
         ]
-        return cls([float(point[LOSS]) for point in best], [point["step"] for point in best])
+        return cls([point[LOSS] for point in best], [point["step"] for point in best])
 
     @property
     def loss(self) -> float:
@@ -270,7 +269,7 @@ def _check_selection(paths):
         texts = None if records.is_record(path) else seen_texts.read_record(Workdir(path))
         if texts is not None:
             about = texts.selected_on.about
-            digests_by_run[name] = {text["digest"] for text in about if text["by"] == "this run"}
+            digests_by_run[name] = {text.digest for text in about if text.by == "this run"}
     for name, digests in digests_by_run.items():
         first = next(iter(digests_by_run))
         if digests != digests_by_run[first]:

@@ -11,7 +11,7 @@ from zoo.errors import UserError
 from zoo.lab.comparison import html_parts, paired
 from zoo.lab.comparison.comparison import Comparison, group_by_text, list_unjudged, read_losses
 from zoo.lab.comparison.html_parts import number
-from zoo.lab.evaluation import best_words, translators
+from zoo.lab.evaluation import best_words, item_scores, translators
 from zoo.lab.evaluation.best_words import ScoredWords
 from zoo.lab.evaluation.run import Run, first_test
 from zoo.lab.evaluation.translators import Restoring, Translator
@@ -45,7 +45,7 @@ def differences_section(comparison: Comparison) -> str:
             name = f"{baseline.name} and {candidate.name}"
             try:
                 body = _compare_pair(comparison, (baseline, candidate), passports, folded=index > 0)
-                split = next(iter(passports.values()))["split"]
+                split = next(iter(passports.values())).split
                 parts.append(f"<h3>{escape(name)}, {escape(split)}</h3>{body}")
             except UserError as error:
                 reasons.append((name, str(error)))
@@ -78,7 +78,7 @@ def _compare_pair(comparison, recipes, passports, folded):
     tables = _tables(names, largest_differences(words[0], words[1], lexicon))
     return (
         lines
-        + _describe_shares(names, words, passports[names[0]]["policies"].get("batch"))
+        + _describe_shares(names, words, passports[names[0]].policies.batch)
         + (html_parts.collapsible("Word by word", tables) if folded else tables)
     )
 
@@ -88,7 +88,7 @@ def _read_words(comparison, name, passport) -> ScoredWords:
     runs, reasons = comparison.available_runs
     if name in reasons:
         raise UserError(reasons[name])
-    return best_words.read(runs[name], passport, passport["place"].read_scores(passport))
+    return best_words.read(runs[name], passport, item_scores.read(passport))
 
 
 def largest_differences(

@@ -13,7 +13,8 @@ from zoo.lab.comparison.comparison import (
 )
 from zoo.lab.comparison.learning_curves import BestValidations, Curve
 from zoo.lab.comparison.seeds import runs_by_line
-from zoo.lab.evaluation import results
+from zoo.lab.evaluation import item_scores, results
+from zoo.lab.evaluation.figures import PairPassport, PerplexityPassport
 from zoo.lab.evaluation.passport import conditions
 from zoo.lab.evaluation.perplexity import bits
 from zoo.lab.evaluation.results import check_comparable
@@ -46,18 +47,18 @@ def _model_table(comparison):
         if not passports:
             continue
         first = passports[0]
-        seeds = [(passport.get("training") or {}).get("seed", "–") for passport in passports]
-        steps = dict.fromkeys(f"{passport['checkpoint'] or 0:,}" for passport in passports)
+        seeds = [passport.training.seed for passport in passports]
+        steps = dict.fromkeys(f"{passport.checkpoint or 0:,}" for passport in passports)
         rows.append(
             (
                 recipe.name,
-                first["head"].partition("(")[0],
-                first["parameters"],
+                first.head_name,
+                first.parameters,
                 " ".join(steps),
                 " ".join(map(str, seeds)),
             )
         )
-        heads.append(f"{escape(recipe.name)}: {escape(first['head'])}")
+        heads.append(f"{escape(recipe.name)}: {escape(first.head)}")
     columns = [Column("recipe"), Column("head")]
     columns += [Column(header, COUNT) for header in ("parameters", "training step", "seed")]
     settings = html_parts.collapsible("Heads with their settings", html_parts.bullet_list(heads))
@@ -77,22 +78,24 @@ def _figure_table(passports, recipes):
     return Table(columns, rows).html("Figures per token; of several seeds, means")
 
 
-def describe_comparability(name: str, passports_by_text: dict[str, dict[str, dict]]) -> str:
+def describe_comparability(
+    name: str, passports_by_text: dict[str, dict[str, PerplexityPassport]]
+) -> str:
     """Describes the conditions for comparing with figures on a text, and why other texts of its
     split do not meet them."""
     first_name, first = next(iter(passports_by_text[name].items()))
-    digest, words = first["data"]["sha256"][:8], first["lexicon"]["words"][:8]
+    digest, words = first.data.sha256[:8], first.lexicon.words[:8]
     lines = [
         f"Comparable with figures on the same words of text (hash {digest}), over the same "
-        f"vocabulary (hash {words}), that count the same {first['tokens']:,} tokens."
+        f"vocabulary (hash {words}), that count the same {first.tokens:,} tokens."
     ]
     if len(passports_by_text[name]) > 1:
         lines.insert(0, "These runs are comparable with each other.")
     for text_name, passports in passports_by_text.items():
         other_name, passport = next(iter(passports.items()))
-        if text_name == name or passport["split"] != first["split"]:
+        if text_name == name or passport.split != first.split:
             continue
-        if passport["data"]["sha256"] != first["data"]["sha256"]:
+        if passport.data.sha256 != first.data.sha256:
             lines.append(f"! {other_name} was judged on another text of this name.")
         else:
             try:
@@ -171,7 +174,7 @@ def bands_section(comparison: Comparison) -> str:
             passports = [*recipe.select(by_run).values()]
             if passports:
                 bars[recipe] = bar_plots.band_bars([*map(bar_plots.read_bands, passports)])
-                if len(passports) == 1 and passports[0]["place"].read_scores(passports[0]) is None:
+                if len(passports) == 1 and item_scores.read(passports[0]) is None:
                     without_scores[f"{recipe.name} (intervals)"] = reason
         parts.append(_draw_bands(group, bars))
     reasons = [*without_scores.items(), *list_unjudged(comparison)]
@@ -216,7 +219,7 @@ def judgements_section(comparison: Comparison) -> str:
     judged: set[str] = set()
     name_of = {path: name for name, path in comparison.paths.items()}
     for questions, by_path in results.read_answers(name_of).items():
-        by_run = {name_of[path]: judgement for path, judgement in by_path.items()}
+        by_run = {name_of[path]: passport for path, passport in by_path.items()}
         judged |= by_run.keys()
         parts.append(_draw_accuracies(str(questions), by_run, comparison.groups))
     missing = {
@@ -230,36 +233,22 @@ def judgements_section(comparison: Comparison) -> str:
     return "".join(parts) + html_parts.omissions(merge_reasons(models, missing))
 
 
-def figures_by_case(figures: dict) -> dict[str, dict]:
-    """Returns {kind of pair: figures}, "all" last, from the figures of a passport; kinds without
-    counts, of older passports, are left out."""
-    cases = figures.get("cases") or {}
-    # Older figures of a case are its accuracy alone, without counts.
-    by_case = {name: counts for name, counts in cases.items() if isinstance(counts, dict)}
-    for name, groups in (figures.get("groups") or {}).items():
-        by_case |= {f"{name}: {value}": group_figures for value, group_figures in groups.items()}
-    by_case.pop("all", None)
-    return {**by_case, "all": {**figures, "pairs": figures.get("pairs", figures.get("answers"))}}
-
-
-def _draw_accuracies(split, judgements, recipes):
-    """Returns the chart, the table and the tests of {run: (passport, answers)} on one text."""
-    judged = [recipe for recipe in recipes if recipe.select(judgements)]
-    figures_by_run = {
-        name: figures_by_case({**passport["figures"], "pairs": passport["tokens"]})
-        for name, (passport, _) in judgements.items()
+def _draw_accuracies(split, passports, recipes):
+    """Returns the chart, the table and the tests of {run: passport} on one text."""
+    judged = [recipe for recipe in recipes if recipe.select(passports)]
+    counts_by_run = {
+        name: bar_plots.passport_counts(passport) for name, passport in passports.items()
     }
-    bars = bar_plots.accuracy_bars(figures_by_run, judged)
-    kinds = dict.fromkeys(kind for by_kind in figures_by_run.values() for kind in by_kind)
+    bars = bar_plots.accuracy_bars(counts_by_run, judged)
+    kinds = dict.fromkeys(kind for by_kind in counts_by_run.values() for kind in by_kind)
     names = {kind: kind for kind in kinds if any(kind in by_kind for by_kind in bars.values())}
-    passport = next(iter(judgements.values()))[0]
-    chance = 50 if passport["kind"] == "minimal pairs" else None
-    lines = [f"Counted: {passport['counts']}."]
-    for name, (passport, _) in judgements.items():
-        skipped = int(passport["figures"].get("skipped") or 0)
-        if skipped:
-            lines.append(f"{name}: {skipped:,} skipped for want of a word.")
-    first_seeds = dict(next(iter(recipe.select(judgements).items())) for recipe in judged)
+    passport = next(iter(passports.values()))
+    chance = 50 if isinstance(passport, PairPassport) else None
+    lines = [f"Counted: {passport.counts}."]
+    for name, passport in passports.items():
+        if isinstance(passport, PairPassport) and passport.figures.skipped:
+            lines.append(f"{name}: {passport.figures.skipped:,} skipped for want of a word.")
+    first_seeds = dict(next(iter(recipe.select(passports).items())) for recipe in judged)
     lines += map(str.strip, paired.answer_lines(split, first_seeds)[1:])  # without title
     dotted = " Dotted: chance." if chance else ""
     caption = (

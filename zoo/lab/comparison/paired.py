@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.lab.evaluation import item_scores, significance
+from zoo.lab.evaluation.figures import AccuracyPassport
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -188,16 +189,15 @@ def _loss_difference(sums):
     return item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
 
 
-def answer_lines(
-    title: str, judgements: Mapping[str, tuple[dict, item_scores.Arrays | None]]
-) -> list[str]:
-    """Describes McNemar's tests between `contrasts` of runs with the same questions, from {run:
-    (passport, saved answers)}; runs without answers are left out."""
+def answer_lines(title: str, passports: Mapping[str, AccuracyPassport]) -> list[str]:
+    """Describes McNemar's tests between `contrasts` of runs with the same questions; runs without
+    saved answers are left out."""
     texts: dict = {}
-    for name, (record, arrays) in judgements.items():
+    for name, passport in passports.items():
+        arrays = item_scores.read(passport)
         if arrays is not None:
             answers = np.asarray(arrays["right"])
-            texts.setdefault((record["data"]["sha256"], len(answers)), {})[name] = answers
+            texts.setdefault((passport.data.sha256, len(answers)), {})[name] = answers
     lines = []
     for answers_by_run in texts.values():
         order = sorted(answers_by_run, key=lambda name: -_accuracy(answers_by_run[name]))

@@ -18,6 +18,7 @@ import numpy as np
 from zoo.lab.comparison import paired
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.evaluation import item_scores, mixtures
+from zoo.lab.evaluation.figures import PerplexityPassport
 from zoo.lab.evaluation.perplexity import BAND_NAMES, UNKNOWN
 from zoo.lab.table import NATS, Column, Table
 
@@ -39,16 +40,13 @@ class Part(NamedTuple):
     loss: float  # nats per token
 
 
-def parts_from_passport(passport: dict) -> dict[str, Part]:
+def parts_from_passport(passport: PerplexityPassport) -> dict[str, Part]:
     """Returns {name: Part} of a passport's text: all words, its bands, and, where they exist,
     spread, seen words and mixture."""
-    figures = passport["figures"]
-    bands = {
-        row["band"]: Part(row["tokens"], float(row["log_perplexity"]))
-        for row in figures.get("bands", ())
-    }
-    parts = {ALL: Part(passport["tokens"], float(figures["log_perplexity"])), **bands}
-    types = passport.get("out_of_vocabulary_types")
+    figures = passport.figures
+    bands = {row.band: Part(row.tokens, row.log_perplexity) for row in figures.bands}
+    parts = {ALL: Part(passport.tokens, figures.log_perplexity), **bands}
+    types = passport.out_of_vocabulary_types
     unknown = bands.get(UNKNOWN)
     if types and unknown:
         total = parts[ALL]
@@ -59,28 +57,29 @@ def parts_from_passport(passport: dict) -> dict[str, Part]:
     if tokens:
         loss = sum(part.tokens * part.loss for part in seen_bands) / tokens
         parts[SEEN_WORDS] = Part(tokens, loss)
-    mixture = figures.get("mixture")
-    if mixture:
-        parts[MIXTURE] = Part(passport["tokens"], float(mixture["log_perplexity"]))
+    if figures.mixture:
+        parts[MIXTURE] = Part(passport.tokens, figures.mixture.log_perplexity)
     return parts
 
 
-def part_statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndarray:
+def part_statistics(
+    passport: PerplexityPassport, arrays: item_scores.Arrays, part: str
+) -> np.ndarray:
     """Computes the sentences' statistics of a part, as `item_scores.statistics` does of all words;
     not of `SPREAD`."""
     band = np.asarray(arrays["band"])
     if part == ALL:
         return item_scores.statistics(arrays)
     if part == MIXTURE:
-        mixture = passport["figures"]["mixture"]
-        weight, words = float(mixture["weight"]), int(mixture["words"])
-        log_prob = mixtures.mix(arrays["log_prob"], band == 0, weight, words)
+        mixture = passport.figures.mixture
+        assert mixture is not None
+        log_prob = mixtures.mix(arrays["log_prob"], band == 0, mixture.weight, mixture.words)
         return item_scores.statistics(arrays, log_prob=log_prob)
     mask = band > 0 if part == SEEN_WORDS else band == _NUMBERS[part]
     return item_scores.statistics(arrays, mask)
 
 
-def part_lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
+def part_lines(title: str, groups: Mapping[str, Sequence[PerplexityPassport]]) -> Iterator[str]:
     """Yields the table of the parts of a text, from {group: passports of its seeds}, and the tests
     between groups on three of the parts."""
     parts = {name: [*map(parts_from_passport, passports)] for name, passports in groups.items()}
@@ -128,7 +127,7 @@ def _part_losses(groups, parts, part) -> Iterator[GroupLosses]:
             statistics = [
                 part_statistics(passport, arrays, part)
                 for passport in passports
-                if (arrays := passport["place"].read_scores(passport)) is not None
+                if (arrays := item_scores.read(passport)) is not None
             ]
             losses = tuple(run_parts[part].loss for run_parts in parts[name])
             yield GroupLosses.from_statistics(name, losses, statistics)
@@ -148,6 +147,6 @@ def _mean(seeds, part):
 
 def _mean_weight(passports):
     """Computes the mean weight of the mixture over the seeds; None without any."""
-    mixtures = [passport["figures"].get("mixture") for passport in passports]
-    weights = [float(mixture["weight"]) for mixture in mixtures if mixture]
+    mixtures = [passport.figures.mixture for passport in passports]
+    weights = [mixture.weight for mixture in mixtures if mixture]
     return float(np.mean(weights)) if weights else None

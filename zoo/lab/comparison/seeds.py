@@ -27,12 +27,6 @@ def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str,
     return [tuple(names.values()) for _, names in groups]
 
 
-def passport_key(passport: dict) -> tuple[str, Any]:
-    """Returns (digest of the recipe without seed, "" if it is not recorded; seed) of a passport."""
-    training = passport.get("training") or {}
-    return training.get("recipe_but_seed") or "", training.get("seed")
-
-
 def recipe_key(recipe: dict) -> tuple[str, Any]:
     """Returns (the recipe without seed and devices as JSON text, "" if it is empty; seed)."""
     training = recipe.get("training") or {}
@@ -131,7 +125,9 @@ ABSENT: Any = object()
 MOST_NAMED = 4
 
 
-def compare_recipes(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
+def compare_recipes(
+    recipes: Mapping[str, dict], knowledge: Mapping[str, Sequence | None]
+) -> list[str]:
     """Describes the differing fields of {name: recipe}, and differing texts behind words and
     features, a line for each value; [] without any."""
     if len(recipes) < 2:
@@ -214,6 +210,4 @@ def _format_sources(texts):
     """Formats texts, their digests and the knowledge from each; None becomes "not recorded"."""
     if texts is None:
         return "not recorded"
-    return "; ".join(
-        f"{text['text']} [{text['digest'][:8]}]: {', '.join(text['gave'])}" for text in texts
-    )
+    return "; ".join(f"{text.text} [{text.digest[:8]}]: {', '.join(text.gave)}" for text in texts)

@@ -18,14 +18,14 @@ from zoo.lab.comparison.comparison import (
 from zoo.lab.evaluation import (
     agreement,
     evaluation_texts,
-    leakage,
     mixtures,
     passport,
     scored_texts,
     sentence_scores,
     significance,
 )
-from zoo.lab.evaluation.passport import priors_that_saw, seen_text_lines, unfinished
+from zoo.lab.evaluation.figures import Passport, is_validation
+from zoo.lab.evaluation.passport import prior_line, seen_text_lines, unfinished
 from zoo.lab.evaluation.results import judged_texts, names_of, read_answers
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
@@ -44,8 +44,8 @@ def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter =
         lines = _loss_lines(comparison, in_parts, text_filter)
     names = {path: name for name, path in comparison.paths.items()}
     for text in chosen:
-        judgements = {names[path]: judgement for path, judgement in answers[text].items()}
-        lines += _accuracy_lines(comparison, str(text), judgements)
+        passports = {names[path]: passport for path, passport in answers[text].items()}
+        lines += _accuracy_lines(comparison, str(text), passports)
     return "\n".join(wrap_lines(lines)).removeprefix("\n")
 
 
@@ -59,7 +59,7 @@ def _loss_lines(comparison, in_parts, text_filter):
     first = {group.name: group.runs[0] for group in groups + ranking.unranked}
     recipes = {name: recipe for name, run in first.items() if (recipe := comparison.recipes[run])}
     results = {name: [*ranking.runs[run].values()] for name, run in first.items()}
-    knowledge = {name: passports[0].get("knowledge") for name, passports in results.items()}
+    knowledge = {name: passports[0].knowledge for name, passports in results.items()}
     lines += seeds.compare_recipes(recipes, knowledge)
     lines.append(_describe_ranking(ranking))
     for column, passports in ranking.columns.items():
@@ -88,8 +88,7 @@ def _figure_table(ranking, mixed):
         static_results = [passport for column, passport in results.items() if not column.learns]
         any_result = (static_results or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
-        head = any_result["head"].partition("(")[0]
-        row = [f"{group.name}{star}", head, any_result["parameters"]]
+        row = [f"{group.name}{star}", any_result.head_name, any_result.parameters]
         for column in ranking.columns:
             losses, passports = ranking.losses[column, group], ranking.passports(column, group)
             row += figure_cells(group, losses, passports)
@@ -99,27 +98,26 @@ def _figure_table(ranking, mixed):
     return Table(columns, rows)
 
 
-def _accuracy_lines(comparison, split, judgements):
+def _accuracy_lines(comparison, split, passports):
     """Returns the table of the accuracies of runs on the same questions, and tests of them."""
     columns = [Column(split), Column("accuracy", ".2%"), Column("95 %", PERCENT)]
     columns += [Column("right", COUNT), Column("of", COUNT)]
     rows: list[list[Any]] = []
-    for name, (record, _) in judgements.items():
-        right, count = int(record["figures"]["right"]), int(record["tokens"])
+    for name, record in passports.items():
+        right, count = record.figures.right, record.tokens
         low, high = significance.binomial_interval(right, count)
-        accuracy = float(record["figures"]["accuracy"])
-        rows.append([name, accuracy, (100 * low, 100 * high), right, count])
+        rows.append([name, record.figures.accuracy, (100 * low, 100 * high), right, count])
     rows.sort(key=lambda row: -row[1])
-    keys = {name: comparison.run_key(name, record) for name, (record, _) in judgements.items()}
+    keys = {name: comparison.run_key(name, record) for name, record in passports.items()}
     groups = seeds.group_by_recipe(keys)
     accuracies_by_group = {
-        group.name: [float(judgements[run][0]["figures"]["accuracy"]) for run in group.runs]
+        group.name: [passports[run].figures.accuracy for run in group.runs]
         for group in comparison.make_groups(groups, seeds.name_groups(groups))
     }
     return [
         "",
         *Table(columns, rows).text(),
-        *paired.answer_lines(split, judgements),
+        *paired.answer_lines(split, passports),
         *paired.accuracy_lines(accuracies_by_group),
     ]
 
@@ -130,7 +128,7 @@ def _describe_ranking(ranking):
     if not is_unseen(ranking.columns[ranking.ranking_column]):
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
     order = f"ranked by {name}"
-    if leakage.is_validation(ranking.ranking_column.split):
+    if is_validation(ranking.ranking_column.split):
         order += (
             ", a text that the checkpoints were chosen on: figures of validation, not of a test"
         )
@@ -142,7 +140,7 @@ def _columns_by_step(results):
     names = names_of(results)
     steps: dict = {}
     for column, record in results.items():
-        steps.setdefault(record.get("checkpoint"), []).append(names[column])
+        steps.setdefault(record.checkpoint, []).append(names[column])
     return {step: " and ".join(columns) for step, columns in steps.items()}
 
 
@@ -151,13 +149,12 @@ def _column_notes(name, passports):
     is not ranked, whether it is finished, text that it or priors have seen, and changes."""
     passport = next(iter(passports.values()))
     yield (
-        f"{name}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
-        f"{passport['normalised_over']}"
+        f"{name}: {passport.tokens:,} tokens: {passport.counts}; normalised over "
+        f"{passport.normalised_over}"
     )
     for run, passport in passports.items():
-        reason = leakage.reason(passport)
-        if reason:
-            yield f"  {NOT_RANKED} {run}: {reason}"
+        if passport.leak:
+            yield f"  {NOT_RANKED} {run}: {passport.leak}"
     for describe in (unfinished, seen_text_lines, _distribution_changes, _prior_lines):
         lines = {run: describe(passport) for run, passport in passports.items()}
         for line, runs in seeds.runs_by_line(lines).items():
@@ -167,22 +164,21 @@ def _column_notes(name, passports):
 
 def _prior_lines(passport):
     """Returns [the line on priors that saw the text]."""
-    return [priors_that_saw(passport)]
+    return [prior_line(passport)]
 
 
 def _distribution_changes(passport):
     """Returns [line] if a run was judged with other words, `<unk>` spread over new words,
     renormalised, or learning from the text; else []."""
-    lexicon = passport["lexicon"]
-    trained = lexicon.get("of_training")
-    letters = passport.get("spread_letters")
+    lexicon, letters = passport.lexicon, passport.spread_letters
+    trained = lexicon.of_training
     method = f" by {letters}-grams of their letters" if letters else ""
     changes = {
-        "over other words than in training": trained and trained["words"] != lexicon["words"],
-        f"the unknown word's probability spread over new words{method}": passport["spread_unknown"],
-        "renormalised over the lexicon": passport["renormalised"],
+        "over other words than in training": trained and trained.words != lexicon.words,
+        f"the unknown word's probability spread over new words{method}": passport.spread_unknown,
+        "renormalised over the lexicon": passport.renormalised,
     }
-    learned = passport.get("learns_from_text") or ()
+    learned = passport.learns_from_text
     changes |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
     lines = [change for change, applies in changes.items() if applies]
     return ["; ".join(lines)] if lines else []
@@ -213,23 +209,23 @@ def judge(
         records = [_judge_text(run, path, state, mixed)]
         if treebank:
             records += _judge_pairs(run, path)
-        texts |= {record["data"]["sha256"] for record in records}
+        texts |= {record.data.sha256 for record in records}
     output_files.show(tables(workdirs, in_parts=True, text_filter=TextFilter(texts)))
 
 
-def _judge_text(run, path, state, mixed) -> dict:
+def _judge_text(run, path, state, mixed) -> Passport:
     """Judges a run's log-perplexity, saves it and prints notes; returns the passport."""
     (scored,) = scored_texts.score(run, [], path, state)
     judgement = scored.judgement(mixtures.from_run(scored.run) if mixed else None)
-    record = judgement.passport
+    record: Any = judgement.passport
     output_files.show(*map(str, judgement.keep()))
-    coverage = sentence_scores.share(record["data"]["words"], record["out_of_vocabulary"], path)
+    coverage = sentence_scores.share(record.data.words, record.out_of_vocabulary, path)
     for note in filter(None, (coverage, *judgement.notes, *judgement.warnings)):
         output_files.show(f"  {note}")
     return record
 
 
-def _judge_pairs(run, treebank) -> list[dict]:
+def _judge_pairs(run, treebank) -> list[Passport]:
     """Judges a run on the agreement pairs of a treebank, saves and returns [passport]; prints a
     UserError, such as that there are none, and returns []."""
     try:

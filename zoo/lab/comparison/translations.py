@@ -3,7 +3,6 @@
 `zoo translate --bleu` keeps the translations and their scores among a run's results.
 """
 
-import dataclasses
 import math
 import os
 import pathlib
@@ -12,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.decoding import BeamSearch
+from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.comparison import Comparison
 from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import results, translation_quality
+from zoo.lab.evaluation.figures import TranslationPassport
 from zoo.lab.evaluation.records import is_record
 from zoo.lab.evaluation.results import TRANSLATION_FIELDS, quantity
 from zoo.lab.runs import location, output_files
@@ -113,7 +113,7 @@ def print_by_length(paths: Sequence[str], split: str, picture: str | None = None
     translation_quality.check_results(names, scored_results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_corpus(corpus).sentences]
     rows = translation_quality.by_length(scored_results, corpus.sentences, lengths, _LENGTHS)
-    signature = scored_results[0][0]["figures"]["BLEU"]["signature"]
+    signature = scored_results[0][0].figures["BLEU"].signature
     output_files.show(*translation_quality.length_table(names, rows).text(), signature)
     if picture:
         draw_by_length(names, rows, picture)
@@ -146,7 +146,7 @@ def draw_by_length(
 class ScoredTranslation(NamedTuple):
     """A run's passport of its translations, and the intervals of their scores."""
 
-    passport: dict
+    passport: TranslationPassport
     intervals: dict[str, tuple[float, float]]
 
 
@@ -156,8 +156,8 @@ def translations_section(comparison: Comparison) -> str:
     for recipe in comparison.groups:
         for name, path in recipe.select(comparison.paths).items():
             run = comparison.available_runs[0].get(name)
-            for place, passport in results.read_passports(path, ("translation",)):
-                scored = ScoredTranslation(passport, _score_intervals(run, place, passport))
+            for passport in results.read_passports(path, TranslationPassport):
+                scored = ScoredTranslation(passport, _score_intervals(run, passport))
                 rows = texts.setdefault(repr(quantity(passport, TRANSLATION_FIELDS)), {})
                 rows.setdefault((recipe.name, describe_search(passport)), []).append(scored)
     if not texts:
@@ -169,18 +169,18 @@ def translations_section(comparison: Comparison) -> str:
 def _score_table(rows):
     """Returns the HTML table of one text, {(recipe, search): translations of its seeds}."""
     first = next(iter(rows.values()))[0].passport
-    metrics = [*first["figures"]]
+    metrics = [*first.figures]
     columns = [Column("recipe"), Column("search"), *(Column(metric, SCORE) for metric in metrics)]
     cells = [
         (name, search, *(score_cell(metric, scored) for metric in metrics))
         for (name, search), scored in rows.items()
     ]
-    split = first["split"].removeprefix("translation-")
+    split = first.split.removeprefix("translation-")
     caption = (
-        f"{split}: {first['tokens']:,} sentences of {first['data']['path']}, {first['counts']}. In "
+        f"{split}: {first.tokens:,} sentences of {first.data.path}, {first.counts}. In "
         "brackets: 95 % interval by sentences; of several seeds, mean, least and greatest"
     )
-    signatures = [f"{metric}: {first['figures'][metric]['signature']}" for metric in metrics]
+    signatures = [f"{metric}: {first.figures[metric].signature}" for metric in metrics]
     return (
         f"<h3>{escape(split)}</h3>"
         + Table(columns, cells).html(caption)
@@ -193,9 +193,9 @@ def score_cell(
 ) -> tuple[float, float, float] | None:
     """Returns a recipe's score: the mean of its seeds with their range, or with an interval."""
     scores = [
-        float(translation.passport["figures"][metric]["score"])
+        translation.passport.figures[metric].score
         for translation in translations
-        if metric in translation.passport["figures"]
+        if metric in translation.passport.figures
     ]
     if not scores:
         return None
@@ -205,34 +205,31 @@ def score_cell(
     return math.fsum(scores) / len(scores), *ends
 
 
-def describe_search(passport: dict) -> str:
+def describe_search(passport: TranslationPassport) -> str:
     """Describes the search that found translations: "beam 12, length_normalisation 1"."""
-    decoding = passport.get("decoding") or {}
-    search = decoding.get("search") or {}
-    usual = {field.name: field.default for field in dataclasses.fields(BeamSearch)}
-    words = [f"beam {search.get('beam', '–')}"]
-    words += [
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in search.items()
-        if name != "beam" and value != usual.get(name)
-    ]
-    runs = decoding.get("runs") or ()
+    decoding = passport.decoding
+    words = [f"beam {decoding.search.beam}"]
+    for name in fields.changed_fields(decoding.search):
+        value = getattr(decoding.search, name)
+        if name != "beam":
+            words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
     notes = {
-        f"{len(runs)} runs together": len(runs) > 1,
-        "with a language model": decoding.get("language_model"),
-        "unknown words replaced": decoding.get("unknowns"),
+        f"{len(decoding.runs)} runs together": len(decoding.runs) > 1,
+        "with a language model": decoding.language_model,
+        "unknown words replaced": decoding.unknowns,
     }
     return ", ".join([*words, *(note for note, holds in notes.items() if holds)])
 
 
-def _score_intervals(run, place, passport):
+def _score_intervals(run, passport):
     """Computes {metric: 95 % interval} of a run's scores; {} for a record, or without its
     translations or references."""
+    place = passport.place
     if run is None or place.prefix:
         return {}
     try:
         result = translation_quality.read(place.scores.parent / place.name)
-        corpus = _read_references(run.experiment, passport["split"].removeprefix("translation-"))
+        corpus = _read_references(run.experiment, passport.split.removeprefix("translation-"))
         (row,) = translation_quality.compare([""], [result], corpus.sentences)
     except UserError:
         return {}

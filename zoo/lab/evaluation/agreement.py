@@ -6,6 +6,7 @@ al. 2016; for pairs from treebanks see Gulordava et al. 2018). Dymetman and Xiao
 """
 
 import collections
+import dataclasses
 import math
 import pathlib
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ import numpy as np
 
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import minimal_pairs, passport, significance
+from zoo.lab.evaluation.figures import PairAccuracy, PairPassport
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.run import Run, splits_of
 from zoo.lab.options import Option
@@ -104,16 +106,18 @@ def _judge_pairs(run, name, bank, split, forms, note=""):
             f"such as {quote([word for word, _ in scores.commonest_missing])}: give a treebank of "
             "the run's language, or a run with more words."
         )
-    record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)
-    record |= passport.prior_fields(run, name, run.experiment.vocabulary.read(bank, split))
+    priors = passport.priors_that_saw(run, name, run.experiment.vocabulary.read(bank, split))
     facts = [pair_facts for _, _, pair_facts in pairs]
-    for name in COUNTS:
-        words = tuple(pair_facts[name.replace("count", "word")] for pair_facts in facts)
+    for column in COUNTS:
+        words = tuple(pair_facts[column.replace("count", "word")] for pair_facts in facts)
         for pair_facts, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
-            pair_facts[name] = count
-    both_seen = np.array([all(pair_facts[name] for name in COUNTS) for pair_facts in facts], bool)
+            pair_facts[column] = count
+    both_seen = np.array(
+        [all(pair_facts[column] for column in COUNTS) for pair_facts in facts], bool
+    )
     figures = {"cases": by_case(scores, facts), "both_seen": scores.select(both_seen).figures()}
-    record["figures"] |= figures
+    record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores, **figures)
+    record = dataclasses.replace(record, priors_saw_this_text=priors)
     table_rows = [*rows(pairs, scores)]
     return Judgement(run, record, describe(record) + note, scores.answers(), table_rows, COLUMNS)
 
@@ -130,7 +134,7 @@ def rows(
         yield Row._make((*values, *(facts[name] for name in (*FACTS, *COUNTS))))
 
 
-def by_case(scores, facts: list[dict]) -> dict[str, dict]:
+def by_case(scores, facts: list[dict]) -> dict[str, PairAccuracy]:
     """Returns the figures of each phenomenon at each distance: {"number, 2-4": figures, ...}."""
     cases = {}
     for name in map(str.lower, PHENOMENA):
@@ -143,29 +147,28 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
     return cases
 
 
-def describe(record: dict) -> str:
+def describe(record: PairPassport) -> str:
     """Formats the figures of a passport as a table, a case a line."""
-    figures = record["figures"]
+    figures = record.figures
     lines = [
-        f"{record['split']}: accuracy {figures['accuracy']:.2%} "
-        f"{significance.percent(figures['interval'])} of {figures['pairs']:,} pairs; of "
-        f"{figures['pairs'] + figures['skipped']:,} in the text, {figures['skipped']:,} have words "
+        f"{record.split}: accuracy {figures.accuracy:.2%} "
+        f"{significance.percent(figures.interval)} of {figures.pairs:,} pairs; of "
+        f"{figures.pairs + figures.skipped:,} in the text, {figures.skipped:,} have words "
         "outside the lexicon",
         f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
     ]
-    lines += [_case_line(name, case) for name, case in figures["cases"].items()]
-    both_seen = figures["both_seen"]
-    if both_seen["pairs"] < figures["pairs"]:
-        lines.append(_case_line("training saw both", both_seen))
-    if record["priors_saw_this_text"]:
-        lines.append(f"  {passport.priors_that_saw(record)}")
-    return "\n".join([*lines, *passport.warnings(record)])
+    lines += [_case_line(name, case) for name, case in figures.cases.items()]
+    if figures.both_seen and figures.both_seen.pairs < figures.pairs:
+        lines.append(_case_line("training saw both", figures.both_seen))
+    if record.priors_saw_this_text:
+        lines.append(f"  {passport.prior_line(record)}")
+    return "\n".join([*lines, *passport.warnings(record.leak)])
 
 
 def _case_line(name, case):
-    accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
-    interval = significance.percent(case["interval"]) if case["pairs"] else "-"
-    return f"  {name:22}{accuracy:>10}{interval:>15}{case['pairs']:>9,}"
+    accuracy = f"{case.accuracy:.1%}" if case.pairs else "-"
+    interval = significance.percent(case.interval) if case.pairs else "-"
+    return f"  {name:22}{accuracy:>10}{interval:>15}{case.pairs:>9,}"
 
 
 # -------- agreement pairs made from a treebank: a form against the other form of its lemma

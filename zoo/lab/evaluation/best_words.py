@@ -16,6 +16,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lab.evaluation import item_scores, passport, perplexity
+from zoo.lab.evaluation.figures import Passport
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
 from zoo.lexicon import Lexicon
@@ -210,22 +211,22 @@ class ScoredWords(NamedTuple):
     log_prob: np.ndarray  # float32 [n], nats, of these words
 
 
-def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> ScoredWords:
+def read(run: Run, record: Passport, arrays: item_scores.Arrays | None) -> ScoredWords:
     """Reads a split again, and returns its words with the scores that were kept of them."""
-    name = record["split"]
+    name = record.split
     if arrays is None:
         raise UserError(
             f"no scores of the words of {name} are kept: python -m zoo evaluate {run.path} keeps "
             "them."
         )
-    if record["lexicon"]["words"] != run.lexicon.words_set_digest():
+    if record.lexicon.words != run.lexicon.words_set_digest():
         raise UserError(f"{name} was judged over other words than the run's own.")
     data = run.experiment.data
     splits = [part for split in data.splits() for part in (split, *data.parts(split))]
     if name not in splits:
         raise UserError(f"{name} is a text given by its path, not a split of the run.")
     corpus = run.read(name)
-    if passport.data_of(corpus.name, corpus.sentences)["sha256"] != record["data"]["sha256"]:
+    if passport.data_of(corpus.name, corpus.sentences).sha256 != record.data.sha256:
         raise UserError(
             f"{corpus.name} has changed since {name} was judged: evaluate the run again."
         )

@@ -11,6 +11,7 @@ from zoo.decoding import BeamSearch, steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
 from zoo.lab.evaluation import item_scores, passport, scored_texts, significance
+from zoo.lab.evaluation.figures import AnswerAccuracy, AnswerPassport
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
@@ -135,23 +136,23 @@ def judge(run: Run, name: str, text: Corpus, grammar: str | None = None) -> Judg
     truth = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
     correct = [decoded == words for (decoded, _), words in zip(answers, truth, strict=True)]
     right, count = sum(correct), len(correct)
-    figures = {
-        "accuracy": right / count,
-        "interval": significance.binomial_interval(right, count),
-        "answers": count,
-        "right": right,
-        "complete": sum(complete for _, complete in answers),
-        "well_formed": None if grammar is None else _well_formed(run, answers, grammar),
-    }
-    record = {
-        "kind": "exact match",
-        "split": f"answers:{name}",
-        "figures": figures,
-        "tokens": count,
-        "counts": "answers that agree with the given one in every word, decoded greedily",
-        "data": passport.data_of(text.name, text.sentences),
+    figures = AnswerAccuracy(
+        accuracy=right / count,
+        interval=significance.binomial_interval(right, count),
+        answers=count,
+        right=right,
+        complete=sum(complete for _, complete in answers),
+        well_formed=None if grammar is None else _well_formed(run, answers, grammar),
+    )
+    record = AnswerPassport(
+        kind="exact match",
+        split=f"answers:{name}",
+        figures=figures,
+        tokens=count,
+        counts="answers that agree with the given one in every word, decoded greedily",
+        data=passport.data_of(text.name, text.sentences),
         **passport.sentence_fields(run, text.sentences),
-    }
+    )
     return Judgement(run, record, _line(name, figures), item_scores.from_answers(np.array(correct)))
 
 
@@ -171,12 +172,11 @@ def _well_formed(run, answers, grammar):
 
 def _line(name, figures):
     """Formats the figures as one line of text."""
-    well_formed = figures["well_formed"]
+    well_formed = figures.well_formed
     parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"
     return (
-        f"{name}: exact match {figures['accuracy']:.2%} "
-        f"{significance.percent(figures['interval'])} ({figures['right']:,} of "
-        f"{figures['answers']:,} answers; {figures['complete']:,} complete{parsed})"
+        f"{name}: exact match {figures.accuracy:.2%} {significance.percent(figures.interval)} "
+        f"({figures.right:,} of {figures.answers:,} answers; {figures.complete:,} complete{parsed})"
     )
 
 

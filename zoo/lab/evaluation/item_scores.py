@@ -25,7 +25,8 @@ from zoo.base.arrays import array_files
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.evaluation import significance
-from zoo.lab.evaluation.perplexity import BAND_NAMES, BANDS, Scores
+from zoo.lab.evaluation.figures import AccuracyPassport, Passport
+from zoo.lab.evaluation.perplexity import BAND_NAMES, BANDS, Band, Scores
 from zoo.lab.evaluation.perplexity import UNKNOWN as UNKNOWN_BAND
 from zoo.lab.runs import atomic_writes, checksums
 from zoo.lexicon import Lexicon
@@ -72,16 +73,11 @@ def write(result: pathlib.Path, arrays: Arrays):
     atomic_writes.write_whole(path_of(result), lambda path: array_files.write(path, arrays))
 
 
-def read(result: pathlib.Path, passport: dict) -> Arrays | None:
+def read(passport: Passport) -> Arrays | None:
     """Reads the scores of a result; None if none were kept with it."""
-    return read_archive(path_of(result), passport)
-
-
-def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays | None:
-    """Reads the scores of a result from an archive of arrays; None if it has none."""
-    expected = passport.get("scores")
-    if expected is None or not path.exists():
+    if passport.scores is None or passport.place is None or not passport.place.scores.exists():
         return None
+    _, path, prefix = passport.place
     try:
         arrays = array_files.read_arrays(path, _KINDS.__contains__, prefix)
         if prefix and not arrays:
@@ -89,7 +85,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
         _check(arrays, passport)
     except (OSError, ValueError) as error:
         raise UserError(f"{path} holds no scores ({error}): evaluate the run again.") from error
-    if digest(arrays) != expected:
+    if digest(arrays) != passport.scores:
         raise UserError(
             f"{path} has the scores of another evaluation than {prefix or 'the result'}: evaluate "
             "the run again."
@@ -99,7 +95,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
 
 def _check(arrays, passport):
     """Raises ValueError unless arrays belong to a figure of this kind and are consistent."""
-    has_answers = "accuracy" in passport.get("figures", {})
+    has_answers = isinstance(passport, AccuracyPassport)
     if {*arrays} != ({"right"} if has_answers else {"log_prob", "band", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
     for name, array in arrays.items():
@@ -133,16 +129,18 @@ def interval(sums: np.ndarray, reported: float) -> tuple[float, float]:
     return min(low, reported), max(high, reported)  # NaN stays, as the first argument
 
 
-def with_intervals(bands: Iterable[dict], arrays: Arrays | None) -> list[dict]:
-    """Adds an interval to each row of bands; NaN twice without scores or with one sentence."""
+def band_intervals(
+    bands: Iterable[Band], arrays: Arrays | None
+) -> list[tuple[Band, tuple[float, float]]]:
+    """Adds its interval to each band; NaN twice without scores or with one sentence."""
     numbers = {UNKNOWN_BAND: UNKNOWN, **{name: n for n, name in enumerate(BAND_NAMES)}}
     rows = []
     for row in bands:
         ends = math.nan, math.nan
         if arrays is not None:
-            chosen = np.asarray(arrays["band"]) == numbers[row["band"]]
-            ends = interval(statistics(arrays, chosen), float(row["log_perplexity"]))
-        rows.append({**row, "interval": ends})
+            chosen = np.asarray(arrays["band"]) == numbers[row.band]
+            ends = interval(statistics(arrays, chosen), row.log_perplexity)
+        rows.append((row, ends))
     return rows
 
 

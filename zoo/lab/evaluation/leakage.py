@@ -14,8 +14,17 @@ import numpy as np
 from zoo.data import Mixed, Source, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
+from zoo.lab.evaluation.figures import Overlap, OverlapByRole, OverlapCounts
 from zoo.lab.runs import seen_texts
-from zoo.lab.runs.seen_texts import ROLES, SeenTexts, Texts, WordSource, hash_letters, letters
+from zoo.lab.runs.seen_texts import (
+    ROLES,
+    KnowledgeText,
+    SeenTexts,
+    Texts,
+    WordSource,
+    hash_letters,
+    letters,
+)
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, TopWords
 from zoo.sources import files
@@ -30,7 +39,8 @@ def priors_that_saw(
     split: str,
     path: str,
     sentences: Sequence[list[str]] = (),
-    knowledge: Iterable[dict] | None = (),  # with digests of texts whose files may be missing here
+    knowledge: Iterable[KnowledgeText]
+    | None = (),  # with digests of texts whose files may be missing here
 ) -> list[str]:
     """Returns the names of the priors that were estimated on the judged text."""
     source = experiment.data
@@ -52,7 +62,7 @@ def priors_that_saw(
 
     parts = [part for part in seen_texts.word_sources(experiment) if _estimated(part, lexicon)]
     digest = seen_texts.digest_text(sentences)[0] if sentences and knowledge else None
-    priors = {gave for text in knowledge or () if text["digest"] == digest for gave in text["gave"]}
+    priors = {gave for text in knowledge or () if text.digest == digest for gave in text.gave}
     return [*dict.fromkeys(part.gave for part in parts if part.gave in priors or saw(part))]
 
 
@@ -70,7 +80,7 @@ def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:
         texts = _texts_of(treebank, vocabulary)
     except UserError:
         return False
-    return bool(sentences) and is_seen(overlap(sentences, texts))
+    return bool(sentences) and overlap(sentences, texts).is_seen
 
 
 @functools.lru_cache(maxsize=8)
@@ -108,7 +118,7 @@ def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
             texts = Texts.from_text(split, source.read(split).sentences)
         except UserError:  # its file is missing
             continue
-        if is_seen(overlap(sentences, texts)):
+        if overlap(sentences, texts).is_seen:
             splits.add(split)
     return splits
 
@@ -123,83 +133,29 @@ def _file(path: str):
 
 
 # ---- overlap of a judged text with the texts that a model has seen, by the content of sentences
-# A model that was trained on a text, or whose checkpoint was chosen on it, has a figure of another
-# kind than one that never saw it. Some sentences recur by nature, short ones above all. Measured as
-# the share of a text's tokens that stand in sentences of the training text, in percent: of all
-# sentences / of those with at least `LETTERS` letters.
-#
-#     Penn Treebank: validation 1.44 / 1.28, test 0.75 / 0.63      micro: test 0.13 / 0
-#     Czech news: validation 1.44 / 0.80, test 1.17 / 0.47         GeoQuery: test 0.30 / 0.30
-#     UD French: validation 0.38 / 0.39, tests 0.02 / 0 and 0 / 0  Overnight: test 0 / 0
-#     Multi30k, English, French, Czech: tests 0 / 0                1 Billion Word: test 0 / 0
-#     Tiny Shakespeare, a line a sentence: validation 6.72 / 0, test 2.69 / 0
-#
-# So a text counts as seen where more than `OF_LONG` of the tokens of its long sentences, or more
-# than `OF_ALL` of all its tokens, are found. Below that the share is reported and nothing more.
 
+# The least number of letters of a long sentence.
 LETTERS = 30
-OF_LONG = 0.05
-OF_ALL = 0.25
 
 
-def overlap_by_role(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
+def overlap_by_role(sentences: Sequence[list[str]], seen: SeenTexts) -> OverlapByRole:
     """Counts how much of a text is among the texts seen in each role."""
-    return {"letters": LETTERS, **{role: overlap(sentences, getattr(seen, role)) for role in ROLES}}
+    return OverlapByRole(LETTERS, *(overlap(sentences, getattr(seen, role)) for role in ROLES))
 
 
-def overlap(sentences: Sequence[list[str]], texts: Texts) -> dict:
-    """Counts the sentences of a text that are among others, as {"all": counts, "long": counts}."""
+def overlap(sentences: Sequence[list[str]], texts: Texts) -> Overlap:
+    """Counts the sentences of a text that are among others."""
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
     is_present = texts.contains(hash_letters(text for text, _ in spelled))
-    return {
-        "all": _counts(is_present, np.ones_like(is_present), tokens),
-        "long": _counts(is_present, long, tokens),
-    }
+    return Overlap(
+        all=_counts(is_present, np.ones_like(is_present), tokens),
+        long=_counts(is_present, long, tokens),
+    )
 
 
 def _counts(is_present, chosen, tokens):
     is_counted = is_present & chosen
-    return {
-        "sentences": int(is_counted.sum()),
-        "of_sentences": int(chosen.sum()),
-        "tokens": int(tokens[is_counted].sum()),
-        "of_tokens": int(tokens[chosen].sum()),
-    }
-
-
-def is_validation(split: str) -> bool:
-    """Whether a split is validation text, on which checkpoints are chosen, or a part of it."""
-    return split == "validation" or split.endswith(".validation")
-
-
-def share(counts: dict) -> float:
-    """Returns the share of the tokens that are found; 0 without any."""
-    return counts["tokens"] / counts["of_tokens"] if counts["of_tokens"] else 0.0
-
-
-def is_seen(counts: dict) -> bool:
-    """Whether more of a text is found than recurs by nature."""
-    return share(counts["long"]) > OF_LONG or share(counts["all"]) > OF_ALL
-
-
-def reason(passport: dict) -> str | None:
-    """Explains why a figure is not of unseen text; None if it is, or if nothing was recorded."""
-    recorded = passport.get("overlap")
-    if recorded and is_seen(recorded["trained_on"]):
-        return f"it was trained on this text ({describe(recorded['trained_on'])})"
-    if is_validation(passport["split"]):  # to choose the checkpoint is its purpose
-        return None
-    if recorded and is_seen(recorded["selected_on"]):
-        return f"its checkpoint was chosen on this text ({describe(recorded['selected_on'])})"
-    return None
-
-
-def describe(counts: dict) -> str:
-    """Describes the shares of a text that a model had seen."""
-    if not counts["all"]["tokens"]:
-        return "none of its sentences found"
-    text = f"{share(counts['all']):.2%} of its tokens in sentences found there"
-    long = counts["long"]
-    return f"{text}, {share(long):.2%} for long sentences" if long["of_tokens"] else text
+    counts = is_counted.sum(), chosen.sum(), tokens[is_counted].sum(), tokens[chosen].sum()
+    return OverlapCounts(*map(int, counts))

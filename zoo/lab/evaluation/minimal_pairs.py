@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lab.evaluation.evaluation_texts import Reading, known_names
+from zoo.lab.evaluation.figures import PairAccuracy, PairPassport
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.sentence_scores import PLAIN, words_of
@@ -131,18 +132,21 @@ class PairScores:
         """Returns for each pair whether the good sentence is more probable, for its passport."""
         return item_scores.from_answers(self.good > self.bad, self.scored)
 
-    def figures(self) -> dict:
-        """Returns all figures, with those of `by_group` in "groups" if there are any."""
-        names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
-        figures = {name: getattr(self, name) for name in names}
-        if self.equal:
-            figures["equal"] = len(self.equal)
-        figures["interval"] = significance.binomial_interval(self.right, self.pairs)
-        groups = {
-            name: {value: scores.figures() for value, scores in group.items()}
-            for name, group in self.by_group().items()
-        }
-        return {**figures, "groups": groups} if groups else figures
+    def figures(self) -> PairAccuracy:
+        """Returns all figures, with those of `by_group`."""
+        return PairAccuracy(
+            accuracy=self.accuracy,
+            right=self.right,
+            pairs=self.pairs,
+            skipped=self.skipped,
+            mean_difference=self.mean_difference,
+            equal=len(self.equal) or None,
+            interval=significance.binomial_interval(self.right, self.pairs),
+            groups={
+                name: {value: scores.figures() for value, scores in group.items()}
+                for name, group in self.by_group().items()
+            },
+        )
 
 
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
@@ -195,7 +199,7 @@ def _json_rows(lines, path):
     for number, line in lines:
         try:
             fields = strict_json.loads(line)
-            strict_json.check(fields, {})
+            strict_json.parse(dict, fields)
         except ValueError as error:
             raise UserError(
                 f"{path}, line {number}: not a pair of sentences ({error}): write JSON with "
@@ -320,20 +324,22 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
         )
 
 
-def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores) -> dict:
-    """Makes the passport of an accuracy on minimal pairs."""
-    return {
-        "kind": "minimal pairs",
-        "split": f"pairs:{pathlib.PurePath(path).name}",
-        "figures": scores.figures(),
-        "tokens": scores.pairs,
-        "counts": (
+def passport_of(
+    run: Run, path: str, pairs: Sequence[tuple], scores: PairScores, **figures: Any
+) -> PairPassport:
+    """Makes the passport of an accuracy on minimal pairs; `figures` are those besides its own."""
+    return PairPassport(
+        kind="minimal pairs",
+        split=f"pairs:{pathlib.PurePath(path).name}",
+        figures=dataclasses.replace(scores.figures(), **figures),
+        tokens=scores.pairs,
+        counts=(
             "pairs whose differing words are in the lexicon; right if the sum of log p over the "
             "words, boundary not counted, is higher for the good sentence"
         ),
-        "data": passport.data_of(path, [sentence for pair in pairs for sentence in pair[:2]]),
+        data=passport.data_of(path, [sentence for pair in pairs for sentence in pair[:2]]),
         **passport.sentence_fields(run, [good for good, *_ in pairs]),
-    }
+    )
 
 
 def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
@@ -353,7 +359,7 @@ def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
             rows=[*rows(pairs, scores)],
             columns=Row._fields if any(scores.groups) else COLUMNS,
             notes=[*run.notes(sentences), run.share(sentences, path)],
-            warnings=passport.warnings(record),
+            warnings=passport.warnings(record.leak),
         )
 
 

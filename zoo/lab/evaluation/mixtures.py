@@ -17,6 +17,7 @@ import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
+from zoo.lab.evaluation.figures import MixtureFigures
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run
 from zoo.lab.options import Option, number
@@ -96,11 +97,13 @@ def from_run(run: Run, weight: float | None = None) -> Mixture | None:
     return Mixture(tune_weight(log_prob, unseen, words), words)
 
 
-def figures(mixture: Mixture, lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
+def figures(
+    mixture: Mixture, lexicon: Lexicon, text: EncodedText, scores: Scores
+) -> MixtureFigures:
     """Computes the log-perplexity of a text under the mixture."""
     log_prob, unseen = _counted(lexicon, text, scores)
     mean = -float(mix(log_prob, unseen, mixture.weight, mixture.words).mean())
-    return {**mixture._asdict(), "log_perplexity": mean}
+    return MixtureFigures(*mixture, mean)
 
 
 def _counted(lexicon, text, scores):

@@ -1,7 +1,4 @@
-"""Figures with their passports: everything that comparing a number with another one requires.
-
-A passport is a plain dict that is kept as JSON. Figures whose parts in
-`zoo.lab.evaluation.results` differ are not of the same quantity, and are not compared.
+"""Passports of a run's figures: what they record, their files, and how they are told.
 
 Every kind of judgement ends in a `Judgement`: of texts (`scored_texts`), questions (`exact_match`),
 minimal pairs, and agreement.
@@ -26,12 +23,22 @@ from zoo import configuration
 from zoo.base import strict_json
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.lab.evaluation import item_scores, leakage
+from zoo.lab.evaluation import figures, item_scores, leakage
 from zoo.lab.evaluation.changes import registry
 from zoo.lab.evaluation.changes.constraint import Constraint
 from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.changes.renormalised import Renormalised
-from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN, Impossible
+from zoo.lab.evaluation.figures import (
+    AccuracyPassport,
+    JudgedText,
+    LexiconRecord,
+    Passport,
+    PerplexityPassport,
+    Policies,
+    SourceText,
+    TrainingRecord,
+)
+from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.sentence_scores import share
 from zoo.lab.options import Option
@@ -49,7 +56,7 @@ class Judgement:
     """What a run was judged on and how it did; each kind of judgement makes one of its scores."""
 
     run: Run
-    passport: dict
+    passport: Passport
     description: str  # the figures as text
     scores: item_scores.Arrays  # of words or questions, kept beside the passport
     rows: Sequence[Any] = ()  # named tuples: the figures, or the scores of each pair
@@ -82,59 +89,60 @@ class Metric:
 # ---------------------------------------- the fields of a passport
 
 
-def source_fields(run: Run, corpus: Corpus) -> dict:
-    """Returns the field "source" of translations: `data_of` the sources and their unknown words."""
+def source_of(run: Run, corpus: Corpus) -> SourceText | None:
+    """Describes the sources of translations and their unknown words; None for other texts."""
     if corpus.source_text is None or len(run.source_lexicons) != 1:
-        return {}
+        return None
     source, vocabulary = run.experiment.source_corpus(corpus), run.experiment.source_side_vocabulary
     missing = vocabulary.missing(source.sentences, run.source_lexicons[0])
-    record = data_of(source.name, source.sentences)
-    return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
+    digest, words = seen_texts.digest_text(source.sentences)
+    unknown = sum(missing.values())
+    return SourceText(source.name, digest, len(source.sentences), words, unknown)
 
 
-def prior_fields(run: Run, split: str, corpus: Corpus) -> dict:
-    """Returns the field with the names of the priors that were estimated on a text."""
+def priors_that_saw(run: Run, split: str, corpus: Corpus) -> tuple[str, ...]:
+    """Returns the names of the priors that were estimated on a text."""
     text, history = (corpus.name, corpus.sentences), run.seen_texts
     knowledge = history.knowledge if history else None
     saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, knowledge)
-    return {"priors_saw_this_text": saw}
+    return tuple(saw)
 
 
-def sentence_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
+def sentence_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     """Returns the fields of passports of sentences that each start from an empty state."""
-    apart = {**policies(run), "state": "sentences", "batch": None}
+    apart = dataclasses.replace(policies(run), state="sentences", batch=None)
     return {"policies": apart, **run_fields(run, sentences)}
 
 
-def translation_fields(run: Run, corpus: Corpus) -> dict:
+def translation_fields(run: Run, corpus: Corpus) -> dict[str, Any]:
     """Returns the fields of passports of translations, or of texts that were drawn."""
     return {
         "data": data_of(corpus.name, corpus.sentences),
-        **source_fields(run, corpus),
+        "source": source_of(run, corpus),
         **sentence_fields(run, corpus.sentences),
     }
 
 
-def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
-    """Describes a text by path, size and a hash of its words as read, whatever the path."""
+def data_of(path: str, sentences: Sequence[list[str]]) -> JudgedText:
+    """Describes a text."""
     digest, words = seen_texts.digest_text(sentences)
-    return {"path": path, "sha256": digest, "sentences": len(sentences), "words": words}
+    return JudgedText(path, digest, len(sentences), words)
 
 
-def policies(run: Run) -> dict:
+def policies(run: Run) -> Policies:
     """Returns the choices that change a figure without changing the model."""
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
     blank_lines = {source.form.blank_lines for source in run.experiment.data.texts()}
-    return {
-        "state": recipe.state,
-        "batch": recipe.batch if recipe.state == "carried" else None,
-        "boundary": vocabulary.boundary,
-        "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
-        "unknown": vocabulary.unknown,
-        "lower_case": vocabulary.lower_case,
-        "fused": run.experiment.data.form.fused,
-        "blank_lines": "kept" if "kept" in blank_lines else None,
-    }
+    return Policies(
+        state=recipe.state,
+        batch=recipe.batch if recipe.state == "carried" else None,
+        boundary=vocabulary.boundary,
+        boundary_marks=vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
+        unknown=vocabulary.unknown,
+        lower_case=vocabulary.lower_case,
+        fused=run.experiment.data.form.fused,
+        blank_lines="kept" if "kept" in blank_lines else None,
+    )
 
 
 def counts_sentence(run: Run) -> str:
@@ -147,21 +155,21 @@ def counts_sentence(run: Run) -> str:
         "split": "syntactic words (a fused form counts as the words in it)",
         "surface": "words as they are written (a fused form is one)",
         "kept": "syntactic words, and fused forms beside the words in them",
-    }[choices["fused"]]
-    marks = choices["boundary_marks"]
+    }[choices.fused]
+    marks = choices.boundary_marks
     boundaries = f"the {marks} boundaries" if marks != 1 else "the boundary"
     boundary = {
         "counted": f"{boundaries} after each sentence counted",
         "uncounted": f"{boundaries} after each sentence predicted but not counted",
         "none": "no boundaries, and the first word of the text not predicted",
-    }[choices["boundary"]]
-    if choices["blank_lines"] and choices["boundary"] != "none":
+    }[choices.boundary]
+    if choices.blank_lines and choices.boundary != "none":
         boundary += ", blank lines being sentences without words"
     unknown = {
         "counted": "unknown words counted as <unk>",
         "skipped": "unknown words read as <unk> and not counted",
         "refused": "no unknown words",
-    }[choices["unknown"]]
+    }[choices.unknown]
     sentence = f"{words}; {boundary}; {unknown}"
     return sentence.replace("word", "character") if run.lexicon.is_character_level else sentence
 
@@ -170,22 +178,22 @@ def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
     texts, workdir = run.seen_texts, Workdir(run.path)
     return {
-        "trained_on": None if texts is None else list(texts.trained_on.about),
-        "selected_on": None if texts is None else list(texts.selected_on.about),
-        "not_known": None if texts is None else list(texts.not_known),
-        "knowledge": None if texts is None or texts.knowledge is None else list(texts.knowledge),
-        "overlap": None if texts is None else leakage.overlap_by_role(sentences, texts),
-        "training": {
-            "seed": run.experiment.training.seed,
-            "recipe_sha256": workdir.recipe_digest(),
-            "recipe_but_seed": workdir.seedless_recipe_digest(),
-            "made_with": None if texts is None else texts.made_with or None,
-            "finished": workdir.is_finished(),
-        },
+        "trained_on": texts and texts.trained_on.about,
+        "selected_on": texts and texts.selected_on.about,
+        "not_known": texts and texts.not_known,
+        "knowledge": texts and texts.knowledge,
+        "overlap": texts and leakage.overlap_by_role(sentences, texts),
+        "training": TrainingRecord(
+            seed=run.experiment.training.seed,
+            recipe_sha256=workdir.recipe_digest(),
+            recipe_but_seed=workdir.seedless_recipe_digest(),
+            made_with=texts.made_with if texts else None,
+            finished=workdir.is_finished(),
+        ),
     }
 
 
-def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
+def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head, changes = run.experiment.head, registry.changes_of(run)
@@ -202,15 +210,17 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
         over += f", among which {names} stand for all their strings"
     return {
         "normalised_over": over,
-        "constraint": dataclasses.asdict(constraint) if constraint else None,
+        "constraint": constraint and figures.Constraint(constraint.grammar, constraint.digest),
         "renormalised": any(isinstance(change, Renormalised) for change in changes),
         "spread_unknown": new_lexicon is not None and new_lexicon.spread,
-        **({"spread_letters": new_lexicon.letters} if new_lexicon and new_lexicon.letters else {}),
-        **({"learns_from_text": ways[::-1]} if ways else {}),
+        "spread_letters": (new_lexicon and new_lexicon.letters) or None,
+        "learns_from_text": tuple(reversed(ways)),
         "notes": model.warnings(lexicon),
-        "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
+        "lexicon": LexiconRecord(
+            *_words(lexicon), lexicon.digest(), LexiconRecord(*_words(trained))
+        ),
         **{
-            f"{name}_lexicon": {"hash": source.digest(), **_words(source)}
+            f"{name}_lexicon": LexiconRecord(*_words(source), source.digest())
             for name, source in zip(model.lexicon_names[1:], run.source_lexicons, strict=True)
         },
         **_seen_text_fields(run, sentences),
@@ -225,27 +235,27 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
         "started_from": Workdir(run.path).start(),
         "versions": versions(),
         "revision": revision(),
-        "command": sys.argv,
+        "command": tuple(sys.argv),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
     }
 
 
-def _words(lexicon: Lexicon) -> dict:
-    """Returns a digest of the words, which does not depend on their order, and their number."""
-    return {"words": lexicon.words_set_digest(), "size": len(lexicon)}
+def _words(lexicon: Lexicon) -> tuple[str, int]:
+    """Returns the digest of the words and their number."""
+    return lexicon.words_set_digest(), len(lexicon)
 
 
 # ---------------------------------------- files of passports
 
 
-def file_of(run: Run, passport: dict, suffix: str = "") -> pathlib.Path:
+def file_of(run: Run, passport: Passport, suffix: str = "") -> pathlib.Path:
     """Returns results/SPLIT.STATE.json, with part of a hash for texts and pairs given by path."""
-    name = re.sub(r"[^\w.-]+", "_", passport["split"])
-    if ":" in passport["split"]:
-        name += f"-{passport['data']['sha256'][:8]}"
+    name = re.sub(r"[^\w.-]+", "_", passport.split)
+    if ":" in passport.split:
+        name += f"-{passport.data.sha256[:8]}"
     variant = "-".join(filter(None, (run.variant, suffix)))
-    parts = name, passport["policies"]["state"], variant, "json"
+    parts = name, passport.policies.state, variant, "json"
     return run.path / "results" / ".".join(filter(None, parts))
 
 
@@ -262,12 +272,12 @@ def check(folder: str | pathlib.Path):
 
 
 def write(
-    run: Run, passport: dict, scores: item_scores.Arrays | None = None, suffix: str = ""
+    run: Run, passport: Passport, scores: item_scores.Arrays | None = None, suffix: str = ""
 ) -> pathlib.Path:
     """Writes a passport into the run's results; replaces a passport of the same name atomically."""
     path = file_of(run, passport, suffix)
     if scores is not None:
-        passport = {**passport, "scores": item_scores.digest(scores)}
+        passport = dataclasses.replace(passport, scores=item_scores.digest(scores))
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
         with location.convert_errors(path):
@@ -289,34 +299,30 @@ def write(
 # ---------------------------------------- conditions of a figure, told
 
 
-def unfinished(passport: dict) -> list[str]:
+def unfinished(passport: Passport) -> list[str]:
     """Returns a line where a run was judged before the end of its training."""
-    step, finished = passport["checkpoint"], (passport.get("training") or {}).get("finished")
-    if step is None or finished is not False:
+    if passport.checkpoint is None or passport.training.finished is not False:
         return []
-    return [f"! judged at step {step:,}, before its training was finished"]
+    return [f"! judged at step {passport.checkpoint:,}, before its training was finished"]
 
 
 def _outside(passport):
-    """Describes how many words of a text are outside the lexicon, as far as it is recorded."""
-    tokens = passport.get("out_of_vocabulary")
-    if tokens is None:
-        return "words outside the lexicon not recorded"
-    types = passport["out_of_vocabulary_types"]
+    """Describes how many words of a text are outside the lexicon."""
+    tokens, marks = passport.out_of_vocabulary, passport.unknown_tokens
     if not tokens:
-        marks = passport["unknown_tokens"]
         return "0 outside the lexicon" + (f" ({marks:,} written <unk>)" if marks else "")
-    word_rate, type_rate = float(passport["out_of_vocabulary_rate"]), types / passport["types"]
-    return f"{tokens:,} outside the lexicon ({word_rate:.2%} of words, {type_rate:.2%} of types)"
+    type_rate = passport.out_of_vocabulary_types / passport.types
+    rates = f"{passport.out_of_vocabulary_rate:.2%} of words, {type_rate:.2%} of types"
+    return f"{tokens:,} outside the lexicon ({rates})"
 
 
 def _many_unknown(passport):
     """Returns a warning where many of the counted tokens are unknown words."""
-    words = passport["data"].get("words")
-    if words is not None and passport.get("out_of_vocabulary") == words:
+    words = passport.data.words
+    if words is not None and passport.out_of_vocabulary == words:
         return [f"! {share(words, words, 'the text')}"]
-    bands = passport["figures"].get("bands", ())
-    rate = sum(row["tokens"] for row in bands if row["band"] == UNKNOWN) / passport["tokens"]
+    bands = passport.figures.bands
+    rate = sum(row.tokens for row in bands if row.band == UNKNOWN) / passport.tokens
     if rate < _MANY_UNKNOWN:
         return []
     return [
@@ -327,81 +333,79 @@ def _many_unknown(passport):
 
 def _read_on(passport, sentence):
     """Returns a line where the state is carried from each sentence to the next."""
-    policies = passport["policies"]
-    if policies["state"] != "carried" or "source" in passport:
+    policies = passport.policies
+    if policies.state != "carried" or passport.source:
         return []
-    choice = "" if policies["boundary"] == "none" else "; --state sentences empties it"
+    choice = "" if policies.boundary == "none" else "; --state sentences empties it"
     return [f"read on: each {sentence} begins with the state of the one before{choice}"]
 
 
 def _source_lines(passport):
     """Returns the line on the sources of translations, if there are any."""
-    source = passport.get("source")
+    source = passport.source
     if source is None:
         return []
-    unknown = source["out_of_vocabulary"]
-    return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
+    unknown = source.out_of_vocabulary
+    return [f"given: {source.path}, {source.words:,} words, {unknown:,} outside the lexicon"]
 
 
-def seen_text_lines(passport: dict) -> list[str]:
+def seen_text_lines(passport: Passport) -> list[str]:
     """Returns lines about the texts that the model of a figure has seen, one a role."""
-    recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
-    if not recorded:
+    overlap = passport.overlap
+    if overlap is None:
         return ["trained on, selected on: not recorded"]
-    lines = [f"in the training text: {leakage.describe(recorded['trained_on'])}"]
-    if leakage.is_validation(passport["split"]):
+    lines = [f"in the training text: {overlap.trained_on}"]
+    if figures.is_validation(passport.split):
         lines.append("selected on this text, as a validation text is for")
     else:
-        selection_overlap = leakage.describe(recorded["selected_on"])
-        lines.append(f"in the text that chose the checkpoint: {selection_overlap}")
+        lines.append(f"in the text that chose the checkpoint: {overlap.selected_on}")
+    unknown = passport.not_known or ()
     return lines + [f"not known: the texts that {part} had seen" for part in unknown]
 
 
-def warnings(passport: dict) -> list[str]:
+def warnings(leak: str | None) -> list[str]:
     """Returns the warning of a figure whose text the model saw: one line, or none."""
-    reason = leakage.reason(passport)
-    return [f"  not a figure of unseen text: {reason}"] if reason else []
+    return [f"  not a figure of unseen text: {leak}"] if leak else []
 
 
 def _knowledge(passport):
     """Returns a line for each text that gave knowledge of words and was not trained on."""
-    trained = {text["digest"] for text in passport.get("trained_on") or ()}
+    trained = {text.digest for text in passport.trained_on or ()}
     return [
-        f"{', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
-        for text in passport.get("knowledge") or ()
-        if text["digest"] not in trained
+        f"{', '.join(text.gave)} from {text.text} [{text.digest[:8]}]"
+        for text in passport.knowledge or ()
+        if text.digest not in trained
     ]
 
 
-def priors_that_saw(passport: dict) -> str:
-    return f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"
+def prior_line(passport: PerplexityPassport | AccuracyPassport) -> str:
+    return f"priors that saw this text: {', '.join(passport.priors_saw_this_text) or 'none'}"
 
 
-def conditions(passport: dict) -> list[str]:
+def conditions(passport: PerplexityPassport) -> list[str]:
     """Returns lines on the text, the words that count, and what the model knew of them."""
-    data, character = passport["data"], passport["counts"].startswith("characters")
+    data, character = passport.data, passport.counts.startswith("characters")
     word, sentence = ("character", "line") if character else ("word", "sentence")
     size = ""
-    if None not in (data.get("sentences"), data.get("words")):
-        size = f", {data['sentences']:,} {sentence}s, {data['words']:,} {word}s"
+    if None not in (data.sentences, data.words):
+        size = f", {data.sentences:,} {sentence}s, {data.words:,} {word}s"
     lines = [
-        f"tokens: {passport['counts']}",
-        f"text: {data['path']}{size}, {_outside(passport)}; state: "
-        f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+        f"tokens: {passport.counts}",
+        f"text: {data.path}{size}, {_outside(passport)}; state: {passport.policies.state}; "
+        f"normalised over {passport.normalised_over}",
         *_read_on(passport, sentence),
         *_many_unknown(passport),
         *_source_lines(passport),
         *seen_text_lines(passport),
         *_knowledge(passport),
-        priors_that_saw(passport),
+        prior_line(passport),
+        *(line.strip() for line in warnings(passport.leak)),
+        *unfinished(passport),
     ]
-    lines += [*(line.strip() for line in warnings(passport)), *unfinished(passport)]
-    learns, constraint = passport.get("learns_from_text"), passport.get("constraint")
-    if learns:
-        lines.append(f"learns from this text by {' and '.join(learns)}")
-    if constraint:
-        lines.append(f"only as the grammar {constraint['grammar']} allows")
-    zeros = passport["figures"].get("impossible")
-    if zeros:
-        lines.append(Impossible(zeros["tokens"], zeros["first"], zeros["others"]).sentence)
+    if passport.learns_from_text:
+        lines.append(f"learns from this text by {' and '.join(passport.learns_from_text)}")
+    if passport.constraint:
+        lines.append(f"only as the grammar {passport.constraint.grammar} allows")
+    if passport.figures.impossible:
+        lines.append(passport.figures.impossible.sentence)
     return lines

@@ -35,6 +35,29 @@ REPLICATED, BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 UNKNOWN = "unknown"
 
 
+@dataclasses.dataclass(frozen=True)
+class Band:
+    """The figures of the words that occurred about as often in training."""
+
+    band: str
+    tokens: int
+    log_perplexity: float  # nats per token
+    perplexity: float
+
+    def __post_init__(self):
+        names = (UNKNOWN, *BAND_NAMES)
+        if self.band not in names:
+            raise ValueError(f"band is {self.band!r}, not {' or '.join(names)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class LogZ:
+    """Mean and standard deviation of log Z, nats; near 0, scores serve as log p."""
+
+    mean: float
+    standard_deviation: float
+
+
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """Log-probabilities of the words of a text."""
@@ -65,14 +88,14 @@ class Scores:
         """exp of the log-perplexity; inf where that is too large for a float."""
         return perplexity_of(self.log_perplexity)
 
-    def log_z_figures(self) -> dict[str, float]:
-        """Computes mean and standard deviation of log Z, nats; near 0, scores serve as log p."""
+    def log_z_figures(self) -> LogZ | None:
+        """Computes the figures of log Z; None if it is not known."""
         if self.log_z is None:
-            raise ValueError("these scores have no log Z")
+            return None
         log_z = self.log_z[self.counted].astype(np.float64)
-        return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
+        return LogZ(float(log_z.mean()), float(log_z.std()))
 
-    def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> list[dict]:
+    def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> tuple[Band, ...]:
         """Returns figures by how often words occurred in training, `UNKNOWN` and "unseen" first."""
         unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
         masks = {UNKNOWN: unknown}
@@ -82,9 +105,8 @@ class Scores:
         for name, mask in masks.items():
             part = dataclasses.replace(self, counted=self.counted & mask)
             if part.tokens:
-                figures = {"log_perplexity": part.log_perplexity, "perplexity": part.perplexity}
-                rows.append({"band": name, "tokens": part.tokens, **figures})
-        return rows
+                rows.append(Band(name, part.tokens, part.log_perplexity, part.perplexity))
+        return tuple(rows)
 
 
 def merge_subwords(
@@ -121,7 +143,7 @@ class Impossible:
         """The impossible tokens as one sentence."""
         return (
             f"{self.tokens:,} of the counted tokens have probability 0, the first of them "
-            f"{self.first}; log-perplexity of the others {float(self.others):.4f}"
+            f"{self.first}; log-perplexity of the others {self.others:.4f}"
         )
 
 

@@ -8,11 +8,11 @@ RUN/RESULT/ARRAY. A command that reads the results of runs takes NAME.jsonl for 
 record, and NAME.jsonl:RUN for one of them, in the place of a run's folder.
 """
 
+import dataclasses
 import os
 import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from zoo.base import regular_files, strict_json
 from zoo.base.arrays import array_files
@@ -22,18 +22,17 @@ from zoo.lab.evaluation import item_scores
 from zoo.lab.runs import atomic_writes, workdir
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
-_LINE = {"run": str, "experiment": dict, "results": dict}
-_FIELDS = (*_LINE, "validations")
 
 
-class Record(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Record:
     """A run of a record."""
 
     run: str
     experiment: dict
-    results: dict[str, dict]
+    results: dict[str, dict]  # passports as JSON
     # lines of its metrics.jsonl, its learning curve; () if they were not kept
-    validations: Sequence[dict] = ()
+    validations: tuple[dict, ...] = ()
 
 
 def is_record(path: str | pathlib.Path) -> bool:
@@ -84,16 +83,14 @@ def read(file: pathlib.Path) -> list[Record]:
     records: dict[str, Record] = {}
     for number, line in enumerate(lines, 1):
         try:
-            value = strict_json.loads(line)
-            strict_json.check(value, _LINE)
-            strict_json.check(value.get("validations", []), [dict], "validations")
+            record = strict_json.parse(Record, strict_json.loads(line))
         except ValueError as error:
             raise UserError(
                 f"{file}, line {number} is not a run of a record ({error}): put back a copy of it."
             ) from error
-        if value["run"] in records:
-            raise UserError(f"{file}, line {number}: {value['run']} stands there twice: remove it.")
-        records[value["run"]] = Record(**{name: value[name] for name in _FIELDS if name in value})
+        if record.run in records:
+            raise UserError(f"{file}, line {number}: {record.run} stands there twice: remove it.")
+        records[record.run] = record
     return [*records.values()]
 
 
@@ -112,10 +109,8 @@ def write(
     earlier = [record for record in read(file) if record.run not in runs] if file.exists() else []
     merged = sorted([*earlier, *records], key=lambda record: record.run)
     text = ""
-    for record in merged:  # without a learning curve that was not kept
-        names = Record._fields if record.validations else _LINE
-        line = {name: getattr(record, name) for name in names}
-        text += strict_json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+    for record in merged:
+        text += strict_json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
     arrays = {}
     if scores_file(file).exists():
         try:

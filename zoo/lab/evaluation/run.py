@@ -133,7 +133,8 @@ class Run:
     @property
     def changed_sources(self) -> list[str]:
         """Notes on modules of the user's own that changed since training."""
-        recorded = self.seen_texts.made_with.get("sources", {}) if self.seen_texts else {}
+        code = self.seen_texts and self.seen_texts.made_with
+        recorded = code.sources if code else {}
         now = seen_texts.module_digests(self.experiment)
         return [
             f"! {name} has changed since training, and computes by its new code: SHA-256 "

@@ -6,7 +6,7 @@ import itertools
 import math
 import pathlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from zoo.data.encoded_text import EncodedText
 from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
 from zoo.lab.evaluation.changes import registry
 from zoo.lab.evaluation.evaluation_texts import TokenizedText
+from zoo.lab.evaluation.figures import (
+    Part,
+    PerplexityFigures,
+    PerplexityPassport,
+    SubwordFigures,
+)
 from zoo.lab.evaluation.mixtures import Mixture
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
@@ -73,16 +79,16 @@ class ScoredText(NamedTuple):
     def judgement(self, mixture: Mixture | None = None) -> Judgement:
         """Returns the perplexity of the text, perhaps of a mixture too."""
         run, record = self.run, passport_of(self, mixture)
-        figures, unknown = record["figures"], record["unknown_tokens"]
+        figures, unknown = record.figures, record.unknown_tokens
         row = Row(
             self.name,
-            record["policies"]["state"],
-            record["data"]["sentences"],
-            record["tokens"],
+            record.policies.state,
+            len(self.corpus.sentences),
+            record.tokens,
             unknown,
-            figures["log_perplexity"],
-            figures["bits"],
-            figures["perplexity"],
+            figures.log_perplexity,
+            figures.bits,
+            figures.perplexity,
             str(passport.file_of(run, record)),
         )
         return Judgement(
@@ -129,30 +135,17 @@ def name_of(file: str) -> str:
     return f"data:{pathlib.PurePath(file).name}"
 
 
-def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
+def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> PerplexityPassport:
     """Makes the passport of a perplexity."""
     run, name, corpus, text, scores, _ = scored
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
     words = sum(map(len, corpus.sentences))
     types = {word for sentence in corpus.sentences for word in sentence}
-    figures = {
-        "log_perplexity": scores.log_perplexity,
-        "perplexity": scores.perplexity,
-        "bits": bits(scores.log_perplexity),
-        **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
-        "bands": scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
-        "seen": _part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),
-        "unseen": unseen(lexicon, text, scores),
-    }
-    if mixture is not None:
-        figures["mixture"] = mixtures.figures(mixture, lexicon, text, scores)
-    impossible = impossible_words(scores, text, lexicon)
-    if impossible:
-        figures["impossible"] = dataclasses.asdict(impossible)
+    figures: dict[str, Any] = {}
     if text.pieces is not None:
         counted = itertools.compress(map(len, text.pieces), scores.counted)
         total, subwords = scores.log_perplexity * scores.tokens, sum(counted)
-        figures["per_subword"] = {"tokens": subwords, "log_perplexity": total / subwords}
+        figures["per_subword"] = SubwordFigures(subwords, total / subwords)
     elif text.strings is not None:
         figures["strings"] = _part(scores, text.strings.counts >= 0)
     if run.experiment.head.renormalised:
@@ -163,105 +156,108 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
         wider = dataclasses.replace(scores, counted=scores.counted | boundaries)
         figures["log_perplexity_with_boundaries"] = wider.log_perplexity
         figures["tokens_with_boundaries"] = wider.tokens
-    return {
-        "kind": "perplexity",
-        "split": name,
-        "figures": figures,
-        "tokens": scores.tokens,
-        "counts": passport.counts_sentence(run),
-        "out_of_vocabulary": int((~text.known).sum()),
-        "unknown_tokens": int(text.unknown(lexicon).sum()),
-        **passport.prior_fields(run, name, corpus),
-        "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
-        "types": len(types),
-        "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
-        "data": passport.data_of(corpus.name, corpus.sentences),
-        **passport.source_fields(run, corpus),
-        "policies": passport.policies(run),
+    return PerplexityPassport(
+        kind="perplexity",
+        split=name,
+        figures=PerplexityFigures(
+            log_perplexity=scores.log_perplexity,
+            perplexity=scores.perplexity,
+            bits=bits(scores.log_perplexity),
+            log_z=scores.log_z_figures(),
+            bands=scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
+            seen=_part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),
+            unseen=unseen(lexicon, text, scores),
+            mixture=mixture and mixtures.figures(mixture, lexicon, text, scores),
+            impossible=impossible_words(scores, text, lexicon),
+            **figures,
+        ),
+        tokens=scores.tokens,
+        counts=passport.counts_sentence(run),
+        out_of_vocabulary=int((~text.known).sum()),
+        unknown_tokens=int(text.unknown(lexicon).sum()),
+        priors_saw_this_text=passport.priors_that_saw(run, name, corpus),
+        out_of_vocabulary_rate=float((~text.known).sum() / max(1, words)),
+        types=len(types),
+        out_of_vocabulary_types=sum(not vocabulary.has(word, lexicon) for word in types),
+        data=passport.data_of(corpus.name, corpus.sentences),
+        source=passport.source_of(run, corpus),
+        policies=passport.policies(run),
         **passport.run_fields(run, corpus.sentences),
-    }
+    )
 
 
-def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
+def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> Part:
     """Computes the figures of the lexicon's words that did not occur in the training text."""
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     never = text.occurrences(lexicon) == 0
     return _part(scores, text.known & never & ~np.isin(text.words, marks))
 
 
-def _part(scores: Scores, chosen: np.ndarray) -> dict:
+def _part(scores: Scores, chosen: np.ndarray) -> Part:
     """Computes the figures of some of the counted tokens."""
     part = dataclasses.replace(scores, counted=scores.counted & chosen)
-    return {
-        "tokens": part.tokens,
-        "rate": part.tokens / scores.tokens,
-        "log_perplexity": part.log_perplexity if part.tokens else None,
-        "perplexity": part.perplexity if part.tokens else None,
-    }
+    if not part.tokens:
+        return Part(0, 0.0, None, None)
+    return Part(part.tokens, part.tokens / scores.tokens, part.log_perplexity, part.perplexity)
 
 
-def describe(record: dict) -> str:
+def describe(record: PerplexityPassport) -> str:
     """Formats the figures of a perplexity as text."""
-    figures = record["figures"]
-    is_character_level = record["counts"].startswith("characters")
+    figures = record.figures
+    is_character_level = record.counts.startswith("characters")
     token, word = ("character", "character") if is_character_level else ("token", "word")
     unit = "bits per character" if is_character_level else "bits"
     lines = [
-        f"{record['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per {token}, "
-        f"{figures['bits']:.4f} {unit}, perplexity {figures['perplexity']:,.2f}, "
-        f"{record['tokens']:,} {token}s",
+        f"{record.split}: log-perplexity {figures.log_perplexity:.4f} nats per {token}, "
+        f"{figures.bits:.4f} {unit}, perplexity {figures.perplexity:,.2f}, "
+        f"{record.tokens:,} {token}s",
         *(f"  {line}" for line in passport.conditions(record)),
     ]
-    subwords, start = figures.get("per_subword"), record.get("started_from")
+    subwords, start, log_z = figures.per_subword, record.started_from, figures.log_z
     if subwords:
         lines.append(
-            f"  per subword: log-perplexity {subwords['log_perplexity']:.4f} over "
-            f"{subwords['tokens']:,}; a word has the product over its subwords"
+            f"  per subword: log-perplexity {subwords.log_perplexity:.4f} over "
+            f"{subwords.tokens:,}; a word has the product over its subwords"
         )
     if start:
-        lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
-    if "log_z" in figures:
-        log_z = figures["log_z"]
+        lines.append(f"  started from {start.workdir}: its {', '.join(start.parts)}")
+    if log_z:
         lines.append(
-            f"  log Z of the unnormalised scores: mean {float(log_z['mean']):.3f}, standard "
-            f"deviation {float(log_z['standard_deviation']):.3f} nats"
+            f"  log Z of the unnormalised scores: mean {log_z.mean:.3f}, standard "
+            f"deviation {log_z.standard_deviation:.3f} nats"
         )
-    if "log_perplexity_over_all_spellings" in figures:
+    if figures.log_perplexity_over_all_spellings is not None:
         lines.append(
-            f"  over all spellings: log-perplexity "
-            f"{figures['log_perplexity_over_all_spellings']:.4f}"
+            f"  over all spellings: log-perplexity {figures.log_perplexity_over_all_spellings:.4f}"
         )
-    for key, name in (
-        ("seen", f"{word}s seen in training"),
-        ("unseen", "words of the lexicon unseen in training"),
-        ("strings", "strings outside the lexicon, of its classes"),
+    for part, name in (
+        (figures.seen, f"{word}s seen in training"),
+        (figures.unseen, "words of the lexicon unseen in training"),
+        (figures.strings, "strings outside the lexicon, of its classes"),
     ):
-        part = figures.get(key, {"tokens": 0})
-        if part["tokens"]:
+        if part and part.tokens:
             lines.append(
-                f"  {name}: {part['tokens']:,} tokens ({part['rate']:.2%}), log-perplexity "
-                f"{part['log_perplexity']:.4f}, perplexity {float(part['perplexity']):,.1f}"
+                f"  {name}: {part.tokens:,} tokens ({part.rate:.2%}), log-perplexity "
+                f"{part.log_perplexity:.4f}, perplexity {part.perplexity:,.1f}"
             )
-    mixture = figures.get("mixture")
+    mixture = figures.mixture
     if mixture:
-        tuned = f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
+        tuned = f"set on {mixture.tuned_on}" if mixture.tuned_on else "as given"
         lines.append(
-            f"  with (1 - l) p + l/{mixture['words']:,} over the words unseen in training, "
-            f"l = {float(mixture['weight']):.4g} {tuned}: log-perplexity "
-            f"{float(mixture['log_perplexity']):.4f}"
+            f"  with (1 - l) p + l/{mixture.words:,} over the words unseen in training, "
+            f"l = {mixture.weight:.4g} {tuned}: log-perplexity {mixture.log_perplexity:.4f}"
         )
-    lines += [f"  {note}: {count:,}" for note, count in record["notes"].items() if count]
-    if "tokens_with_boundaries" in figures:
+    lines += [f"  {note}: {count:,}" for note, count in record.notes.items() if count]
+    if figures.tokens_with_boundaries is not None:
         lines.append(
             f"  with the boundaries counted too: log-perplexity "
-            f"{figures['log_perplexity_with_boundaries']:.4f} over "
-            f"{figures['tokens_with_boundaries']:,} tokens"
+            f"{figures.log_perplexity_with_boundaries:.4f} over "
+            f"{figures.tokens_with_boundaries:,} tokens"
         )
     lines.append(f"  {'seen in training':>16} {'tokens':>10} {'log-perplexity':>15} perplexity")
     lines += [
-        f"  {row['band']:>16} {row['tokens']:>10,} {row['log_perplexity']:>15.4f} "
-        f"{row['perplexity']:,.1f}"
-        for row in figures["bands"]
+        f"  {row.band:>16} {row.tokens:>10,} {row.log_perplexity:>15.4f} {row.perplexity:,.1f}"
+        for row in figures.bands
     ]
     return "\n".join(lines)
 

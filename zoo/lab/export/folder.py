@@ -20,7 +20,7 @@ import numpy as np
 from zoo import configuration
 from zoo.base import lazy, strict_json, temporary_files
 from zoo.errors import UserError
-from zoo.lab.evaluation import leakage
+from zoo.lab.evaluation.figures import Passport, PerplexityPassport
 from zoo.lab.evaluation.results import read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.export import stablehlo
@@ -112,19 +112,14 @@ def standalone_file() -> pathlib.Path:
     return pathlib.Path(__file__).parent / "standalone.py"
 
 
-def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
-    """Copies the passports, without machine and command line, and their translations.
-
-    Returns the passports by the files of the run.
-    """
-    passports = {}
+def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[Passport]:
+    """Copies the passports, without machine and command line, and their translations."""
+    passports = []
     for file in sorted((run / "results").glob("*.json")):
         if not file.is_file():
             continue
-        passport = read_passport(file)
-        for name in ("command", "machine"):
-            passport.pop(name, None)
-        passports[file] = passport
+        passport = dataclasses.replace(read_passport(file), command=(), machine=None)
+        passports.append(passport)
         (folder / "results").mkdir(exist_ok=True)
         _write_json(folder / "results" / file.name, passport)
         translations = file.with_suffix(".txt")
@@ -165,9 +160,7 @@ _PAIR_USE = (
 )
 
 
-def card(
-    run: Run, name: str, licence: str | None, passports: dict[pathlib.Path, dict], size: int
-) -> str:
+def card(run: Run, name: str, licence: str | None, passports: list[Passport], size: int) -> str:
     """Formats the model card as Markdown."""
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
@@ -220,24 +213,23 @@ def _data(run: Run) -> list[str]:
         return ["- What the model was trained on is not recorded."]
     roles = {"trained on": record.trained_on, "selected on": record.selected_on}
     return [
-        f"- {role.capitalize()} `{text['text']}` ({text['by']}): {text['sentences']:,} sentences, "
-        f"{text['tokens']:,} tokens, sha256 {text['digest'][:16]}"
+        f"- {role.capitalize()} `{text.text}` ({text.by}): {text.sentences:,} sentences, "
+        f"{text.tokens:,} tokens, sha256 {text.digest[:16]}"
         for role, texts in roles.items()
         for text in texts.about
     ] + [
         *(
-            f"- `{text['text']}` ({text['by']}) gave {', '.join(text['gave'])}, sha256 "
-            f"{text['digest'][:16]}"
+            f"- `{text.text}` ({text.by}) gave {', '.join(text.gave)}, sha256 {text.digest[:16]}"
             for text in record.knowledge or ()
         ),
         *(f"- Not known: the texts that {part} had seen" for part in record.not_known),
     ]
 
 
-def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
+def _figures(passports: list[Passport]) -> list[str]:
     """Returns a table of the perplexities, and lines on the tokens that they count."""
-    figures = {file: x for file, x in passports.items() if x.get("kind") == "perplexity"}
-    if not figures:
+    perplexities = [x for x in passports if isinstance(x, PerplexityPassport)]
+    if not perplexities:
         return ["The run was not judged before it was exported."]
     lines = [
         "| text | state | tokens | nats a token | bits | perplexity |",
@@ -245,27 +237,14 @@ def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
     ]
     counts: dict[str, Any] = {}
     warnings = []
-    for file, passport in figures.items():
-        try:
-            lines.append(_row(passport))
-            reason = leakage.reason(passport)
-            if reason:
-                warnings.append(f"! Not a figure of unseen text: {passport['split']}; {reason}.")
-            counts[f"{passport['counts']}; normalised over {passport['normalised_over']}"] = None
-        except (LookupError, TypeError, ValueError) as error:
-            raise UserError(
-                f"{file} is not a result of this zoo ({error!r}): remove it, and evaluate again."
-            ) from error
+    for passport in perplexities:
+        figures = passport.figures
+        lines.append(
+            f"| {passport.split} | {passport.policies.state} | {passport.tokens:,} "
+            f"| {figures.log_perplexity:.4f} | {figures.bits:.4f} "
+            f"| {figures.perplexity:.2f}{' !' if passport.leak else ''} |"
+        )
+        if passport.leak:
+            warnings.append(f"! Not a figure of unseen text: {passport.split}; {passport.leak}.")
+        counts[f"{passport.counts}; normalised over {passport.normalised_over}"] = None
     return [*lines, "", *(f"Counted: {text}." for text in counts), *warnings]
-
-
-def _row(passport: dict) -> str:
-    """Formats a row of the table of perplexities."""
-    figures = passport["figures"]
-    mark = " !" if leakage.reason(passport) else ""
-    # Infinite ones are kept as text.
-    values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
-    return (
-        f"| {passport['split']} | {passport['policies']['state']} | {passport['tokens']:,} "
-        f"| {values[0]:.4f} | {values[1]:.4f} | {values[2]:.2f}{mark} |"
-    )

@@ -58,8 +58,9 @@ class HeadPlan:
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
 
-
-_HEAD = {**{field.name: field.type for field in dataclasses.fields(HeadPlan)}, "tried": dict}
+    def __post_init__(self):
+        strict_json.check_least(self.steps, 1, "steps")  # 0 steps would train all epochs
+        strict_json.check_least(self.epoch_steps, 1, "epoch_steps")
 
 
 class Plan:
@@ -94,20 +95,15 @@ class Plan:
                 )
         for name, head_plan in saved_plan["heads"].items():
             try:
-                strict_json.check(head_plan, _HEAD, name)
-                if min(head_plan["steps"], head_plan["epoch_steps"]) < 1:  # 0 would be all epochs
-                    raise ValueError(f"{name} has fewer steps than 1")
-                tried = {factor: float(loss) for factor, loss in head_plan["tried"].items()}
-                self.heads[name] = HeadPlan(**{**head_plan, "tried": tried})
-            except (TypeError, ValueError) as error:
+                self.heads[name] = strict_json.parse(HeadPlan, head_plan, name)
+            except ValueError as error:
                 raise UserError(
                     f"{self._path} has a malformed head {name} ({error}): remove that head there."
                 ) from error
 
     def write(self):
         """Writes the plan, whole or not at all."""
-        heads = {name: dataclasses.asdict(head_plan) for name, head_plan in self.heads.items()}
-        text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
+        text = strict_json.dumps({**self._head, "heads": self.heads}, indent=2) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         atomic_writes.write_text(self._path, text)
 

@@ -19,7 +19,7 @@ from zoo.lab.comparison import learning_curves, paired, plot_style
 from zoo.lab.comparison.comparison import Group, read_losses
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.comparison.seeds import number_recipes
-from zoo.lab.evaluation import leakage
+from zoo.lab.evaluation.figures import is_validation
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
 from zoo.lab.own_text.plan import Plan
@@ -144,7 +144,7 @@ def summarise(
     ]
     notes = [*_judgement_notes(rows, passports), *_time_notes(rows, plan.budget.minutes)]
     notes += _rate_notes(rows, plan)
-    return Summary(tuple(rows), split, first_passport["tokens"], tuple(notes), failed, start)
+    return Summary(tuple(rows), split, first_passport.tokens, tuple(notes), failed, start)
 
 
 def _head_row(group, folders, passports, plan, difference) -> HeadRow:
@@ -167,13 +167,13 @@ def _head_row(group, folders, passports, plan, difference) -> HeadRow:
     ]
     return HeadRow(
         group,
-        passport["parameters"],
+        passport.parameters,
         float(np.mean(seconds)) / 60,
         last[0],
         last[0] / head_plan.epoch_steps,
         head_plan.bytes,
         recipe["training"]["optimizer"]["learning_rate"],
-        () if passport["renormalised"] else tuple(points),
+        () if passport.renormalised else tuple(points),
         difference,
         head=recipe["model"]["head"]["component"],
     )
@@ -184,10 +184,9 @@ def _judgement_notes(rows, passports):
     if min(len(row.runs.losses) for row in rows) == 1:
         yield "one seed does not show the noise of training"
     for folder, passport in passports.items():
-        reason = leakage.reason(passport)
-        if reason:
-            yield f"{folder.name} is not judged on unseen text: {reason}"
-    if leakage.is_validation(next(iter(passports.values()))["split"]):
+        if passport.leak:
+            yield f"{folder.name} is not judged on unseen text: {passport.leak}"
+    if is_validation(next(iter(passports.values())).split):
         yield "without a test text, these are figures of the text that chose the checkpoints"
     statistics = rows[0].runs.statistics
     if statistics and len(statistics[0]) < FEW_SENTENCES:

@@ -50,7 +50,7 @@ class Weights:
     def read(cls, path: str) -> "Weights":
         """Reads the weights of a file; raises UserError if it is not a file of weights."""
         content, weights = run_interpolation.read_weights(path, "weights", '"name": 0.5')
-        added = tuple(content["added"]) if "added" in content else None
+        added = None if content.get("added") is None else tuple(content["added"])
         tuning = content.get("made")
         return cls(weights, added, tuning if isinstance(tuning, dict) else {})
 

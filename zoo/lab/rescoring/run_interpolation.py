@@ -67,9 +67,8 @@ def read_weights(
     for weights outside 0 to 1 with `shares`. `example` is for the message."""
     file = files.find(path)
     try:
-        content = strict_json.loads(files.read_text(file))
-        strict_json.check(content, {field: dict})
-        strict_json.check(content.get("added", []), [str], "added")
+        shape = {field: dict, "added": list[str] | None}
+        content = strict_json.parse(shape, strict_json.loads(files.read_text(file)))
         if not content[field]:
             raise ValueError("there are none")
     except ValueError as error:

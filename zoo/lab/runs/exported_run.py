@@ -18,7 +18,7 @@ from zoo.lab.runs import checksums, location
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
-_EXPORT_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
+_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
 
 
 def is_exported(path: pathlib.Path) -> bool:
@@ -48,7 +48,7 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 def read_record(path: pathlib.Path) -> dict:
     """Reads an export's record: "checkpoint" (a step), "sha256" {file: digest}, "data"; raises
     UserError unless the record has its own digest."""
-    record = strict_json.read(path / RECORD, _EXPORT_RECORD)
+    record = strict_json.read(path / RECORD, _RECORD)
     _compare_digest(path / RECORD, record.pop("digest"), checksums.json_digest(record))
     return record
 

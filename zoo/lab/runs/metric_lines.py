@@ -16,9 +16,7 @@ def parse(line: bytes, min_step: int = 0) -> dict:
 
 def check_step(values: Any, min_step: int):
     """Raises ValueError unless the values are a dict whose step is at least `min_step`."""
-    strict_json.check(values, {"step": int})
-    if values["step"] < min_step:
-        raise ValueError(f"step is {values['step']}, where at least {min_step} should be")
+    strict_json.check_least(strict_json.parse({"step": int}, values)["step"], min_step, "step")
 
 
 def is_cut(line: bytes) -> bool:

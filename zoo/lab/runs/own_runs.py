@@ -55,7 +55,6 @@ def permitted_modules(recipe: dict) -> list[str] | None:
         return None
     note = strict_json.object_or_none(text) or {}
     try:
-        strict_json.check(note, {"modules": [str]})
+        return strict_json.parse({"modules": list[str]}, note)["modules"]
     except ValueError:
         return []  # the note exists, although it is damaged
-    return note["modules"]

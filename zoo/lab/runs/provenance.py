@@ -1,6 +1,7 @@
 """Versions, git revision and machine of a run, for passports."""
 
 import contextlib
+import dataclasses
 import functools
 import importlib.metadata
 import os
@@ -12,6 +13,29 @@ import subprocess
 import jax
 
 from zoo import version
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """The code that trained a run."""
+
+    revision: str | None = None
+    versions: dict[str, str] = dataclasses.field(default_factory=dict)
+    sources: dict[str, str] = dataclasses.field(
+        default_factory=dict
+    )  # {the user's module: SHA-256}
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """The machine on which a figure was computed."""
+
+    processor: str
+    cores: int | None
+    device: str  # the first of JAX's devices
+    platform: str
+    devices: int
+
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
@@ -48,15 +72,15 @@ def revision() -> str | None:
 
 
 @functools.cache
-def machine() -> dict:
-    """Describes the machine: processor, cores, and the first of JAX's devices with their number."""
+def machine() -> Machine:
+    """Describes this machine."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     model = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
     devices = jax.devices()
-    return {
-        "processor": model[1] if model else platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "device": devices[0].device_kind,
-        "platform": devices[0].platform,
-        "devices": len(devices),
-    }
+    return Machine(
+        processor=model[1] if model else platform.processor() or platform.machine(),
+        cores=os.cpu_count(),
+        device=devices[0].device_kind,
+        platform=devices[0].platform,
+        devices=len(devices),
+    )

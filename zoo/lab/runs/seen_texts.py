@@ -14,7 +14,6 @@ import pathlib
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.runs import atomic_writes
+from zoo.lab.runs.provenance import Code
 from zoo.lab.runs.workdir import Workdir
 from zoo.priors import Arpa, Grammar, Morphology
 from zoo.priors.experts import Expert
@@ -36,19 +36,31 @@ from zoo.sources import files
 _BATCH = 1000
 FILE = "texts.npz"
 ROLES = ("trained_on", "selected_on")
-_FACTS = ("not_known", "data", "made_with", "knowledge")
-_TEXT = {"text": str, "by": str, "digest": str, "sentences": int, "tokens": int}
-# A text that gave knowledge of words: a file without sentences does not have their numbers.
-_KNOWLEDGE_TEXT = {**_TEXT, "gave": [str], "sentences": int | None, "tokens": int | None}
 # Packages whose versions tell their code.
 _LIBRARY_PACKAGES = ("zoo", "configs", "jax")
-_RECORD = {
-    **{role: [_TEXT] for role in ROLES},
-    "not_known": [str],
-    "data": str,
-    "made_with": dict,
-    "knowledge": ([_KNOWLEDGE_TEXT], NoneType),
-}
+
+
+@dataclasses.dataclass(frozen=True)
+class SeenText:
+    """A text that a model has seen."""
+
+    text: str
+    digest: str
+    sentences: int
+    tokens: int
+    by: str  # its origin, such as "this run"
+
+
+@dataclasses.dataclass(frozen=True)
+class KnowledgeText:
+    """A text that gave knowledge of words; a file without sentences does not have their numbers."""
+
+    text: str
+    digest: str
+    sentences: int | None
+    tokens: int | None
+    by: str
+    gave: tuple[str, ...]
 
 
 def letters(sentence: list[str]) -> str:
@@ -78,24 +90,20 @@ def digest_text(sentences: Iterable[list[str]]) -> tuple[str, int]:
     return hasher.hexdigest(), words
 
 
-def _entry(name: str, sentences: Sequence[list[str]]) -> dict:
-    """Returns the record's entry for a text: its name, digest, sentences and tokens."""
-    digest, tokens = digest_text(sentences)
-    return {"text": name, "digest": digest, "sentences": len(sentences), "tokens": tokens}
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Texts:
     """Hashes of the sentences of some texts."""
 
     hashes: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint64))
-    about: tuple[dict, ...] = ()
+    about: tuple[SeenText, ...] = ()
 
     @classmethod
     def from_text(cls, name: str, sentences: Sequence[list[str]], by: str = "this run") -> "Texts":
         """Hashes the sentences of a single text; `by` is its origin."""
         spelled = (text for text in map(letters, sentences) if text)
-        return cls(np.unique(hash_letters(spelled)), ({**_entry(name, sentences), "by": by},))
+        digest, tokens = digest_text(sentences)
+        about = SeenText(name, digest, len(sentences), tokens, by)
+        return cls(np.unique(hash_letters(spelled)), (about,))
 
     def with_origin(self, by: str) -> "Texts":
         """Puts `by`, such as "init_from runs/a", before the origin of each text."""
@@ -110,10 +118,23 @@ class Texts:
         return np.isin(hashes, self.hashes)
 
 
-def _prefix_origins(by: str, texts: Iterable[dict]) -> tuple[dict, ...]:
-    """Returns the entries of texts with `by` before their origins, in place of "this run"."""
-    origins = ((text, "" if text["by"] == "this run" else f", {text['by']}") for text in texts)
-    return tuple({**text, "by": f"{by}{origin}"} for text, origin in origins)
+def _prefix_origins(by: str, texts: Iterable[Any]) -> tuple[Any, ...]:
+    """Returns texts with `by` before their origins, in place of "this run"."""
+    origins = ((text, "" if text.by == "this run" else f", {text.by}") for text in texts)
+    return tuple(dataclasses.replace(text, by=f"{by}{origin}") for text, origin in origins)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Record:
+    """A record of seen texts as JSON, beside the hashes."""
+
+    trained_on: tuple[SeenText, ...]
+    selected_on: tuple[SeenText, ...]
+    not_known: tuple[str, ...]
+    data: str
+    made_with: Code | None
+    # texts that gave words, features and backgrounds; None where they are not recorded
+    knowledge: tuple[KnowledgeText, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -124,10 +145,8 @@ class SeenTexts:
     selected_on: Texts
     not_known: tuple[str, ...] = ()
     data: str = ""
-    made_with: dict = dataclasses.field(default_factory=dict)
-    # texts that gave words, features and backgrounds, as `describe_knowledge` has them; None where
-    # they are not recorded
-    knowledge: tuple[dict, ...] | None = None
+    made_with: Code | None = None
+    knowledge: tuple[KnowledgeText, ...] | None = None
 
     def join(self, inherited: "SeenTexts", by: str) -> "SeenTexts":
         """Returns this record with the texts seen by another run, whose origins then begin with
@@ -149,10 +168,10 @@ class SeenTexts:
 
     def save(self, path: str | pathlib.Path):
         """Writes the record to an .npz file."""
-        about = {role: getattr(self, role).about for role in ROLES}
-        facts = {name: getattr(self, name) for name in _FACTS}
+        about = self.trained_on.about, self.selected_on.about
+        record = _Record(*about, self.not_known, self.data, self.made_with, self.knowledge)
         arrays = {role: getattr(self, role).hashes for role in ROLES}
-        arrays["about"] = np.frombuffer(json.dumps({**about, **facts}).encode(), np.uint8)
+        arrays["about"] = np.frombuffer(strict_json.dumps(record).encode(), np.uint8)
         array_files.write(path, arrays, compressed=False)  # hashes would not get smaller
 
     @classmethod
@@ -161,13 +180,12 @@ class SeenTexts:
         try:
             arrays = array_files.read_arrays(path, (*ROLES, "about").__contains__)
             about = strict_json.parse_bytes(arrays.pop("about"))
-            strict_json.check(about, _RECORD)
+            record = strict_json.parse(_Record, about)
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)
-            facts: dict[str, Any] = {name: about.get(name) for name in _FACTS}
-            facts |= {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
-            trained_on, selected_on = (Texts(arrays[role], tuple(about[role])) for role in ROLES)
-            return cls(trained_on, selected_on, **facts)
+            trained_on, selected_on = (Texts(arrays[x], getattr(record, x)) for x in ROLES)
+            facts = record.not_known, record.data, record.made_with, record.knowledge
+            return cls(trained_on, selected_on, *facts)
         except (OSError, ValueError, KeyError) as error:
             raise UserError(
                 f"{path} is not a record of seen texts ({error}): put back a copy, or delete it, "
@@ -178,9 +196,6 @@ class SeenTexts:
 # ---- texts that gave a model its knowledge of words: which there are, features and backgrounds
 # The tags of a treebank, a list of words or a background tell a model about words before it is
 # trained on any sentence. Such a text may be a split of the run's data or a file of its own.
-
-# Numbers of a text without sentences.
-_UNNUMBERED = {"sentences": None, "tokens": None}
 
 
 class WordSource(NamedTuple):
@@ -228,7 +243,9 @@ def _word_treebanks(data) -> tuple[str, ...]:
     return tuple(path for source in sources if isinstance(source, Conllu) for path in source.words)
 
 
-def describe_knowledge(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dict, ...]:
+def describe_knowledge(
+    experiment: Experiment, corpora: Mapping[str, Corpus]
+) -> tuple[KnowledgeText, ...]:
     """Describes each text from which a run learns words, features or a background."""
     gains_by_text: dict[tuple[str, str], list[str]] = {}
     for source in word_sources(experiment):
@@ -246,23 +263,26 @@ def describe_knowledge(experiment: Experiment, corpora: Mapping[str, Corpus]) ->
         tags = ["features: Morphology"] if is_tagged and any(entries.values()) else []
         gains_by_text["dictionary", dictionary] = ["vocabulary", *tags]
 
-    def describe(kind, name):
-        """Returns name, digest and size of a text."""
+    def describe(kind, name, gains):
+        """Returns name, digest, size and gains of a text."""
+        count, tokens = None, None
         if kind == "dictionary":
             sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
-            return {"text": name, "digest": digest_text(sorted_entries)[0], **_UNNUMBERED}
-        if kind == "file":
+            digest, _ = digest_text(sorted_entries)
+        elif kind == "file":
             with files.find(name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return {"text": name, "digest": digest, **_UNNUMBERED}
-        if kind == "split":
-            return _entry(corpora[name].name, corpora[name].sentences)
-        return _entry(name, read_treebank(name, experiment.vocabulary))
+        else:
+            if kind == "split":
+                name, sentences = corpora[name].name, corpora[name].sentences
+            else:
+                sentences = read_treebank(name, experiment.vocabulary)
+            count = len(sentences)
+            digest, tokens = digest_text(sentences)
+        gave = tuple(dict.fromkeys(gains))
+        return KnowledgeText(name, digest, count, tokens, "this run", gave)
 
-    return tuple(
-        {**describe(*text), "by": "this run", "gave": [*dict.fromkeys(gains)]}
-        for text, gains in gains_by_text.items()
-    )
+    return tuple(describe(*text, gains) for text, gains in gains_by_text.items())
 
 
 def read_treebank(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
@@ -281,12 +301,12 @@ def collect_seen_texts(
     experiment: Experiment,
     corpora: dict[str, Corpus],
     data: str = "",
-    made_with: dict | None = None,
+    made_with: Code | None = None,
 ) -> SeenTexts:
     """Collects the texts that a run sees, itself or through the runs and priors it builds on."""
     train, validation = (_hash_corpus(corpora[split]) for split in ("train", "validation"))
     knowledge = describe_knowledge(experiment, corpora)
-    record = SeenTexts(train, validation, data=data, made_with=made_with or {}, knowledge=knowledge)
+    record = SeenTexts(train, validation, data=data, made_with=made_with, knowledge=knowledge)
     user_priors = [prior for prior in experiment.vocabulary.features if not _is_part_of_zoo(prior)]
     record = record.with_unknown(f"the features {_user_prior(prior)}" for prior in user_priors)
     if experiment.init_from:

@@ -43,7 +43,18 @@ logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
 # Files and folders that training writes to in an existing run.
 _OUTPUTS = ("checkpoints/last", "checkpoints/best", "tensorboard", METRICS, training_lock.FILE)
-_START = {"workdir": str, "parts": [str]}
+
+
+@dataclasses.dataclass(frozen=True)
+class WarmStart:
+    """The record of a run's start values from another run, see `zoo.lab.training.warm_start`."""
+
+    workdir: str
+    parts: tuple[str, ...]
+    checkpoint: int | None = None
+    lexicon: dict[str, str] | None = None
+    data: str | None = None
+    init_from: "WarmStart | None" = None  # of that run
 
 
 def check_folders(paths: Iterable[str | pathlib.Path]):
@@ -214,15 +225,15 @@ class Workdir:
         """Reads a lexicon of the run; a language model has one only, "lexicon"."""
         return Lexicon.load(self.file(f"{name}.npz"))
 
-    def save_start(self, record: dict):
-        """Writes the record of the warm start, start.json; see `training.warm_start.Start`."""
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    def save_start(self, record: WarmStart):
+        """Writes start.json, the record of the warm start."""
+        text = strict_json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         atomic_writes.write_text(self.path / "start.json", text)
 
-    def start(self) -> dict | None:
+    def start(self) -> WarmStart | None:
         """Reads start.json, the record of the warm start; None for a run without a warm start."""
         path = self.file("start.json")
-        return strict_json.read(path, _START) if path.exists() else None
+        return strict_json.read(path, WarmStart) if path.exists() else None
 
     def recipe_digest(self) -> str:
         """Computes the SHA-256 of the file experiment.json; "" without one."""

@@ -55,10 +55,9 @@ class Progress:
     def from_json(cls, record: dict, location: pathlib.Path) -> "Progress":
         """Converts the JSON of a checkpoint to a Progress; errors name its location."""
         types = typing.get_type_hints(cls)
-        shape = {name: [float] if type == list[float] else type for name, type in types.items()}
         try:
-            strict_json.check(record, shape)
-            for name, value in record.items():
+            values = strict_json.parse(types, record)
+            for name, value in values.items():
                 if name not in types:
                     raise ValueError(f"{name} is a key that this version does not know")
                 if types[name] is int and value < 0:
@@ -68,7 +67,7 @@ class Progress:
                 f"{location} is not as it was written ({error}): put back a copy of it, or resume "
                 "with the version of Zoo that wrote it."
             ) from error
-        return cls(**record)
+        return cls(**values)
 
 
 class Trainer:

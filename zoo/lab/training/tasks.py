@@ -29,6 +29,7 @@ from zoo.experiment import Experiment, Training
 from zoo.heads import distributions
 from zoo.lab.evaluation import perplexity
 from zoo.lab.runs import seen_texts
+from zoo.lab.runs.provenance import Code
 from zoo.lab.runs.seen_texts import SeenTexts
 from zoo.lab.training import average, costs, devices, warm_start
 from zoo.lab.training.step import Batch
@@ -143,7 +144,7 @@ class Task(abc.ABC):
         """Describes the data, for the log."""
         return f"{self.epoch_steps:,} steps an epoch"
 
-    def seen_texts(self, made_with: dict) -> SeenTexts | None:
+    def seen_texts(self, made_with: Code) -> SeenTexts | None:
         """Returns the record of the texts that this task trains on; None if none is kept."""
         return None
 

@@ -71,15 +71,15 @@ def _write_files(experiment, workdir, task, log):
     for name, lexicon in task.lexicons.items():
         workdir.save_lexicon(lexicon, name)
     if seen_texts.read_record(workdir) is None:  # not read again when the run resumes
-        made_with = {"revision": provenance.revision(), "versions": provenance.versions()}
-        made_with |= {"sources": seen_texts.module_digests(experiment)}
-        record = task.seen_texts(made_with)
+        sources = seen_texts.module_digests(experiment)
+        code = provenance.Code(provenance.revision(), provenance.versions(), sources)
+        record = task.seen_texts(code)
         if record is not None:
             seen_texts.write_record(workdir, record)
             overlap = leakage.overlap(task.corpora["validation"].sentences, record.trained_on)
-            if leakage.is_seen(overlap):
+            if overlap.is_seen:
                 log(
                     "note: the model trains on its validation text "
-                    f"({leakage.describe(overlap)}): the figures of validation are not of new "
+                    f"({overlap}): the figures of validation are not of new "
                     "text, and the best checkpoint is the one that fits the training text best."
                 )

@@ -17,7 +17,7 @@ from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
 from zoo.lab.runs import checksums
-from zoo.lab.runs.workdir import Workdir
+from zoo.lab.runs.workdir import WarmStart, Workdir
 from zoo.lexicon import Lexicon
 
 # Parts that are built for a model's second lexicon, of sources.
@@ -28,7 +28,7 @@ class Start(NamedTuple):
     """Start values from another run."""
 
     params: dict[str, Any]
-    record: dict
+    record: WarmStart
     lines: list[str]
 
 
@@ -75,14 +75,14 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
             f"init_from={path}: no part of that model fits this model ({' '.join(lines)[:-1]}): "
             "give this model the embedding, the core or the head of that model."
         )
-    record = {
-        "workdir": path,
-        "checkpoint": step,
-        "parts": list(params),
-        "lexicon": {"hash": source_lexicon.digest(), "words_hash": source_lexicon.words_digest()},
-        "data": progress.get("data"),
-        "init_from": run.start(),
-    }
+    record = WarmStart(
+        workdir=path,
+        checkpoint=step,
+        parts=tuple(params),
+        lexicon={"hash": source_lexicon.digest(), "words_hash": source_lexicon.words_digest()},
+        data=progress.get("data"),
+        init_from=run.start(),
+    )
     return Start(params, record, lines)
 
 

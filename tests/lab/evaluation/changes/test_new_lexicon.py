@@ -102,26 +102,26 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     corpus = run.read("test")
     text, scores = run.score_corpus(corpus)
     figures = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
-    assert figures["out_of_vocabulary"] == 0
-    assert figures["figures"]["unseen"]["tokens"] == 2
-    assert figures["figures"]["unseen"]["rate"] == 2 / 12
+    assert figures.out_of_vocabulary == 0
+    assert figures.figures.unseen.tokens == 2
+    assert figures.figures.unseen.rate == 2 / 12
     unseen = np.isin(text.words, [run.lexicon.ids["zèbre"], run.lexicon.ids["zébus"]])
     mean = -scores.log_prob[unseen].mean()
-    np.testing.assert_allclose(figures["figures"]["unseen"]["log_perplexity"], mean, rtol=1e-5)
+    np.testing.assert_allclose(figures.figures.unseen.log_perplexity, mean, rtol=1e-5)
     before = trained.score_corpus(trained.read("test"))
     trained_figures = scored_texts.passport_of(ScoredText(trained, "test", corpus, *before))
-    assert trained_figures["out_of_vocabulary"] == 2
-    assert trained_figures["out_of_vocabulary_rate"] == 2 / 10
-    assert (trained_figures["types"], trained_figures["out_of_vocabulary_types"]) == (8, 2)
+    assert trained_figures.out_of_vocabulary == 2
+    assert trained_figures.out_of_vocabulary_rate == 2 / 10
+    assert (trained_figures.types, trained_figures.out_of_vocabulary_types) == (8, 2)
     assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in scored_texts.describe(
         trained_figures
     )
-    assert trained_figures["figures"]["unseen"]["tokens"] == 0
-    assert trained_figures["lexicon"]["words"] != figures["lexicon"]["words"]
+    assert trained_figures.figures.unseen.tokens == 0
+    assert trained_figures.lexicon.words != figures.lexicon.words
     assert passport.file_of(run, figures) != passport.file_of(trained, trained_figures)
-    if trained_figures["notes"]:  # "dorment" has more than five letters, and is not in the file
-        assert trained_figures["notes"]["words cut by the head"] == 1
-        assert figures["notes"]["words cut by the head"] == 0
+    if trained_figures.notes:  # "dorment" has more than five letters, and is not in the file
+        assert trained_figures.notes["words cut by the head"] == 1
+        assert figures.notes["words cut by the head"] == 0
 
 
 @pytest.mark.slow

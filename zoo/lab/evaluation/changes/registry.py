@@ -1,7 +1,6 @@
 """The kinds of changes, in the order in which a command applies them."""
 
 import argparse
-import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,11 +41,8 @@ def changes_of(run: Run) -> tuple[Change, ...]:
 
 def from_json(value: Any) -> Change:
     """Reads a change of a passport; raises ValueError for another value."""
-    strict_json.check(value, {"change": str})
+    name = strict_json.parse({"change": str}, value)["change"]
     kinds = {kind.name: kind for kind in KINDS}
-    if value["change"] not in kinds:
-        raise ValueError(f"a change is {value['change']!r}, not {' or '.join(kinds)}")
-    kind = kinds[value["change"]]
-    shape = {field.name: field.type for field in dataclasses.fields(kind)}
-    strict_json.check(value, shape, kind.name)
-    return kind(**{name: value[name] for name in shape})
+    if name not in kinds:
+        raise ValueError(f"a change is {name!r}, not {' or '.join(kinds)}")
+    return strict_json.parse(kinds[name], value, name)
