@@ -42,7 +42,7 @@ def test_accuracy_by_kind_and_distance():
     cases = agreement.by_case(
         scores, [{"phenomenon": kind, "distance": places} for kind, places in facts]
     )
-    counts = {name: (case["right"], case["pairs"]) for name, case in cases.items()}
+    counts = {name: (case.right, case.pairs) for name, case in cases.items()}
     assert counts == {
         "number, 1": (1, 1),
         "number, 2-4": (0, 1),
@@ -53,8 +53,8 @@ def test_accuracy_by_kind_and_distance():
         "gender, 5+": (0, 0),
         "gender, all": (1, 1),
     }
-    assert math.isnan(cases["gender, 1"]["accuracy"])
-    assert cases["number, all"]["accuracy"] == pytest.approx(2 / 3)
+    assert math.isnan(cases["gender, 1"].accuracy)
+    assert cases["number, all"].accuracy == pytest.approx(2 / 3)
 
 
 def _trained(source, path, seed=0, splits=("train",)):

@@ -80,4 +80,4 @@ def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
     assert (
         figures.seen.tokens == seen_scores.tokens == scores.tokens - 2
     )  # without zèbre and the comma
-    assert figures["seen"]["log_perplexity"] == pytest.approx(seen_scores.log_perplexity)
+    assert figures.seen.log_perplexity == pytest.approx(seen_scores.log_perplexity)
