@@ -43,9 +43,20 @@ TEXT = (
 )
 
 
+def _choose_recipe(texts, arguments):
+    """Chooses the recipe of texts and prints notes on it; returns (the recipe, its experiment)."""
+    from zoo import configuration
+    from zoo.lab import own_text
+    from zoo.lab.runs import output_files
+
+    recipe = own_text.choose(texts, arguments.letters, arguments.language, arguments.lines or "")
+    experiment = configuration.apply_settings(recipe.experiment(), arguments.set)
+    output_files.show(*recipe.notes)
+    return recipe, experiment
+
+
 def run_text(arguments: argparse.Namespace):
     """Makes the recipe, trains, evaluates, shows samples, and writes the report."""
-    from zoo.lab import own_text
     from zoo.lab.commands import command_table
     from zoo.lab.evaluation.run import first_test
     from zoo.lab.evaluation.translators import DICTIONARY
@@ -53,9 +64,8 @@ def run_text(arguments: argparse.Namespace):
 
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
-    recipe = own_text.choose(texts, arguments.letters, arguments.language, arguments.lines or "")
+    recipe, experiment = _choose_recipe(texts, arguments)
     words = [*recipe.arguments(), *(word for text in arguments.set for word in ("--set", text))]
-    print(*recipe.notes, sep="\n")
     if arguments.dry_run:
         print(f"Train it: {program.command('train')} {shlex.join([*words, folder])}")
         return
@@ -66,7 +76,6 @@ def run_text(arguments: argparse.Namespace):
         print(f"\n$ {program.command(name)} {shlex.join(line)}", flush=True)
         command_table.run(name, line, f"{program.prog()} {name}")
 
-    experiment = recipe.experiment()
     split = first_test(experiment)
     run("train", *words, folder)
     if isinstance(experiment.model, SequenceToSequence):
@@ -124,14 +133,11 @@ TRY = (
 
 def run_try(arguments: argparse.Namespace):
     """Makes the trials, or resumes them, and prints the comparison."""
-    from zoo import configuration
-    from zoo.lab.own_text import choose, summary, trials
+    from zoo.lab.own_text import summary, trials
     from zoo.lab.own_text.plan import Budget
     from zoo.lab.runs import output_files
 
-    recipe = choose(arguments.text, arguments.letters, arguments.language, arguments.lines or "")
-    experiment = configuration.apply_settings(recipe.experiment(), arguments.set)
-    output_files.show(*recipe.notes)
+    _, experiment = _choose_recipe(arguments.text, arguments)
     stem = pathlib.Path(arguments.text[-1]).stem
     folder = pathlib.Path(arguments.output or pathlib.Path("runs", "try", stem))
     minutes = arguments.minutes or (_MINUTES if arguments.steps is None else None)
