@@ -74,7 +74,7 @@ def change(passport: dict, changes: dict) -> dict:
     """JSON with other values at dotted paths; ... takes a name out, a dict changes some fields."""
     passport = copy.deepcopy(passport)
     for path, value in changes.items():
-        inner, (*above, last) = passport, path.split(".")
+        inner, (*above, last), value = passport, path.split("."), copy.deepcopy(value)
         for name in above:
             inner = inner.setdefault(name, {}) if isinstance(inner, dict) else inner[int(name)]
         if value is ...:

@@ -181,7 +181,9 @@ def test_a_run_is_judged_in_words(run):
     rival = dataclasses.replace(record, lexicon=lexicon)
     results.check_comparable(record, rival, ("one", "other"))
     total = record.tokens * record.figures.log_perplexity
-    raw = run._scores(scored.corpus, one_row=False)[1].log_prob
+    pairs = perplexity.read(run.experiment, run.lexicon, run.source_lexicons[0], scored.corpus)
+    model = run.experiment.model
+    raw = perplexity.score_pairs(model, run.params, run.tables, pairs, batch=4).log_prob
     assert math.isclose(total, -raw.sum(dtype=np.float64), rel_tol=1e-5)
     piece_figures = record.figures.per_subword
     assert piece_figures.tokens == len(pieces.words) and math.isclose(

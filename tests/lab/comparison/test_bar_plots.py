@@ -18,6 +18,7 @@ from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.perplexity import Band
 from zoo.lab.evaluation.translation_quality import LengthBucket
 from zoo.lab.own_text import summary as trials_picture
 from zoo.lab.own_text.summary import CurvePoint, HeadRow, Summary
@@ -46,6 +47,11 @@ def by_recipe(values):
         Group(name, number, ()): value
         for number, (name, value) in zip(numbers, values.items(), strict=True)
     }
+
+
+def band_row(band, tokens, loss, interval=(math.nan, math.nan)):
+    """A band with its interval."""
+    return Band(band, tokens, loss, math.exp(loss)), interval
 
 
 def bands_of(rows):
@@ -113,14 +119,14 @@ def test_bands_have_tokens_and_intervals(figures, file):
     rows = {
         "a": [
             [
-                {"band": "unknown", "tokens": 7, "log_perplexity": 2.5, "interval": (2, 4)},
-                {"band": "unseen", "tokens": 40, "log_perplexity": "inf"},
-                {"band": "1-9", "tokens": 1500, "log_perplexity": 3.0},
+                band_row("unknown", 7, 2.5, (2, 4)),
+                band_row("unseen", 40, math.inf),
+                band_row("1-9", 1500, 3.0),
             ]
         ],
         "b, 2 seeds": [
-            [{"band": "1-9", "tokens": 1500, "log_perplexity": 2.0}],
-            [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
+            [band_row("1-9", 1500, 2.0)],
+            [band_row("1-9", 1500, 3.0)],
         ],
     }
     bar_plots.draw_bands(bands_of(rows), file, "Bands", {"1-9": 1.5})
@@ -189,7 +195,7 @@ def test_seeds_are_points_on_the_bar_of_their_mean(figures, file):
 
 
 def test_white_covers_no_part_of_an_interval(file):
-    narrow = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0, "interval": (2.9, 3.1)}
+    narrow = band_row("1-9", 90, 3.0, (2.9, 3.1))
     bar_plots.draw_bands(bands_of({"a": [[narrow]]}), file, "Bands")
     dark = imread(file)[:, :, :3].max(axis=-1) < 0.4
     bar = dark[40:300, 600:1000]  # below the title, beside the axis
@@ -268,7 +274,7 @@ def test_recipes_of_one_colour_differ_by_their_mark():
 def draw_everything(name, tmp_path):
     """A picture of each kind, of a recipe of that name, and of words like it."""
     word = name.replace("\udce9", "é")  # which no text file has
-    band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
+    band = band_row("1-9", 9, 3.0)
     recipe = Group(name, 0, ())
     pictures = {
         "curves": lambda file: learning_curves.draw_curves(

@@ -1,6 +1,7 @@
 """Learning curves of runs and records, by recipe."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -177,7 +178,7 @@ def test_steps_of_a_record_do_not_fall(tmp_path, draw_calls):
 
 
 def test_a_loss_that_is_not_a_number_is_not_the_best():
-    lines = [{"step": step, learning_curves.LOSS: loss} for step, loss in ((1, "nan"), (2, 3.0))]
+    lines = [{"step": step, learning_curves.LOSS: loss} for step, loss in ((1, math.nan), (2, 3.0))]
     assert learning_curves.BestValidations.from_validations([lines]) == ([3.0], [2])
 
 

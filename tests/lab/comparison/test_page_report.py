@@ -20,7 +20,7 @@ from zoo.lab.comparison import (
     page_text,
     plot_style,
 )
-from zoo.lab.evaluation import item_scores, records, translation_quality
+from zoo.lab.evaluation import item_scores, records, results, translation_quality
 from zoo.lab.evaluation.run import Run
 
 VOID = {"meta", "br", "input"}
@@ -210,7 +210,7 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
     run = Run.load(two_runs[0]).path
     passports = dict(_results(two_runs[0]))
     name = next(place for place, passport in passports.items() if passport["kind"] == "perplexity")
-    arrays = item_scores.read(run / "results" / f"{name}.json", passports[name])
+    arrays = item_scores.read(results.read_passport(run / "results" / f"{name}.json"))
     lines = learning_curves.read_metrics(run / "metrics.jsonl", {})
     recipe = json.loads((run / "experiment.json").read_text())
     file = tmp_path / "kept.jsonl"

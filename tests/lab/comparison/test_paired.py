@@ -78,12 +78,12 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     assert {name: array.tolist() for name, array in saved_arrays.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
-    assert item_scores.read(result, {}) is None
+    assert item_scores.read(dataclasses.replace(passport, scores=None)) is None
     with pytest.raises(UserError, match="of another evaluation"):
-        item_scores.read(result, {"scores": "0" * 64})
+        item_scores.read(dataclasses.replace(passport, scores="0" * 64))
     item_scores.path_of(result).write_text("no archive")
     with pytest.raises(UserError, match="holds no scores"):
-        item_scores.read(result, {"scores": "0" * 64})
+        item_scores.read(passport)
 
 
 def test_a_difference_and_a_tie(tmp_path):

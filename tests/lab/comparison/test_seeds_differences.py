@@ -6,6 +6,7 @@ import pathlib
 from tests.lab.comparison.test_comparison import keep
 from zoo.lab.comparison import seeds
 from zoo.lab.comparison.text_report import tables
+from zoo.lab.runs.seen_texts import KnowledgeText
 
 
 def make_component(component, **fields):
@@ -107,7 +108,8 @@ def test_null_and_0_differ():
 
 def test_texts_that_gave_features_are_named_with_their_digests():
     recipes = {"a": recipe([]), "b": recipe([], seed=1)}
-    bank = {"text": "bank.conllu", "digest": "0123456789", "gave": ["features: Morphology"]}
+    gains = ("features: Morphology",)
+    bank = KnowledgeText("bank.conllu", "0123456789", None, None, "this run", gains)
     assert seeds.compare_recipes(recipes, {"a": [bank], "b": None}) == [
         "fields in which the runs differ:",
         "  words, features and background from: bank.conllu [01234567]: features: Morphology (a)",

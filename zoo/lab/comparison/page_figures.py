@@ -74,7 +74,7 @@ def _figure_table(passports, recipes):
         if losses is not None:
             judged = [*recipe.select(passports).values()]
             cells = figure_cells(recipe, losses, judged)
-            rows.append([recipe.name, *cells, bits(losses.loss), judged[0]["tokens"]])
+            rows.append([recipe.name, *cells, bits(losses.loss), judged[0].tokens])
     return Table(columns, rows).html("Figures per token; of several seeds, means")
 
 

@@ -66,7 +66,7 @@ def names_of(columns: Iterable[Column]) -> dict[Column, str]:
     for column in columns:
         peers = [peer for peer in columns if str(peer) == str(column)]
         names[column] = str(column)
-        if len({peer.lexicon for peer in peers}) > 1:
+        if column.lexicon and len({peer.lexicon for peer in peers if peer.lexicon}) > 1:
             names[column] += f", lexicon {column.lexicon}"
             peers = [peer for peer in peers if peer.lexicon == column.lexicon]
         if len({peer.over for peer in peers}) > 1:
