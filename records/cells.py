@@ -14,6 +14,7 @@ from zoo.lab.comparison import comparison
 from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses, format_p
 from zoo.lab.evaluation import records
+from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.figures import Passport, PerplexityPassport
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import read_results, record_passports
@@ -40,18 +41,26 @@ def results(run: str) -> list[Passport]:
     return [*record_passports(*read_records()[run])]
 
 
+def _is_trained_model(passport, learning=""):
+    """Whether a result is of the words of training, and of a model that learned from the text as
+    asked for."""
+    changes = passport.all_changes
+    is_spread = any(isinstance(change, NewLexicon) and change.spread for change in changes)
+    return not is_spread and learning == "".join(change.name for change in changes if change.learns)
+
+
 def passports(run: str) -> dict[str, Any]:
     """Returns {split: passport} of a run, over the words that it was trained on.
 
     Args:
-      run: its name in the records; behind " + " how it learned from the text that it was judged
-        on, as passports tell it.
+      run: its name in the records; behind " + " the name of the change by which it learned from
+        the text that it was judged on.
     """
     name, _, learning = run.partition(" + ")
     return {
         passport.split: passport
         for passport in results(name)
-        if not passport.spread_unknown and passport.learning == learning
+        if _is_trained_model(passport, learning)
     }
 
 
@@ -239,7 +248,7 @@ def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
     passports_by_path: dict[str, PerplexityPassport] = {}
     for path, columns in read_results(f"{read_records()[run][0]}:{run}" for run in runs).items():
         for passport in columns.values():
-            if passport.split == split and not (passport.learning or passport.spread_unknown):
+            if passport.split == split and _is_trained_model(passport):
                 passports_by_path[path] = passport
     figures = comparison.read_losses(Group("", 0, (*passports_by_path,)), passports_by_path)
     assert figures is not None

@@ -21,6 +21,7 @@ from records.cells import (
     values,
 )
 from zoo.lab.evaluation import item_scores
+from zoo.lab.evaluation.changes.constraint import Constraint
 from zoo.lab.evaluation.figures import AnswerPassport
 
 
@@ -104,7 +105,8 @@ def _answers(passports, constrained):
     return {
         passport.split: passport
         for passport in passports
-        if isinstance(passport, AnswerPassport) and bool(passport.constraint) is constrained
+        if isinstance(passport, AnswerPassport)
+        and constrained == any(isinstance(x, Constraint) for x in passport.all_changes)
     }
 
 

@@ -56,8 +56,8 @@ PTB_AWD = seeds("ptb_awd_small")
 # The same, and learning from the text that they are judged on.
 PTB_LEARNING = {
     "`ptb_awd_small`": PTB_AWD,
-    "with a cache of 2,000 words": tuple(f"{run} + a cache" for run in PTB_AWD),
-    "with dynamic evaluation": tuple(f"{run} + dynamic evaluation" for run in PTB_AWD),
+    "with a cache of 2,000 words": tuple(f"{run} + cache" for run in PTB_AWD),
+    "with dynamic evaluation": tuple(f"{run} + dynamic" for run in PTB_AWD),
 }
 # {head: its results of benchmarks.ingredients in records/ptb_strong}, on the core of ptb_awd_small.
 PTB_STRONG = {head: file for head, (file,) in models("ptb_strong").items()}

@@ -52,7 +52,7 @@ def test_kept_answers_are_those_of_the_passports(config):
     (figures,) = (
         passport.figures
         for passport in cells.results(run)
-        if passport.split == "answers:test" and passport.constraint
+        if passport.split == "answers:test" and passport.all_changes
     )
     assert right.shape == (1, figures.answers) and right.sum() == figures.right
 

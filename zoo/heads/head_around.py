@@ -20,6 +20,10 @@ class HeadAround(Head):
     head: Head
 
     @property
+    def tied(self) -> bool:  # type: ignore[override]
+        return self.head.tied
+
+    @property
     def loss_draws(self) -> bool:
         return self.head.loss_draws
 

@@ -156,10 +156,6 @@ class WithCache(HeadAround):
             )
 
     @property
-    def tied(self) -> bool:  # type: ignore[override]
-        return self.head.tied
-
-    @property
     def kinds(self) -> tuple[str, ...] | None:  # type: ignore[override]
         return self.head.kinds
 

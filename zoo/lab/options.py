@@ -77,3 +77,8 @@ def number(minimum: float, maximum: float, above: bool = False) -> Callable[[str
         )
 
     return read
+
+
+def attribute(usage: str) -> str:
+    """Returns the attribute of parsed arguments that has the value of "--add-words FILE"."""
+    return usage.partition(" ")[0].lstrip("-").replace("-", "_").lower()

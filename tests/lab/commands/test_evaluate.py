@@ -209,7 +209,8 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
     assert code == 0 and match
     flatness, weight = match.groups()
     cache_note = f"a cache (4 words, flatness {flatness}, weight {weight})"
-    assert f"learns from this text by {cache_note}" in cached
+    learning = "learns from the text that it is judged on, by"
+    assert f"  {learning} {cache_note}\n" in cached
     code, repeated, errors = call(
         evaluate, workdir, "--split", "test", "--cache", f"4,{flatness},{weight}"
     )
@@ -218,15 +219,17 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
     code, dynamic, errors = call(evaluate, workdir, *options)
     way = "dynamic evaluation (rms, rate 5e-05, decay 0.002, segments of 5)"
     assert code == 0, errors
-    assert f"learns from this text by {way} and a cache (4 words, flatness 0.5" in dynamic
+    assert f"  {learning} a cache (4 words, flatness 0.5" in dynamic
+    assert f"  {learning} {way}\n" in dynamic
     names = {path.name for path in (workdir / "results").glob("*.json")}
     # Other settings of a cache replace its result.
     cached_names = {"test.carried.cache.json", "test.carried.cache-dynamic.json"}
     assert names == {"test.carried.json", *cached_names}
     _, compared, _ = call(commands, "compare", workdir)
     assert "test, carried, learning from the text by a cache: nats" in compared
-    assert "learning from the text by dynamic evaluation and a cache: nats" in compared
-    assert f"learns from the text that it is judged on, by {cache_note}" in compared
+    both = "learning from the text by a cache, learning from the text by dynamic evaluation"
+    assert f"test, carried, {both}: nats" in compared
+    assert f"{learning} {cache_note}" in compared
     # The column of heads is of the plain figure.
     assert "WithCache" not in compared.partition("fields in which")[0].partition("ranked by")[0]
     # A run that has only the one and a run that has only the other do not stand beside each other.

@@ -120,7 +120,7 @@ def test_what_does_not_touch_the_figure_may_differ(tmp_path):
         ("policies.boundary", "uncounted", "counted"),
         ("policies.batch", 1, "8"),
         ("policies.state", "sentences", "carried"),
-        ("constraint", {"grammar": "geo.grammar", "digest": "0123456789"}, "None"),
+        ("changes", [{"change": "constrained", "grammar": "g", "digest": "0123456789"}], "[]"),
         ("normalised_over", "the 11 words of the lexicon", "the 10 words"),
     ],
 )
@@ -131,7 +131,7 @@ def test_it_refuses_what_is_not_comparable(tmp_path, field, value, expected):
     message = str(refusal.value)
     assert field in message
     assert ("by zoo compare --split" in message) == (field == "data.sha256")
-    assert repr(value["digest"] if isinstance(value, dict) else value) in message
+    assert ("['constrained-01234567']" if field == "changes" else repr(value)) in message
     assert expected in message
 
 
@@ -214,14 +214,14 @@ def test_results_over_the_lexicon_and_over_all_spellings_are_two_columns(tmp_pat
 
 
 def grammar(digest):
-    return {"grammar": "data/geo.grammar", "digest": digest * 8}
+    return [{"change": "constrained", "grammar": "data/geo.grammar", "digest": digest * 8}]
 
 
 def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_called(tmp_path):
-    constrained = keep(tmp_path / "both", {"constraint": None}, name="test.carried.constrained")
-    keep(tmp_path / "both", {"constraint": grammar("ab")}, name="free")
-    keep(tmp_path / "both", {"constraint": grammar("cd")}, name="other")
-    free = keep(tmp_path / "one", {"constraint": None})
+    constrained = keep(tmp_path / "both", {"changes": []}, name="test.carried.constrained")
+    keep(tmp_path / "both", {"changes": grammar("ab")}, name="free")
+    keep(tmp_path / "both", {"changes": grammar("cd")}, name="other")
+    free = keep(tmp_path / "one", {"changes": []})
     header, *_ = tables([constrained, free]).splitlines()
     assert columns_of(header) == [
         "test, carried",
@@ -230,11 +230,11 @@ def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_call
         "",
     ]
     # Not beside a free one, nor beside what another grammar constrains.
-    for field, value in (("cd", "'cdcdcdcdcdcdcdcd'"), (None, "None")):
-        constraint, message = field and grammar(field), rf"digest differs: 'abab.* against {value}"
+    for digest, value in (("cd", r"\['constrained-cdcdcdcd'\]"), ("", r"\[\]")):
+        message = rf"changes differs: \['constrained-abababab'\] against {value}"
         folders = [
-            keep(tmp_path / "first", {"constraint": grammar("ab")}),
-            keep(tmp_path / f"second {field}", {"constraint": constraint}),
+            keep(tmp_path / "first", {"changes": grammar("ab")}),
+            keep(tmp_path / f"second {digest}", {"changes": grammar(digest) if digest else []}),
         ]
         with pytest.raises(UserError, match=message):
             tables(folders)
@@ -318,14 +318,10 @@ def test_a_validation_text_chose_every_checkpoint_and_says_so(tmp_path):
 
 
 def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
-    trained = {"lexicon.words": "w", "lexicon.of_training": {"words": "of training", "size": 9}}
     folders = [
-        keep(tmp_path / "a", {**trained, "spread_unknown": True}),
-        keep(
-            tmp_path / "b",
-            {"lexicon.words": "w", "lexicon.of_training": {"words": "w", "size": 10}},
-        ),
-        keep(tmp_path / "c", {"renormalised": True}),
+        keep(tmp_path / "a", {"changes": [{"change": "lexicon", "file": "w", "spread": True}]}),
+        keep(tmp_path / "b"),
+        keep(tmp_path / "c", {"changes": [{"change": "renormalised"}]}),
     ]
     lines = tables(folders).splitlines()
     assert (
@@ -392,7 +388,7 @@ def test_a_run_without_results_is_named(tmp_path):
         ("{", "is not a result of this zoo"),
         ("null", "is not a result of this zoo"),
         ('{"kind": "perplexity"}', "is not a result of this zoo"),
-        ({"constraint": ...}, r"\(it has no constraint\)"),
+        ({"changes": ...}, r"\(changes is missing or null, where a list should be\)"),
         (
             {"policies.state": "kept"},
             r"policies\.state is 'kept', not carried",

@@ -296,8 +296,8 @@ def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
 
 def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
     """A run that answered in both ways, and one whose model has the grammar itself."""
-    grammar = {"constraint": {"grammar": "g", "digest": "d"}}
-    free = keep_answers(tmp_path / "free", [1] * 3 + [0] * 7, constraint=None)
+    grammar = {"changes": [{"change": "constrained", "grammar": "g", "digest": "d"}]}
+    free = keep_answers(tmp_path / "free", [1] * 3 + [0] * 7)
     keep_answers(tmp_path / "free", [1] * 4 + [0] * 6, name="constrained", **grammar)
     grammar_run = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
 
@@ -311,9 +311,10 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
 
 def test_answers_of_further_options_stand_apart(tmp_path):
     """A run that was also judged over other words, with and without a spread of <unk>."""
-    lexicon = {"lexicon": {"words": "fedcba9876", "of_training": {"words": "abc", "size": 9}}}
-    run = keep_answers(tmp_path / "run", [1] * 3 + [0] * 7, **lexicon)
-    keep_answers(tmp_path / "run", [1] * 6 + [0] * 4, name="spread", spread_unknown=True, **lexicon)
+    change = {"change": "lexicon", "file": "words.txt", "digest": "fedcba9876"}
+    run = keep_answers(tmp_path / "run", [1] * 3 + [0] * 7, changes=[change])
+    changes = [{**change, "spread": True}]
+    keep_answers(tmp_path / "run", [1] * 6 + [0] * 4, name="spread", changes=changes)
     lines = tables([run]).splitlines()
     counts = {line.split("  ")[0]: below.split()[-2:] for line, below in itertools.pairwise(lines)}
     assert counts["pairs:agreement"] == ["3", "10"]

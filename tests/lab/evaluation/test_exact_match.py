@@ -182,8 +182,8 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     copy = workdir.parent / "other.grammar"
     copy.write_text(pathlib.Path(grammar).read_text() + "# the same forms\n")
     assert Constraint(str(copy)).apply(plain).changes[0].digest == change.digest
-    assert figures(plain, corpus, grammar)["well_formed"] < 24
-    assert figures(constrained, corpus, grammar)["well_formed"] == 24
+    assert figures(plain, corpus, grammar).well_formed < 24
+    assert figures(constrained, corpus, grammar).well_formed == 24
     question = corpus.sentences[3][: corpus.prefixes[3]]
     answer, _ = exact_match.answer(constrained, corpus)[3]
     after = most_probable_words(constrained, [*question, *answer])
@@ -207,7 +207,7 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     corpus = run.read("test")
     if not trained:
         free = figures(run, corpus, grammar)
-        assert free["answers"] == 24 and free["well_formed"] < 24
+        assert free.answers == 24 and free.well_formed < 24
         run = Constraint(grammar).apply(run)
     # A file is read as those of the recipe are.
     example = '(example (utterance "all two") (original "x y") (targetFormula (string a b)))'
@@ -226,8 +226,8 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
         assert [words for words, _ in short] == [words[:2] for words, _ in answers]
         assert not all(complete for _, complete in short)
     scores = figures(run, corpus, grammar)
-    assert scores["well_formed"] == scores["complete"] == 24
-    assert scores["right"] == sum(
+    assert scores.well_formed == scores.complete == 24
+    assert scores.right == sum(
         words == sentence for (words, _), sentence in zip(answers, corpus.sentences, strict=True)
     )
     # Every word is the most probable one after those before, all at once and one by one.

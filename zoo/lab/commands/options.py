@@ -9,7 +9,7 @@ from typing import NamedTuple
 from zoo.base import lazy
 from zoo.errors import UserError, printable
 from zoo.lab.commands import program
-from zoo.lab.options import Option, integer, number
+from zoo.lab.options import Option, attribute, integer, number
 
 # Options whose texts name no file.
 _NO_FILES = (
@@ -157,9 +157,9 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     from zoo.lab.evaluation.run import Run
 
     run = Run.load(workdir)
-    change = NewLexicon.from_arguments(arguments, run)
-    if change is None:
+    if not arguments.add_words:
         return run
+    change = NewLexicon.from_arguments(arguments, run)
     if type(run.experiment.language_model.head).for_lexicon is not Head.for_lexicon:
         change = dataclasses.replace(change, spread=False, letters=0)
     return change.apply(run)
@@ -276,22 +276,17 @@ class Rule(NamedTuple):
 def read_rules(command: str, table: Sequence[Option]) -> list[Rule]:
     """Reads the rules of a command from `RULES` and from its options, without choices that it does
     not have."""
-    names = {_attribute(option.usage) for option in table}
+    names = {attribute(option.usage) for option in table}
     lines = [RULES.get(command, ""), *(option.rules for option in table)]
     rules = []
     for line in filter(None, map(str.strip, "\n".join(lines).splitlines())):
         rule, _, reason = line.partition(": ")
         kind = " needs " if " needs " in rule else " excludes "
         option, choices = rule.split(kind)
-        present = [choice for choice in choices.split(", ") if _attribute(choice) in names]
+        present = [choice for choice in choices.split(", ") if attribute(choice) in names]
         if present:
             rules.append(Rule(option, kind == " needs ", present, reason))
     return rules
-
-
-def _attribute(option: str) -> str:
-    """Returns the attribute of parsed arguments that has the value of "--add-words FILE"."""
-    return option.partition(" ")[0].lstrip("-").replace("-", "_").lower()
 
 
 def check_rules(arguments: argparse.Namespace):
@@ -299,7 +294,7 @@ def check_rules(arguments: argparse.Namespace):
 
     def is_given(option):
         """Whether the line has an option, or this value of it."""
-        argument, value = getattr(arguments, _attribute(option)), option.partition(" ")[2]
+        argument, value = getattr(arguments, attribute(option)), option.partition(" ")[2]
         if value.islower():
             return argument == value
         return argument is not None and argument is not False and argument != []

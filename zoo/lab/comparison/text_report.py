@@ -85,8 +85,8 @@ def _figure_table(ranking, mixed):
     rows = []
     for group in ranking.ranked + ranking.unranked:
         results = ranking.runs[group.runs[0]]
-        static_results = [passport for column, passport in results.items() if not column.learns]
-        any_result = (static_results or [*results.values()])[0]
+        plain_results = [passport for column, passport in results.items() if not column.changes]
+        any_result = (plain_results or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
         row = [f"{group.name}{star}", any_result.head_name, any_result.parameters]
         for column in ranking.columns:
@@ -155,7 +155,7 @@ def _column_notes(name, passports):
     for run, passport in passports.items():
         if passport.leak:
             yield f"  {NOT_RANKED} {run}: {passport.leak}"
-    for describe in (unfinished, seen_text_lines, _distribution_changes, _prior_lines):
+    for describe in (unfinished, seen_text_lines, _change_lines, _prior_lines):
         lines = {run: describe(passport) for run, passport in passports.items()}
         for line, runs in seeds.runs_by_line(lines).items():
             is_all = len(runs) == len(passports) > seeds.MOST_NAMED
@@ -167,20 +167,9 @@ def _prior_lines(passport):
     return [prior_line(passport)]
 
 
-def _distribution_changes(passport):
-    """Returns [line] if a run was judged with other words, `<unk>` spread over new words,
-    renormalised, or learning from the text; else []."""
-    lexicon, letters = passport.lexicon, passport.spread_letters
-    trained = lexicon.of_training
-    method = f" by {letters}-grams of their letters" if letters else ""
-    changes = {
-        "over other words than in training": trained and trained.words != lexicon.words,
-        f"the unknown word's probability spread over new words{method}": passport.spread_unknown,
-        "renormalised over the lexicon": passport.renormalised,
-    }
-    learned = passport.learns_from_text
-    changes |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
-    lines = [change for change, applies in changes.items() if applies]
+def _change_lines(passport):
+    """Returns [line] with the changes of the trained model, if there are any; else []."""
+    lines = [change.sentence for change in passport.all_changes]
     return ["; ".join(lines)] if lines else []
 
 

@@ -5,6 +5,7 @@ parts in `zoo.lab.evaluation.results` differ are not of the same quantity, and a
 """
 
 import dataclasses
+import functools
 import pathlib
 from dataclasses import field
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 from zoo.base import strict_json
 from zoo.data.batches import POLICIES
 from zoo.decoding import BeamSearch
+from zoo.lab.evaluation.changes import registry
+from zoo.lab.evaluation.changes.change import Change
 from zoo.lab.evaluation.perplexity import Band, Impossible, LogZ
 from zoo.lab.runs.provenance import Code, Machine
 from zoo.lab.runs.seen_texts import KnowledgeText, SeenText
@@ -262,14 +265,6 @@ class TrainingRecord:
     finished: bool | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Constraint:
-    """A grammar, and a digest of the words that it allows."""
-
-    grammar: str
-    digest: str
-
-
 class Place(NamedTuple):
     """Where a result was read, and where its scores are kept."""
 
@@ -294,12 +289,7 @@ class Passport:
     source: SourceText | None = None
     policies: Policies
     normalised_over: str
-    # what the evaluation changed in the trained model
-    constraint: Constraint | None
-    renormalised: bool
-    spread_unknown: bool
-    spread_letters: int | None = None  # by whose n-grams new words share the unknown word's part
-    learns_from_text: tuple[str, ...] = ()
+    changes: tuple[dict, ...]  # of the trained model, see `zoo.lab.evaluation.changes`
     notes: dict[str, int]
     lexicon: LexiconRecord
     source_lexicon: LexiconRecord | None = None
@@ -330,15 +320,15 @@ class Passport:
     def __post_init__(self):
         strict_json.check_least(self.tokens, 0, "tokens")
 
+    @functools.cached_property
+    def all_changes(self) -> tuple[Change, ...]:
+        """The changes of the trained model."""
+        return tuple(map(registry.from_json, self.changes))
+
     @property
     def leak(self) -> str | None:
         """Why the figure is not of unseen text; None if it is, or if nothing was recorded."""
         return self.overlap.leak(self.split) if self.overlap else None
-
-    @property
-    def learning(self) -> str:
-        """How the model learned from the judged text, without the settings."""
-        return " and ".join(way.partition(" (")[0] for way in self.learns_from_text)
 
     @property
     def head_name(self) -> str:
@@ -449,4 +439,6 @@ def parse(value: Any, place: Place | None = None) -> Passport:
     """Makes a passport of its JSON, by its kind; raises ValueError for the first wrong field."""
     kind = strict_json.parse({"kind": str}, value)["kind"]
     passport = strict_json.parse(PASSPORTS.get(kind, Passport), value)
+    for change in passport.changes:
+        registry.from_json(change)  # raises the error of a wrong one
     return dataclasses.replace(passport, place=place)

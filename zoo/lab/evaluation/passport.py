@@ -25,9 +25,6 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lab.evaluation import figures, item_scores, leakage
 from zoo.lab.evaluation.changes import registry
-from zoo.lab.evaluation.changes.constraint import Constraint
-from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
-from zoo.lab.evaluation.changes.renormalised import Renormalised
 from zoo.lab.evaluation.figures import (
     AccuracyPassport,
     JudgedText,
@@ -196,10 +193,7 @@ def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
 def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
-    head, changes = run.experiment.head, registry.changes_of(run)
-    new_lexicon = next((change for change in changes if isinstance(change, NewLexicon)), None)
-    constraint = next((change for change in changes if isinstance(change, Constraint)), None)
-    ways = [change.sentence.partition(", by ")[2] for change in changes if change.learns]
+    head = run.experiment.head
     trained = run.lexicon if run.training_lexicon is None else run.training_lexicon
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
@@ -210,11 +204,7 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
         over += f", among which {names} stand for all their strings"
     return {
         "normalised_over": over,
-        "constraint": constraint and figures.Constraint(constraint.grammar, constraint.digest),
-        "renormalised": any(isinstance(change, Renormalised) for change in changes),
-        "spread_unknown": new_lexicon is not None and new_lexicon.spread,
-        "spread_letters": (new_lexicon and new_lexicon.letters) or None,
-        "learns_from_text": tuple(reversed(ways)),
+        "changes": tuple(change.to_json() for change in registry.changes_of(run)),
         "notes": model.warnings(lexicon),
         "lexicon": LexiconRecord(
             *_words(lexicon), lexicon.digest(), LexiconRecord(*_words(trained))
@@ -402,10 +392,7 @@ def conditions(passport: PerplexityPassport) -> list[str]:
         *(line.strip() for line in warnings(passport.leak)),
         *unfinished(passport),
     ]
-    if passport.learns_from_text:
-        lines.append(f"learns from this text by {' and '.join(passport.learns_from_text)}")
-    if passport.constraint:
-        lines.append(f"only as the grammar {passport.constraint.grammar} allows")
+    lines += [change.sentence for change in passport.all_changes]
     if passport.figures.impossible:
         lines.append(passport.figures.impossible.sentence)
     return lines

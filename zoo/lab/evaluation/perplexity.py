@@ -213,17 +213,14 @@ def usable_mesh(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
     return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
 
 
-def device_mesh(batch_rows: int) -> Mesh | None:
-    """Makes a mesh of this process's devices; None for one device, or if rows do not divide."""
+def on_devices(tree: Any, batch_rows: int) -> tuple[Any, Mesh | None]:
+    """Copies arrays to each of this process's devices; returns them and the mesh, which is None for
+    one device, or if rows do not divide."""
     devices = np.array(jax.local_devices())
-    if len(devices) == 1:
-        return None
-    return usable_mesh(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
-
-
-def replicate(tree, mesh: Mesh | None):
-    """Copies arrays to each device of a mesh; keeps them as they are without one."""
-    return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, REPLICATED))
+    mesh = usable_mesh(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
+    if mesh is None or len(devices) == 1:
+        return tree, None
+    return jax.device_put(tree, NamedSharding(mesh, REPLICATED)), mesh
 
 
 def shard(tree, mesh: Mesh | None):

@@ -29,32 +29,26 @@ class Column(NamedTuple):
     digest: str
     lexicon: str
     over: str
-    constraint: str
-    learns: str = ""
+    changes: tuple[str, ...]
+    learns: tuple[str, ...] = ()
 
     @classmethod
     def from_passport(cls, passport: PerplexityPassport) -> "Column":
         """Returns the column of a result."""
-        split, constraint = passport.split, passport.constraint
-        grammar = ""
-        if constraint:
-            name = pathlib.PurePath(constraint.grammar).name
-            grammar = f"{name} [{constraint.digest[:8]}]"
+        changes = [change for change in passport.all_changes if change.apart]
         return cls(
-            split,
+            passport.split,
             passport.policies.state,
-            passport.data.sha256[:8] if ":" in split else "",
+            passport.data.sha256[:8] if ":" in passport.split else "",
             "" if passport.is_over_strings else passport.lexicon.words[:8],
             passport.normalised_over,
-            grammar,
-            passport.learning,
+            tuple(change.column for change in changes),
+            tuple(change.column for change in changes if change.learns),
         )
 
     def __str__(self):
         digest = f" [{self.digest}]" if self.digest else ""
-        grammar = f"constrained by {self.constraint}" if self.constraint else ""
-        learns = f"learning from the text by {self.learns}" if self.learns else ""
-        return ", ".join(filter(None, (f"{self.split}{digest}", self.state, grammar, learns)))
+        return ", ".join((f"{self.split}{digest}", self.state, *self.changes))
 
 
 PassportsByColumn = dict[Column, PerplexityPassport]
@@ -254,8 +248,7 @@ PERPLEXITY_FIELDS = (
     "source.sha256",
     "lexicon.words",
     "normalised_over",
-    "constraint.digest",
-    "learns_from_text",
+    "changes",
     "tokens",
 )
 # Fields that must agree before two figures of translations may be ranked. The signature of BLEU
@@ -269,13 +262,13 @@ def quantity(passport: Passport, fields: tuple[str, ...] = PERPLEXITY_FIELDS) ->
     for field in fields:
         value: Any = passport
         for name in field.split("."):
-            value = None if value is None else getattr(value, name)  # of no source, of no grammar
+            value = None if value is None else getattr(value, name)  # of no source
         if dataclasses.is_dataclass(value):
             values.update({f"{field}.{name}": item for name, item in vars(value).items()})
         else:
             values[field] = value
-    if "learns_from_text" in values:
-        values["learns_from_text"] = passport.learning
+    if "changes" in values:
+        values["changes"] = [change.label for change in passport.all_changes if change.apart]
     if "lexicon.words" in values and isinstance(passport, PerplexityPassport):
         values["lexicon.words"] = None if passport.is_over_strings else values["lexicon.words"]
     return values
@@ -361,16 +354,5 @@ def read_answers(
 
 
 def _options(passport):
-    """Returns the changes that the evaluation made to the trained model, a string each."""
-    words, trained = passport.lexicon.words, passport.lexicon.of_training
-    spread = "<unk> spread over new words"
-    if passport.spread_letters:
-        spread += f" by {passport.spread_letters}-grams of letters"
-    changes = {
-        "constrained": passport.constraint,
-        f"lexicon {words[:8]}": trained and trained.words != words,
-        spread: passport.spread_unknown or passport.spread_letters,
-        "renormalised": passport.renormalised,
-        f"learning from the text by {passport.learning}": passport.learning,
-    }
-    return tuple(option for option, is_changed in changes.items() if is_changed)
+    """Returns the changes of the trained model, a string each."""
+    return tuple(change.title for change in passport.all_changes)

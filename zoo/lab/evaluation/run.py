@@ -233,9 +233,9 @@ class Run:
         recipe, boundary = self.experiment.evaluation, self.lexicon.boundary_id
         if one_row and recipe.state == "carried":
             recipe = dataclasses.replace(recipe, batch=1)
-        mesh = perplexity.device_mesh(recipe.batch)
         model, vocabulary = self.experiment.model, self.experiment.vocabulary
-        params, tables = perplexity.replicate((self.params, self.tables), mesh)
+        arrays = self.params, self.tables
+        (params, tables), mesh = perplexity.on_devices(arrays, recipe.batch)
         if isinstance(model, SequenceToSequence):
             pairs = perplexity.read(self.experiment, self.lexicon, self.source_lexicons[0], corpus)
             text = pairs.target

@@ -173,7 +173,7 @@ def _head_row(group, folders, passports, plan, difference) -> HeadRow:
         last[0] / head_plan.epoch_steps,
         head_plan.bytes,
         recipe["training"]["optimizer"]["learning_rate"],
-        () if passport.renormalised else tuple(points),
+        () if passport.all_changes else tuple(points),
         difference,
         head=recipe["model"]["head"]["component"],
     )

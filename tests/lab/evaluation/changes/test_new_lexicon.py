@@ -211,8 +211,9 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     code, _, _ = call("--split", "test", "--lexicon", str(file), "--spread-letters", "3")
     (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread-letters-3.json")
     by_letters = json.loads(path.read_text())
-    assert (code, by_letters["spread_unknown"], by_letters["spread_letters"]) == (0, True, 3)
-    assert "spread_letters" not in record
+    (change,) = by_letters["changes"]
+    assert (code, change["change"], change["spread"], change["letters"]) == (0, "lexicon", True, 3)
+    assert change["file"] == str(file) and record["changes"][0]["letters"] == 0
     assert by_letters["normalised_over"] == record["normalised_over"]
     assert by_letters["figures"]["log_perplexity"] != record["figures"]["log_perplexity"]
     parts = (

@@ -50,8 +50,6 @@ class Cache(Change):
 
     @classmethod
     def from_arguments(cls, arguments, run):
-        if arguments.cache is None:
-            return None
         size, flatness, weight = arguments.cache
         return tune(run, size) if flatness is None else cls(size, flatness, weight)
 

@@ -17,14 +17,15 @@ class Change:
 
     # in passports, and by default in the names of results
     name: ClassVar[str]
-    options: ClassVar[tuple[Option, ...]] = ()
+    # any of them asks for the change
+    options: ClassVar[tuple[Option, ...]]
     # Whether figures of the changed run stand in a column of their own.
     apart: ClassVar[bool] = False
     # Whether the changed run learns from the text that it is judged on.
     learns: ClassVar[bool] = False
 
     @classmethod
-    def from_arguments(cls, arguments: argparse.Namespace, run: "Run") -> Self | None:
+    def from_arguments(cls, arguments: argparse.Namespace, run: "Run") -> Self:
         """Returns the change that a command line asks for, with settings that validation gives."""
         raise NotImplementedError
 

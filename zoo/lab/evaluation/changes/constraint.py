@@ -37,7 +37,7 @@ class Constraint(Change):
 
     @classmethod
     def from_arguments(cls, arguments, run):
-        return cls(arguments.grammar) if arguments.constrain else None
+        return cls(arguments.grammar)
 
     @classmethod
     def from_recipe(cls, run):

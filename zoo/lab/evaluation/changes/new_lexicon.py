@@ -55,7 +55,7 @@ class NewLexicon(Change):
         file = getattr(arguments, "lexicon", None) or arguments.add_words
         letters = arguments.spread_letters
         spread = arguments.spread_unknown or letters is not None
-        return cls(file, bool(arguments.add_words), spread, letters or 0) if file else None
+        return cls(file, bool(arguments.add_words), spread, letters or 0)
 
     def apply(self, run):
         from zoo.heads import SpreadUnknown  # here, for --help needs none

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
 
 from zoo.base import strict_json
 from zoo.lab.evaluation.changes.cache import Cache
@@ -11,7 +10,9 @@ from zoo.lab.evaluation.changes.constraint import Constraint
 from zoo.lab.evaluation.changes.dynamic_evaluation import DynamicEvaluation
 from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.changes.renormalised import Renormalised
+from zoo.lab.evaluation.changes.temperature import Temperature
 from zoo.lab.evaluation.run import Run
+from zoo.lab.options import attribute
 
 KINDS: tuple[type[Change], ...] = (
     NewLexicon,
@@ -19,6 +20,7 @@ KINDS: tuple[type[Change], ...] = (
     Constraint,
     Cache,
     DynamicEvaluation,
+    Temperature,
 )
 
 
@@ -27,8 +29,8 @@ def apply(
 ) -> AnyRun:
     """Returns the run with the changes that a command line asks for."""
     for kind in kinds:
-        change = kind.from_arguments(arguments, run)
-        run = run if change is None else change.apply(run)
+        if any(getattr(arguments, attribute(option.usage)) for option in kind.options):
+            run = kind.from_arguments(arguments, run).apply(run)
     return run
 
 
@@ -39,10 +41,9 @@ def changes_of(run: Run) -> tuple[Change, ...]:
     return *filter(None, trained), *run.changes
 
 
-def from_json(value: Any) -> Change:
+def from_json(value: dict) -> Change:
     """Reads a change of a passport; raises ValueError for another value."""
-    name = strict_json.parse({"change": str}, value)["change"]
-    kinds = {kind.name: kind for kind in KINDS}
+    name, kinds = value.get("change"), {kind.name: kind for kind in KINDS}
     if name not in kinds:
-        raise ValueError(f"a change is {name!r}, not {' or '.join(kinds)}")
-    return strict_json.parse(kinds[name], value, name)
+        raise ValueError(f"changes has {name!r}, not {' or '.join(kinds)}")
+    return strict_json.parse(kinds[name], value, f"changes.{name}")

@@ -18,7 +18,7 @@ class Renormalised(Change):
 
     @classmethod
     def from_arguments(cls, arguments, run):
-        return cls() if arguments.renormalise else None
+        return cls()
 
     @classmethod
     def from_recipe(cls, run):
