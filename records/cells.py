@@ -151,8 +151,8 @@ def provenance_line(program: str, count: str = "", file: str = "") -> str:
 
     Args:
       program: the module of records that made them.
-      count: of what they are.
-      file: theirs, by default the program's name with .json.
+      count: the number of lists, sentences or other items behind the figures, with their noun.
+      file: the file of figures; "" for the program's name with .json.
     """
     file = file or f"{program}.json"
     contents = read_json(file)

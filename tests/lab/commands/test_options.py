@@ -9,8 +9,9 @@ from launch import __main__ as launch
 from tests.lab.commands.test_command_table import parser_of
 from zoo import __main__ as commands
 from zoo.errors import UserError
-from zoo.lab.commands import command_table, options, train
+from zoo.lab.commands import command_table, options
 from zoo.lab.evaluation import run
+from zoo.lab.training import train
 
 
 def tables():
@@ -83,8 +84,8 @@ class Stop(Exception):
 
 
 FOLDERS = {
-    "train --config micro_softmax a": (train, "_train"),
-    "train a --config micro_softmax --set training.epochs=1": (train, "_train"),
+    "train --config micro_softmax a": (train, "train"),
+    "train a --config micro_softmax --set training.epochs=1": (train, "train"),
     "evaluate a": (run.Run, "load"),
     "evaluate --split test a": (run.Run, "load"),
     "generate a --count 2": (run.Run, "load"),
@@ -93,7 +94,7 @@ FOLDERS = {
 
 @pytest.mark.parametrize("line", FOLDERS)
 def test_the_folder_of_a_run_may_stand_before_or_behind_options(monkeypatch, line):
-    def stop(*arguments):
+    def stop(*arguments, **options):
         assert "a" in arguments
         raise Stop
 
