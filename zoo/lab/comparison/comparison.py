@@ -47,6 +47,14 @@ class Group(NamedTuple):
         return {run: values_by_run[run] for run in self.runs if run in values_by_run}
 
 
+def select_groups(
+    groups: Iterable[Group], values_by_run: Mapping[str, Any]
+) -> dict[Group, list[Any]]:
+    """Returns {group: values of its runs} of {run: value}; a group without any is left out."""
+    values = {group: [*group.select(values_by_run).values()] for group in groups}
+    return {group: group_values for group, group_values in values.items() if group_values}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
     """The runs of a comparison by name, which are read when first asked for."""
@@ -95,12 +103,13 @@ class Comparison:
     @functools.cached_property
     def groups(self) -> list[Group]:
         """Groups of runs whose recipes differ in the seed alone, ordered by their first runs."""
-        groups = seeds.group_by_recipe({name: self.run_key(name) for name in self.paths})
-        return self.make_groups(groups, seeds.name_groups(groups))
+        return self.make_groups({name: self.run_key(name) for name in self.paths})
 
-    def make_groups(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
-        """Makes a Group of each tuple of runs, with its name and a colour number: its output
-        layer's own number where that is free (`seeds.number_recipes`)."""
+    def make_groups(self, keys: Mapping[str, tuple[str, Any]]) -> list[Group]:
+        """Makes the groups of {run: its `run_key`}, each with its name and a colour number: its
+        output layer's own number where that is free (`seeds.number_recipes`)."""
+        groups = seeds.group_by_recipe(keys)
+        names = seeds.name_groups(groups)
         heads = [seeds.head_name(self.recipes[runs[0]]) for runs in groups]
         numbers = seeds.number_recipes(names, heads)
         return [Group(*fields) for fields in zip(names, numbers, groups, strict=True)]
@@ -223,22 +232,16 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
     seen_runs = {*results_by_run}
     if is_unseen(ranking_passports):
         seen_runs = {run for run, passport in ranking_passports.items() if passport.leak}
-    keys = {
-        name: comparison.run_key(name, next(iter(results.values())))
-        for name, results in results_by_run.items()
-        if name not in seen_runs
-    }
-    run_groups = seeds.group_by_recipe(keys)
-    count = len(run_groups)
-    run_groups += [(name,) for name in results_by_run if name in seen_runs]
-    groups = comparison.make_groups(run_groups, seeds.name_groups(run_groups))
+    keys = dict.fromkeys(results_by_run, ("", None))
+    for name in results_by_run.keys() - seen_runs:
+        keys[name] = comparison.run_key(name, next(iter(results_by_run[name].values())))
+    groups = comparison.make_groups(keys)
     losses = {
         (text, group): read_losses(group, columns[text]) for text in order for group in groups
     }
-    ranked, unranked = (
-        sorted(part, key=lambda group: _ranking_loss(losses[order[0], group]))
-        for part in (groups[:count], groups[count:])
-    )
+    groups.sort(key=lambda group: _ranking_loss(losses[order[0], group]))
+    ranked = [group for group in groups if group.runs[0] not in seen_runs]
+    unranked = [group for group in groups if group.runs[0] in seen_runs]
     ordered = {column: columns[column] for column in order}
     return Ranking(results_by_run, ordered, names_of(order), ranked, unranked, losses)
 

@@ -10,8 +10,9 @@ from zoo.lab.comparison.comparison import (
     list_unjudged,
     merge_reasons,
     read_losses,
+    select_groups,
 )
-from zoo.lab.comparison.learning_curves import BestValidations, Curve
+from zoo.lab.comparison.learning_curves import Curve
 from zoo.lab.comparison.seeds import runs_by_line
 from zoo.lab.evaluation import item_scores, results
 from zoo.lab.evaluation.figures import PairPassport, PerplexityPassport
@@ -42,10 +43,8 @@ def _model_table(comparison):
     """Returns the table of judged recipes, by their first passports, and their heads' settings."""
     rows, heads = [], []
     results, _ = comparison.available_results
-    for recipe in comparison.groups:
-        passports = [next(iter(columns.values())) for columns in recipe.select(results).values()]
-        if not passports:
-            continue
+    for recipe, columns_by_run in select_groups(comparison.groups, results).items():
+        passports = [next(iter(columns.values())) for columns in columns_by_run]
         first = passports[0]
         seeds = [passport.training.seed for passport in passports]
         steps = dict.fromkeys(f"{passport.checkpoint or 0:,}" for passport in passports)
@@ -110,17 +109,13 @@ def describe_comparability(
 
 def curves_section(comparison: Comparison) -> str:
     """Returns the section of learning curves, all recipes in one chart."""
-    lines, best = [], {}
     fields = learning_curves.FIELDS["step"]
     validations, missing = learning_curves.read_available(comparison.paths, fields)
-    for recipe in comparison.groups:
-        seeds = [*recipe.select(validations).values()]
-        if seeds:
-            lines += chart_lines(Curve.from_validations(recipe, seeds))
-            best[recipe] = _describe_best(seeds)
     omissions = html_parts.omissions(merge_reasons(comparison.groups, missing))
-    summaries = [f"{recipe.name}: {summary}" for recipe, summary in best.items()]
-    description = " ".join(["Learning curves.", *summaries])
+    recipes = select_groups(comparison.groups, validations)
+    curves = (Curve.from_validations(*recipe) for recipe in recipes.items())
+    lines = [line for curve in curves for line in chart_lines(curve)]
+    description = "Learning curves; the table has the best validations."
     chart = charts.curve_chart(lines, "training step", "nats per token", description, x_start=0)
     if not chart:
         return omissions
@@ -130,10 +125,8 @@ def curves_section(comparison: Comparison) -> str:
         "sampled, so compare its course rather than its height. Of several seeds lines are means, "
         "and shades reach from the least to the greatest."
     )
-    best_list = html_parts.bullet_list(
-        f"<strong>{escape(recipe.name)}</strong>: {summary}" for recipe, summary in best.items()
-    )
-    return charts.figure(charts.legend(best) + chart, caption) + best_list + omissions
+    table = learning_curves.best_table(recipes).html("Best validations; of several seeds, means")
+    return charts.figure(charts.legend(recipes) + chart, caption) + table + omissions
 
 
 def chart_lines(curve: Curve) -> list[charts.Line]:
@@ -146,20 +139,6 @@ def chart_lines(curve: Curve) -> list[charts.Line]:
     return lines
 
 
-def _describe_best(seeds):
-    """Describes the best validation of a recipe, and its steps."""
-    best = BestValidations.from_validations(seeds)
-    summary = f"best validation {best.loss:.4f} nats per token"
-    if len(seeds) == 1:
-        (validations,) = seeds
-        return (
-            f"{summary} at step {best.steps[0]:,} of {validations[-1]['step']:,}; number of "
-            f"validations: {len(validations):,}."
-        )
-    steps = ", ".join(f"{step:,}" for step in best.steps)
-    return f"{summary}, mean of {min(best.losses):.4f} to {max(best.losses):.4f}, at steps {steps}."
-
-
 # ------------- perplexity by how often the word occurred in training: often, rarely, never
 
 
@@ -168,15 +147,13 @@ def bands_section(comparison: Comparison) -> str:
     parts: list[str] = []
     without_scores: dict[str, str] = {}
     reason = "without the kept scores of words: python -m zoo evaluate keeps them."
-    for group, by_run in group_by_text(comparison).items():
+    for text, by_run in group_by_text(comparison).items():
         bars = {}
-        for recipe in comparison.groups:
-            passports = [*recipe.select(by_run).values()]
-            if passports:
-                bars[recipe] = bar_plots.band_bars([*map(bar_plots.read_bands, passports)])
-                if len(passports) == 1 and item_scores.read(passports[0]) is None:
-                    without_scores[f"{recipe.name} (intervals)"] = reason
-        parts.append(_draw_bands(group, bars))
+        for recipe, passports in select_groups(comparison.groups, by_run).items():
+            bars[recipe] = bar_plots.band_bars([*map(bar_plots.read_bands, passports)])
+            if len(passports) == 1 and item_scores.read(passports[0]) is None:
+                without_scores[f"{recipe.name} (intervals)"] = reason
+        parts.append(_draw_bands(text, bars))
     reasons = [*without_scores.items(), *list_unjudged(comparison)]
     return "".join(parts) + html_parts.omissions(reasons)
 

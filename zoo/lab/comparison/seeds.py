@@ -41,10 +41,16 @@ def head_name(recipe: dict) -> str:
 
 
 def name_groups(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2."""
+    """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2; of
+    groups that would be named alike, by their first runs."""
+    stems = [*map(_stem, groups)]
+    names = [
+        stem if stems.count(stem) == 1 else group[0]
+        for stem, group in zip(stems, groups, strict=True)
+    ]
     return [
-        stem if len(group) == 1 else f"{stem}, {len(group)} seeds"
-        for stem, group in zip(group_stems(groups), groups, strict=True)
+        name if len(group) == 1 else f"{name}, {len(group)} seeds"
+        for name, group in zip(names, groups, strict=True)
     ]
 
 
@@ -71,33 +77,18 @@ def number_recipes(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]
 def label_runs(groups: Sequence[tuple[str, ...]], labels: Sequence[str]) -> dict[str, str]:
     """Returns {run: label of its group}, with "_0", "_1" ... where the group has several; raises
     UserError unless labels are different and one for each group."""
-    check_labels(labels, name_groups(groups))
     label_by_run = {
         run: label if len(group) == 1 else f"{label}_{number}"
-        for label, group in zip(labels, groups, strict=True)
+        for label, group in zip(labels, groups, strict=False)
         for number, run in enumerate(group)
     }
-    check_labels([*label_by_run.values()], [*label_by_run])
-    return label_by_run
-
-
-def check_labels(labels: Sequence[str], names: Sequence[str]):
-    """Raises UserError unless labels are different and one for each of the names."""
-    if len(labels) != len(names) or len({*labels}) < len(labels):
+    names = [*labels], [*label_by_run.values()]
+    if len(labels) != len(groups) or any(len({*part}) < len(part) for part in names):
         raise UserError(
-            f"--label is given {len(labels)} times for {len(names)} recipes: give a different one "
-            f"for each, in this order: {'; '.join(names)}."
+            f"--label is given {len(labels)} times for {len(groups)} recipes: give a different one "
+            f"for each, in this order: {'; '.join(name_groups(groups))}."
         )
-
-
-def group_stems(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Returns the name that each group's runs share without their seeds; of groups that would be
-    named alike, their first run's name."""
-    stems = [_stem(group) for group in groups]
-    return [
-        stem if stems.count(stem) == 1 else group[0]
-        for stem, group in zip(stems, groups, strict=True)
-    ]
+    return label_by_run
 
 
 def _stem(group):

@@ -109,10 +109,9 @@ def _accuracy_lines(comparison, split, passports):
         rows.append([name, record.figures.accuracy, (100 * low, 100 * high), right, count])
     rows.sort(key=lambda row: -row[1])
     keys = {name: comparison.run_key(name, record) for name, record in passports.items()}
-    groups = seeds.group_by_recipe(keys)
     accuracies_by_group = {
         group.name: [passports[run].figures.accuracy for run in group.runs]
-        for group in comparison.make_groups(groups, seeds.name_groups(groups))
+        for group in comparison.make_groups(keys)
     }
     return [
         "",
