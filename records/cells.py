@@ -250,9 +250,8 @@ def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
         for passport in columns.values():
             if passport.split == split and _is_trained_model(passport):
                 passports_by_path[path] = passport
-    figures = comparison.read_losses(Group("", 0, (*passports_by_path,)), passports_by_path)
-    assert figures is not None
-    return figures
+    group = Group("", 0, (*passports_by_path,))
+    return comparison.read_losses([group], passports_by_path)[group]
 
 
 def join_runs(models: Mapping[str, Sequence[str]]) -> list[str]:

@@ -155,19 +155,21 @@ def comparable_columns(
 
 
 def read_losses(
-    group: Group, passports_by_run: Mapping[str, PerplexityPassport]
-) -> GroupLosses | None:
-    """Reads a group's losses and saved scores from {run: passport} of one text; None if no run of
-    the group has a passport there."""
-    passports = [*group.select(passports_by_run).values()]
-    if not passports:
-        return None
-    losses = tuple(passport.figures.log_perplexity for passport in passports)
-    scores = map(item_scores.read, passports)
-    statistics = [item_scores.statistics(arrays) for arrays in scores if arrays is not None]
-    recorded = passports[0].figures.interval if len(passports) == 1 else None
-    interval = recorded or (math.nan, math.nan)
-    return GroupLosses.from_statistics(group.name, losses, statistics, interval)
+    groups: Iterable[Group], passports_by_run: Mapping[str, PerplexityPassport]
+) -> dict[Group, GroupLosses]:
+    """Reads the losses and saved scores of groups from {run: passport} of one text; a group without
+    any passport is left out."""
+    losses_by_group = {}
+    for group, passports in select_groups(groups, passports_by_run).items():
+        losses = tuple(passport.figures.log_perplexity for passport in passports)
+        scores = map(item_scores.read, passports)
+        statistics = [item_scores.statistics(arrays) for arrays in scores if arrays is not None]
+        recorded = passports[0].figures.interval if len(passports) == 1 else None
+        interval = recorded or (math.nan, math.nan)
+        losses_by_group[group] = GroupLosses.from_statistics(
+            group.name, losses, statistics, interval, passports
+        )
+    return losses_by_group
 
 
 class TextFilter(NamedTuple):
@@ -186,23 +188,15 @@ ANY_TEXT = TextFilter()
 
 
 class Ranking(NamedTuple):
-    """Groups of runs in the order of their perplexity on the first column."""
+    """Groups of runs in the order of their perplexity on the first column, and the losses of those
+    that were judged on each column."""
 
     runs: Mapping[str, PassportsByColumn]
     columns: Mapping[Column, dict[str, PerplexityPassport]]
     names: Mapping[Column, str]
     ranked: list[Group]
     unranked: list[Group]
-    losses: Mapping[tuple[Column, Group], GroupLosses | None]
-
-    @property
-    def ranking_column(self) -> Column:
-        """The first column, whose perplexities order the groups."""
-        return next(iter(self.columns))
-
-    def passports(self, column: Column, group: Group) -> list[PerplexityPassport]:
-        """Returns the passports on a column of those runs of a group that have one."""
-        return [*group.select(self.columns[column]).values()]
+    losses: Mapping[Column, Mapping[Group, GroupLosses]]
 
 
 def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
@@ -228,18 +222,16 @@ def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
             )
     columns = comparable_columns(results_by_run)
     order = order_texts(columns)
-    ranking_passports = columns[order[0]]
-    seen_runs = {*results_by_run}
-    if is_unseen(ranking_passports):
-        seen_runs = {run for run, passport in ranking_passports.items() if passport.leak}
+    seen_runs = {name for name, passport in columns[order[0]].items() if passport.leak}
+    if len(seen_runs) == len(columns[order[0]]):
+        seen_runs = {*results_by_run}
     keys = dict.fromkeys(results_by_run, ("", None))
     for name in results_by_run.keys() - seen_runs:
         keys[name] = comparison.run_key(name, next(iter(results_by_run[name].values())))
     groups = comparison.make_groups(keys)
-    losses = {
-        (text, group): read_losses(group, columns[text]) for text in order for group in groups
-    }
-    groups.sort(key=lambda group: _ranking_loss(losses[order[0], group]))
+    losses = {text: read_losses(groups, columns[text]) for text in order}
+    loss = {group: group_losses.loss for group, group_losses in losses[order[0]].items()}
+    groups.sort(key=lambda group: (math.isnan(loss.get(group, math.nan)), loss.get(group)))
     ranked = [group for group in groups if group.runs[0] not in seen_runs]
     unranked = [group for group in groups if group.runs[0] in seen_runs]
     ordered = {column: columns[column] for column in order}
@@ -258,20 +250,10 @@ def order_texts(runs_by_text: Mapping[Any, Mapping[str, Passport]]) -> list[Any]
         is_test = re.search(r"(^|[.-])test[^.:]*$", text[0])
         is_for_training = re.search(r"(^|[.:-])(train|validation)$", text[0])
         kind = 2 if is_for_training else 0 if is_test else 1
-        return -len(passports), not is_unseen(passports), kind
+        is_seen = all(passport.leak for passport in passports.values())
+        return -len(passports), is_seen, kind
 
     return sorted(runs_by_text, key=key)
-
-
-def is_unseen(passports: Mapping[str, Passport]) -> bool:
-    """Whether at least one run has not seen the text of {run: passport}, as far as is recorded."""
-    return any(passport.leak is None for passport in passports.values())
-
-
-def _ranking_loss(losses: GroupLosses | None) -> float:
-    """Returns the log-perplexity that ranks a group; infinite if it is missing or not a number."""
-    value = losses.loss if losses else math.inf
-    return math.inf if math.isnan(value) else value
 
 
 class Row(NamedTuple):
@@ -317,13 +299,13 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     """
     ranking = rank(Comparison.from_paths(os.fspath(folder) for folder in folders))
     rows = []
-    for column in ranking.columns:
-        groups = [*ranking.ranked, *ranking.unranked]
-        pairs = [(group, losses) for group in groups if (losses := ranking.losses[column, group])]
-        pairs.sort(key=lambda pair: (pair[0] in ranking.unranked, pair[1].loss))
-        _, lowest = pairs[0]
-        for group, losses in pairs:
-            passports = ranking.passports(column, group)
+    for losses_by_group in ranking.losses.values():
+        order = sorted(
+            losses_by_group.items(), key=lambda pair: (pair[0] in ranking.unranked, pair[1].loss)
+        )
+        _, lowest = order[0]
+        for _, losses in order:
+            passports = losses.passports
             first = passports[0]
             row = Row(
                 losses.name,
@@ -337,7 +319,7 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
                 losses.loss,
                 *losses.interval,
                 perplexity_of(losses.loss),  # of the mean loss of several
-                has_seen_text(passports),
+                any(passport.leak for passport in passports),
             )
             test = None if losses is lowest else paired.compare_losses(lowest, losses)
             if test:
@@ -345,11 +327,6 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
                 row = row._replace(above_low=test.interval[0], above_high=test.interval[1])
             rows.append(row)
     return rows
-
-
-def has_seen_text(passports: Iterable[Passport]) -> bool:
-    """Whether one of several runs has seen the text of their passports, as far as is recorded."""
-    return any(passport.leak for passport in passports)
 
 
 # Marks figures of text that a run has seen.
@@ -361,11 +338,9 @@ FIGURES = (
 )
 
 
-def figure_cells(
-    group: Group, losses: GroupLosses | None, passports: list[PerplexityPassport]
-) -> list[Any]:
-    """Returns the cells of a group in the columns `FIGURES`, from its losses and passports on a
-    text; the range of seeds stands there if there are several."""
+def figure_cells(group: Group, losses: GroupLosses | None) -> list[Any]:
+    """Returns the cells of a group's losses in the columns `FIGURES`; the range of seeds stands
+    there if there are several."""
     if losses is None:
         return [None] * len(FIGURES)
     count = len(losses.losses)
@@ -373,7 +348,7 @@ def figure_cells(
     perplexity: float | str = perplexity_of(losses.loss)
     if count < len(group.runs):
         nats = f"{losses.loss:{NATS}} ({count} of {len(group.runs)} seeds)"
-    if has_seen_text(passports):
+    if any(passport.leak for passport in losses.passports):
         perplexity = f"{perplexity:{PERPLEXITY}} {NOT_RANKED}"
     return [nats, losses.loss_range if count > 1 else None, losses.interval, perplexity]
 

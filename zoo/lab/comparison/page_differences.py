@@ -59,7 +59,7 @@ def differences_section(comparison: Comparison) -> str:
 def _compare_pair(comparison, recipes, passports, folded):
     """Returns the HTML of the tests and most different words of two recipes on a text; `folded`
     hides the words. Raises UserError if neither saved scores nor seeds allow a test."""
-    losses = [group for recipe in recipes if (group := read_losses(recipe, passports))]
+    losses = [*read_losses(recipes, passports).values()]
     lines = html_parts.bullet_list(escape(line.strip()) for line in paired.loss_lines(losses))
     if not all(group.statistics for group in losses):
         reason = (

@@ -68,12 +68,9 @@ def _figure_table(passports, recipes):
     """Returns the table of the figures on a text, a row for each recipe: means over its seeds."""
     columns = [Column("recipe"), *FIGURES, Column("bits", NATS), Column("tokens", COUNT)]
     rows = []
-    for recipe in recipes:
-        losses = read_losses(recipe, passports)
-        if losses is not None:
-            judged = [*recipe.select(passports).values()]
-            cells = figure_cells(recipe, losses, judged)
-            rows.append([recipe.name, *cells, bits(losses.loss), judged[0].tokens])
+    for recipe, losses in read_losses(recipes, passports).items():
+        cells = figure_cells(recipe, losses)
+        rows.append([recipe.name, *cells, bits(losses.loss), losses.passports[0].tokens])
     return Table(columns, rows).html("Figures per token; of several seeds, means")
 
 

@@ -31,14 +31,15 @@ class GroupLosses:
     statistics: tuple[np.ndarray, ...] = ()
     # the 95 % interval of a single run in a record without its scores; NaN twice without any
     recorded_interval: tuple[float, float] = (math.nan, math.nan)
+    passports: Sequence[Any] = ()
 
     @classmethod
     def from_statistics(
-        cls, name: str, losses: tuple[float, ...], statistics: list[np.ndarray], *interval: Any
+        cls, name: str, losses: tuple[float, ...], statistics: list[np.ndarray], *fields: Any
     ) -> "GroupLosses":
         """Makes a group's losses; drops statistics unless all runs have some, of one shape."""
         complete = len(statistics) == len(losses) and len({part.shape for part in statistics}) == 1
-        return cls(name, losses, tuple(statistics) if complete else (), *interval)
+        return cls(name, losses, tuple(statistics) if complete else (), *fields)
 
     @property
     def loss(self) -> float:

@@ -146,7 +146,8 @@ def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list
     is_equal = all(recipe == first for recipe in remaining) and not (absent and first)
     if path in IGNORED_FIELDS or is_equal:
         return []
-    if absent or not all(_are_dicts_of_one_class(first, recipe) for recipe in remaining):
+    are_dicts = all(isinstance(recipe, dict) for recipe in present)
+    if absent or not are_dicts or len({recipe.get(COMPONENT) for recipe in present}) > 1:
         return [(path, [None if recipe is ABSENT else recipe for recipe in recipes])]
     fields = dict.fromkeys(name for recipe in recipes for name in recipe if name != COMPONENT)
     return [
@@ -156,12 +157,6 @@ def differing_fields(recipes: list[Any], path: str = "") -> list[tuple[str, list
             [recipe.get(name, ABSENT) for recipe in recipes], f"{path}.{name}" if path else name
         )
     ]
-
-
-def _are_dicts_of_one_class(first, second):
-    """Whether two values are dicts that have the same "component", or both none."""
-    are_dicts = isinstance(first, dict) and isinstance(second, dict)
-    return are_dicts and first.get(COMPONENT) == second.get(COMPONENT)
 
 
 def format_value(value: Any) -> str:

@@ -12,7 +12,6 @@ from zoo.lab.comparison.comparison import (
     Comparison,
     TextFilter,
     figure_cells,
-    is_unseen,
     rank,
 )
 from zoo.lab.evaluation import (
@@ -64,11 +63,11 @@ def _loss_lines(comparison, in_parts, text_filter):
     lines.append(_describe_ranking(ranking))
     for column, passports in ranking.columns.items():
         lines += _column_notes(ranking.names[column], passports)
-        group_losses = (ranking.losses[column, group] for group in groups)
-        lines += paired.loss_lines([losses for losses in group_losses if losses is not None])
+        losses_by_group = ranking.losses[column]
+        ranked = [losses_by_group[group] for group in groups if group in losses_by_group]
+        lines += paired.loss_lines(ranked)
         if in_parts:
-            by_group = {group.name: ranking.passports(column, group) for group in groups}
-            judged = {name: passports for name, passports in by_group.items() if passports}
+            judged = {losses.name: losses.passports for losses in ranked}
             lines += parts.part_lines(ranking.names[column], judged)
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
@@ -89,9 +88,8 @@ def _figure_table(ranking, mixed):
         any_result = (plain_results or [*results.values()])[0]
         star = " *" if any(name in mixed for name in group.runs) else ""
         row = [f"{group.name}{star}", any_result.head_name, any_result.parameters]
-        for column in ranking.columns:
-            losses, passports = ranking.losses[column, group], ranking.passports(column, group)
-            row += figure_cells(group, losses, passports)
+        for losses_by_group in ranking.losses.values():
+            row += figure_cells(group, losses_by_group.get(group))
         rows.append(row)
     if ranking.unranked:
         rows.insert(len(ranking.ranked), ["not ranked:"])
@@ -123,11 +121,11 @@ def _accuracy_lines(comparison, split, passports):
 
 def _describe_ranking(ranking):
     """Describes the column that ranks the runs, or why none does; tells if it is validation."""
-    name = ranking.names[ranking.ranking_column]
-    if not is_unseen(ranking.columns[ranking.ranking_column]):
+    column, name = next(iter(ranking.names.items()))
+    if not ranking.ranked:
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
     order = f"ranked by {name}"
-    if is_validation(ranking.ranking_column.split):
+    if is_validation(column.split):
         order += (
             ", a text that the checkpoints were chosen on: figures of validation, not of a test"
         )
@@ -154,16 +152,16 @@ def _column_notes(name, passports):
     for run, passport in passports.items():
         if passport.leak:
             yield f"  {NOT_RANKED} {run}: {passport.leak}"
-    for describe in (unfinished, seen_text_lines, _change_lines, _prior_lines):
+    for describe in (
+        unfinished,
+        seen_text_lines,
+        _change_lines,
+        lambda passport: [prior_line(passport)],
+    ):
         lines = {run: describe(passport) for run, passport in passports.items()}
         for line, runs in seeds.runs_by_line(lines).items():
             is_all = len(runs) == len(passports) > seeds.MOST_NAMED
             yield f"  {line} ({'all runs' if is_all else ', '.join(runs)})"
-
-
-def _prior_lines(passport):
-    """Returns [the line on priors that saw the text]."""
-    return [prior_line(passport)]
 
 
 def _change_lines(passport):

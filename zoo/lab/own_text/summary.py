@@ -134,8 +134,7 @@ def summarise(
     for folder, passport in passports.items():
         check_comparable(first_passport, passport, (first_folder, folder))
     heads = [Group(name, 0, tuple(seeds)) for name, seeds in folders.items()]  # type: ignore[arg-type]
-    groups = [losses for head in heads if (losses := read_losses(head, passports))]
-    groups.sort(key=lambda group: group.loss)
+    groups = sorted(read_losses(heads, passports).values(), key=lambda group: group.loss)
     lowest, *higher = groups
     difference = {group: paired.compare_losses(lowest, group) for group in higher}
     rows = [
