@@ -48,15 +48,8 @@ def _model_table(comparison):
         first = passports[0]
         seeds = [passport.training.seed for passport in passports]
         steps = dict.fromkeys(f"{passport.checkpoint or 0:,}" for passport in passports)
-        rows.append(
-            (
-                recipe.name,
-                first.head_name,
-                first.parameters,
-                " ".join(steps),
-                " ".join(map(str, seeds)),
-            )
-        )
+        cells = first.head_name, first.parameters, " ".join(steps), " ".join(map(str, seeds))
+        rows.append((recipe.name, *cells))
         heads.append(f"{escape(recipe.name)}: {escape(first.head)}")
     columns = [Column("recipe"), Column("head")]
     columns += [Column(header, COUNT) for header in ("parameters", "training step", "seed")]
