@@ -12,9 +12,8 @@ import numpy as np
 from zoo.base import strict_json
 from zoo.errors import UserError
 from zoo.lab.comparison import plot_style
-from zoo.lab.comparison.comparison import Comparison, Group, read_each
+from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns, read_each
 from zoo.lab.evaluation import records
-from zoo.lab.evaluation.results import check_comparable, quantity
 from zoo.lab.runs import metric_lines, output_files, seen_texts
 from zoo.lab.runs.location import read_bytes
 from zoo.lab.runs.workdir import METRICS, Workdir
@@ -282,15 +281,13 @@ def _check_selection(paths):
 def _check_texts(comparison):
     """Raises UserError if validations of runs are not comparable; returns the runs not evaluated on
     validation, which are unchecked."""
-    passports_by_run = {}
     _check_selection(comparison.paths)
+    passports_by_run = {}
     for name, columns in comparison.available_results[0].items():
-        passports = [columns[column] for column in columns if column.split == "validation"]
+        passports = {
+            column: passport for column, passport in columns.items() if column.split == "validation"
+        }
         if passports:
             passports_by_run[name] = passports
-    for name, passports in list(passports_by_run.items())[1:]:
-        first = next(iter(passports_by_run))
-        quantities = [quantity(passport) for passport in passports_by_run[first]]
-        if not any(quantity(passport) in quantities for passport in passports):
-            check_comparable(passports_by_run[first][0], passports[0], (first, name))
+    comparable_columns(passports_by_run)
     return [name for name in comparison.paths if name not in passports_by_run]

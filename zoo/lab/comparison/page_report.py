@@ -6,9 +6,8 @@ import importlib.resources
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.errors import UserError
 from zoo.lab.comparison import html_parts, page_differences, page_figures, page_text, translations
-from zoo.lab.comparison.comparison import Comparison
+from zoo.lab.comparison.comparison import Comparison, read_each
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
@@ -131,18 +130,18 @@ def _score_texts(comparison, firsts, split, text, sentences):
     """Scores a text under the first run of each recipe: (texts, {run: message of UserError});
     raises the error if `split` or `text` was asked for."""
     runs, missing = comparison.available_runs
-    texts, reasons = [], {name: missing[name] for name in firsts if name in missing}
-    for name in firsts:
-        if name not in runs:
-            continue
-        try:
-            run_id = [*comparison.paths].index(name)
-            texts.append(page_text.score_text(name, run_id, runs[name], split, text, sentences))
-        except UserError as error:
-            if split or text:  # the user asked for it
-                raise
-            reasons[name] = str(error)
-    return texts, reasons
+
+    def score(name):
+        run_id = [*comparison.paths].index(name)
+        return page_text.score_text(name, run_id, runs[name], split, text, sentences)
+
+    available = {name: name for name in firsts if name in runs}
+    if split or text:  # the user asked for it
+        texts, reasons = {name: score(name) for name in available}, {}
+    else:
+        texts, reasons = read_each(available, score)
+    missing = {name: missing[name] for name in firsts if name in missing}
+    return [*texts.values()], missing | reasons
 
 
 # ---------- the document: head, style, script and sections, in one file that loads nothing

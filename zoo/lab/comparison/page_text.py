@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,8 @@ from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run, first_test
 from zoo.lab.table import escape
+from zoo.lexicon import Lexicon
+from zoo.sources.source import Corpus
 
 # Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
 LEVELS = (1, 2, 4, 7, 10)
@@ -29,14 +30,13 @@ class ScoredText(NamedTuple):
     run: str
     run_id: int
     name: str
+    lexicon: Lexicon
+    corpus: Corpus
     rows: list[surprisal.Row]
     text: EncodedText  # as word ids
     best: BestWords
     features: list[Contributions] | None
     no_features_reason: str
-    words: tuple[str, ...]
-    sources: Sequence[list[str]] | None
-    is_character_level: bool
 
 
 def text_section(scored_texts: list[ScoredText], reasons: dict[str, str]) -> str:
@@ -100,12 +100,13 @@ def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
 def coloured_words(scored_text: ScoredText, classes: list[str], html_id: str, details: str) -> str:
     """Returns a text as HTML, each word in the colour of its class; `html_id` links it to
     `details`, JSON, for the script."""
-    joint, layout = ("", " characters") if scored_text.is_character_level else (" ", "")
+    joint, layout = ("", " characters") if scored_text.lexicon.is_character_level else (" ", "")
     sentences: dict[int, list[str]] = {}
     for index, (row, css_class) in enumerate(zip(scored_text.rows, classes, strict=True)):
         sentences.setdefault(row.sentence, []).append(word_span(index, row, css_class))
     body = "".join(
-        _source_line(scored_text.sources, index) + f'<p class="sentence">{joint.join(words)}</p>'
+        _source_line(scored_text.corpus.source_text, index)
+        + f'<p class="sentence">{joint.join(words)}</p>'
         for index, words in enumerate(sentences.values())
     )
     return (
@@ -118,8 +119,10 @@ def coloured_words(scored_text: ScoredText, classes: list[str], html_id: str, de
 
 
 def _source_line(sources, index):
-    """Returns the source sentence of a translation as HTML; "" without sources."""
-    return f'<p class="source">{escape(" ".join(sources[index]))}</p>' if sources else ""
+    """Returns the source sentence of a translation as HTML; "" without sources, None."""
+    if sources is None:
+        return ""
+    return f'<p class="source">{escape(" ".join(sources.sentences[index]))}</p>'
 
 
 def surprisal_class(nats: float) -> str:
@@ -196,7 +199,7 @@ def describe_word(row: surprisal.Row) -> list[str]:
 
 def _model_word(scored_text, position):
     """Returns the word that the model read at a position, its best words and features."""
-    lexicon, best = scored_text.words, scored_text.best
+    lexicon, best = scored_text.lexicon.words, scored_text.best
     part: dict[str, Any] = {"read": show_blanks(lexicon[scored_text.text.words[position]])}
     part["best"] = [
         [show_blanks(lexicon[word]), html_parts.probability(float(log_prob))]
@@ -244,20 +247,9 @@ def score_text(
     best = best_words.best_words(run, encoded, states, BEST)
     scores = Scores(best.log_prob, encoded.counted & states.predicted)
     rows = surprisal.rows(text, encoded, scores, run.lexicon)
-    features, reason = _features(run, encoded, states)
-    return ScoredText(
-        run=run_name,
-        run_id=run_id,
-        name=file or f"{name}, {corpus.name}",
-        rows=[surprisal.Row.from_columns(row, text) for row in rows],
-        text=encoded,
-        best=best,
-        features=features,
-        no_features_reason=reason,
-        words=run.lexicon.words,
-        sources=None if corpus.source_text is None else corpus.source_text.sentences,
-        is_character_level=run.lexicon.is_character_level,
-    )
+    word_rows = [surprisal.Row.from_columns(row, text) for row in rows]
+    about = run_name, run_id, file or f"{name}, {corpus.name}", run.lexicon, corpus
+    return ScoredText(*about, word_rows, encoded, best, *_features(run, encoded, states))
 
 
 def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedText:
