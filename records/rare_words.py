@@ -24,9 +24,9 @@ from zoo.lab.evaluation import (
     minimal_pairs,
     passport,
     sentence_scores,
-    significance,
 )
 from zoo.lab.evaluation.figures import AccuracyPassport, PairPassport
+from zoo.lab.table import COUNT, SCORE, SHARE, Column, Table
 from zoo.lexicon import Lexicon
 from zoo.priors.spelling_features import DIGITS
 from zoo.sources.source import Corpus
@@ -133,20 +133,19 @@ def _cases(chosen, words, twins, together):
 
 def describe(record: AccuracyPassport) -> str:
     """Formats the figures of a passport of `judge` as a table, a case a line."""
-    lines = [
-        f"{record.split}: mean log-probability in nats, of the word that stands there and of "
-        "one of the other kind",
-        f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}"
-        f"{'95 %':>15}",
-    ]
     figures: Any = record.figures
+    columns = [Column("word, seen in training"), Column("words", COUNT), Column("word", SCORE)]
+    columns += [Column("other", SCORE), Column("preferred", SHARE), Column("95 %", SHARE)]
+    rows = []
     for name, case in figures.cases.items():
-        lines.append(
-            f"  {name:24}{case.pairs:>7,}{case.details['log_prob']:>9.2f}"
-            f"{case.details['log_prob_of_other']:>9.2f}{case.accuracy:>11.1%}"
-            f"{significance.percent(case.interval):>15}"
-        )
-    return "\n".join([*lines, *passport.warnings(record.leak)])
+        log_probs = (case.details[side] for side in ("log_prob", "log_prob_of_other"))
+        rows.append([name, case.pairs, *log_probs, case.accuracy, case.interval])
+    title = (
+        f"{record.split}: mean log-probability in nats, of the word that stands there and of one "
+        "of the other kind"
+    )
+    lines = [title, *Table(columns, rows).text(), *passport.warnings(record.leak)]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from zoo.errors import printable
 
 # Formats of quantities.
-NATS, PERPLEXITY, SCORE, PERCENT, COUNT = ".4f", ",.2f", ".2f", ".1f", ","
+NATS, PERPLEXITY, SCORE, SHARE, PERCENT, COUNT = ".4f", ",.2f", ".2f", ".1%", ".1f", ","
 GAP = "-"
 # Letters of a line.
 WIDTH = 120

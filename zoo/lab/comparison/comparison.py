@@ -7,6 +7,7 @@ them as a page (`page_report`).
 import dataclasses
 import functools
 import itertools
+import json
 import math
 import os
 import re
@@ -122,9 +123,11 @@ class Comparison:
         """Returns (recipe without seed, as text, or its digest from the passport, or ""; seed)."""
         recipe = self.recipes[run]
         if recipe:
-            return seeds.recipe_key(recipe)
-        training = passport and passport.training
-        return (training.recipe_but_seed or "", training.seed) if training else ("", None)
+            training = recipe.get("training") or {}
+            others = {**recipe, "parallel": None, "training": {**training, "seed": None}}
+            return json.dumps(others, sort_keys=True), training.get("seed")
+        recorded = passport and passport.training
+        return (recorded.recipe_but_seed or "", recorded.seed) if recorded else ("", None)
 
 
 def read_each(

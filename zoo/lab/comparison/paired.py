@@ -130,7 +130,13 @@ def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference 
         return None
     return Difference(
         candidate.loss - baseline.loss,
-        significance.bootstrap_interval(np.concatenate(statistics, 1), _loss_difference),
+        significance.bootstrap_interval(
+            np.concatenate(statistics, 1),
+            lambda sums: (
+                item_scores.log_perplexity(sums[..., 2:])
+                - item_scores.log_perplexity(sums[..., :2])
+            ),
+        ),
         len(statistics[0]),
         1.0 if _same_up_to_rounding(baseline, candidate) else p,
         significance.seeds_test(baseline.losses, candidate.losses),
@@ -183,11 +189,6 @@ def _seeds_line(lower, higher):
     evidence, gap = _describe_seeds(*losses), f"{higher.loss - lower.loss:.4f} nats"
     decision = verdict(significance.seeds_test(*losses))
     return _verdict_line(lower.name, higher.name, "below", decision, evidence, gap)
-
-
-def _loss_difference(sums):
-    """Computes the second group's log-perplexity less the first's, from statistics [..., 2 + 2]."""
-    return item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
 
 
 def answer_lines(title: str, passports: Mapping[str, AccuracyPassport]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -25,13 +24,6 @@ def group_by_recipe(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str,
             groups.append((recipe, names))
         names[seed] = name
     return [tuple(names.values()) for _, names in groups]
-
-
-def recipe_key(recipe: dict) -> tuple[str, Any]:
-    """Returns (the recipe without seed and devices as JSON text, "" if it is empty; seed)."""
-    training = recipe.get("training") or {}
-    other_fields = {**recipe, "parallel": None, "training": {**training, "seed": None}}
-    return json.dumps(other_fields, sort_keys=True) if recipe else "", training.get("seed")
 
 
 def head_name(recipe: dict) -> str:

@@ -20,6 +20,7 @@ from zoo.lab.evaluation.figures import PairAccuracy, PairPassport
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.run import Run, splits_of
 from zoo.lab.options import Option
+from zoo.lab.table import COUNT, SHARE, Column, Table
 from zoo.sources import conllu
 from zoo.sources.conllu import Conllu
 
@@ -155,20 +156,19 @@ def describe(record: PairPassport) -> str:
         f"{significance.percent(figures.interval)} of {figures.pairs:,} pairs; of "
         f"{figures.pairs + figures.skipped:,} in the text, {figures.skipped:,} have words "
         "outside the lexicon",
-        f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
     ]
-    lines += [_case_line(name, case) for name, case in figures.cases.items()]
+    cases = {**figures.cases}
     if figures.both_seen and figures.both_seen.pairs < figures.pairs:
-        lines.append(_case_line("training saw both", figures.both_seen))
+        cases["training saw both"] = figures.both_seen
+    columns = [Column("agreement, distance"), Column("accuracy", SHARE), Column("95 %", SHARE)]
+    rows = [
+        [name, *((case.accuracy, case.interval) if case.pairs else (None, None)), case.pairs]
+        for name, case in cases.items()
+    ]
+    lines += [f"  {line}" for line in Table([*columns, Column("pairs", COUNT)], rows).text()]
     if record.priors_saw_this_text:
         lines.append(f"  {passport.prior_line(record)}")
     return "\n".join([*lines, *passport.warnings(record.leak)])
-
-
-def _case_line(name, case):
-    accuracy = f"{case.accuracy:.1%}" if case.pairs else "-"
-    interval = significance.percent(case.interval) if case.pairs else "-"
-    return f"  {name:22}{accuracy:>10}{interval:>15}{case.pairs:>9,}"
 
 
 # -------- agreement pairs made from a treebank: a form against the other form of its lemma

@@ -25,6 +25,7 @@ from zoo.lab.evaluation.mixtures import Mixture
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
 from zoo.lab.evaluation.run import Run
+from zoo.lab.table import COUNT, NATS, PERPLEXITY, Column, Table
 from zoo.lexicon import Lexicon
 
 
@@ -254,12 +255,10 @@ def describe(record: PerplexityPassport) -> str:
             f"{figures.log_perplexity_with_boundaries:.4f} over "
             f"{figures.tokens_with_boundaries:,} tokens"
         )
-    lines.append(f"  {'seen in training':>16} {'tokens':>10} {'log-perplexity':>15} perplexity")
-    lines += [
-        f"  {row.band:>16} {row.tokens:>10,} {row.log_perplexity:>15.4f} {row.perplexity:,.1f}"
-        for row in figures.bands
-    ]
-    return "\n".join(lines)
+    columns = [Column("seen in training"), Column("tokens", COUNT)]
+    columns += [Column("log-perplexity", NATS), Column("perplexity", PERPLEXITY)]
+    rows = [(row.band, row.tokens, row.log_perplexity, row.perplexity) for row in figures.bands]
+    return "\n".join([*lines, *(f"  {line}" for line in Table(columns, rows).text())])
 
 
 # ---------------------------------------- the texts that a command line asks for
