@@ -32,7 +32,7 @@ from zoo.priors.prior import Contextual
 
 @dataclasses.dataclass(frozen=True)
 class SpreadUnknown(HeadAround):
-    """p' of a trained head, for evaluation over other words than those of training.
+    """p' of a trained head, for evaluation over words that training did not have.
 
     Tied heads raise ValueError, and heads that can score new words by themselves UserError.
 

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 
 from zoo.errors import shortened
 from zoo.heads import WithCache
@@ -80,13 +81,11 @@ class Cache(Change):
 def tune(run, size: int) -> Cache:
     """Returns a cache of a low log-perplexity on validation."""
     corpus = run.read("validation")
-    losses: dict[tuple[float, float], float] = {}
 
+    @functools.cache
     def loss(settings):
-        if settings not in losses:
-            _, scores = Cache(size, *settings).apply(run).score_corpus(corpus)
-            losses[settings] = scores.log_perplexity
-        return losses[settings]
+        _, scores = Cache(size, *settings).apply(run).score_corpus(corpus)
+        return scores.log_perplexity
 
     best = FLATNESS, WEIGHT
     while True:

@@ -1,4 +1,4 @@
-"""Other words than those of training: added ones, or a lexicon of their own."""
+"""New words for a trained model, beside the words of training or in their place."""
 
 import dataclasses
 from typing import TYPE_CHECKING
