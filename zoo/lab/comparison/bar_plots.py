@@ -282,17 +282,7 @@ def plot_bands(
     plot_style.check_file(file)
     comparison = Comparison.from_paths(workdirs, labels)
     columns = comparable_columns(comparison.results)
-    count = len(comparison.paths)
-    shared = [column for column in order_texts(columns) if len(columns[column]) == count]
-    choices = [column for column in shared if split in (None, column.split)]
-    if not choices:
-        splits = ", ".join(dict.fromkeys(column.split for column in shared))
-        remedy = f"give --split one of {splits}, or evaluate them" if splits else "evaluate them"
-        raise UserError(
-            f"the runs were not all evaluated on {split or 'one text'}: {remedy} by python -m zoo "
-            "evaluate DIR --split NAME."
-        )
-    column = choices[0]
+    column, note = _choose_text(columns, comparison.paths.keys(), split, "--split NAME")
     passports = columns[column]
     for name, passport in passports.items():
         if passport.leak:
@@ -306,9 +296,8 @@ def plot_bands(
     tokens = next(iter(passports.values())).tokens
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     draw_bands(bars, file, title, limit)
-    heading = _mention_splits(title, column.split, shared)
     table = bar_table(bars, "occurrences", "nats", "tokens", NATS)
-    output_files.show(heading, *table.text(), file)
+    output_files.show(title + note, *table.text(), file)
 
 
 def plot_agreement(
@@ -334,37 +323,34 @@ def plot_agreement(
         if not questions.options  # others: the same again
     }
     for name, path in paths.items():
-        splits = [questions.split for questions, by_path in records.items() if path in by_path]
-        if splits and split not in (None, *splits):
-            raise UserError(
-                f"{path} has no accuracy on {split}, only on {', '.join(splits)}: give one of "
-                "these to --split."
-            )
-        if not splits:
+        if not any(path in by_path for by_path in records.values()):
             data = comparison.recipes[name].get("data") or {}
             is_micro = "Micro" in (data.get("component") or "")
             command = f"compare --micro {path}" if is_micro else f"evaluate {path} --agreement"
             raise UserError(f"{path} has no accuracy on pairs: python -m zoo {command}.")
-    common = [text for text in order_texts(records) if records[text].keys() == {*paths.values()}]
-    choices = [text for text in common if split in (None, text.split)]
-    if not choices:
-        raise UserError(
-            f"{' and '.join(paths.values())} were judged on different pairs: judge all alike "
-            "by python -m zoo evaluate DIR --agreement."
-        )
-    text = choices[0]
+    text, note = _choose_text(records, {*paths.values()}, split, "--agreement")
     counts = {name: case_counts(records[text][path].figures.cases) for name, path in paths.items()}
     bars = accuracy_bars(counts, comparison.groups)
     draw_accuracy(bars, file, str(text))
-    heading = _mention_splits(str(text), text.split, common)
     table = bar_table(bars, "pairs of", "right, %", "pairs", PERCENT)
-    output_files.show(heading, *table.text(), file)
+    output_files.show(f"{text}{note}", *table.text(), file)
 
 
-def _mention_splits(title, split, texts):
-    """Adds to a picture's title the other splits that --split can draw."""
-    splits = [name for name in dict.fromkeys(text.split for text in texts) if name != split]
-    return f"{title}; --split also takes {', '.join(splits)}" if splits else title
+def _choose_text(passports_by_text, runs, split, option):
+    """Returns (the text of a split, or of any, that all runs were judged on, a note on other
+    splits); raises UserError, with the option of `zoo evaluate` that judges them, without one."""
+    ordered = order_texts(passports_by_text)
+    shared = [text for text in ordered if passports_by_text[text].keys() == runs]
+    chosen = [text for text in shared if split in (None, text[0])]
+    taken = chosen[0][0] if chosen else None
+    others = ", ".join(dict.fromkeys(text[0] for text in shared if text[0] != taken))
+    if not chosen:
+        remedy = f"give --split one of {others}, or evaluate them" if others else "evaluate them"
+        raise UserError(
+            f"the runs were not all evaluated on {split or 'one text'}: {remedy} by python -m zoo "
+            f"evaluate DIR {option}."
+        )
+    return chosen[0], f"; --split also takes {others}" if others else ""
 
 
 def bar_table(
