@@ -31,7 +31,7 @@ ADDED_WORDS = (
 
 @dataclasses.dataclass(frozen=True)
 class NewLexicon(Change):
-    """The words of a file, one a line, in the place of those of training, or beside them."""
+    """The words of a file, one a line, in the place of the words of training or beside them."""
 
     file: str
     adds: bool = False  # to the words of training
