@@ -9,7 +9,7 @@ _ANY = {
     "split": "test",
     "tokens": 100,
     "counts": "words",
-    "data": {"path": "test.txt", "sha256": "abc", "sentences": None, "words": None},
+    "data": {"path": "test.txt", "sha256": "abc", "sentences": 9, "words": 100},
     "policies": {
         "state": "carried",
         "batch": 8,

@@ -139,15 +139,14 @@ class JudgedText:
 
     path: str
     sha256: str
-    sentences: int | None
-    words: int | None
+    sentences: int
+    words: int
 
 
 @dataclasses.dataclass(frozen=True)
 class SourceText(JudgedText):
     """The sources of translations."""
 
-    words: int
     out_of_vocabulary: int
 
 

@@ -306,39 +306,6 @@ def _outside(passport):
     return f"{tokens:,} outside the lexicon ({rates})"
 
 
-def _many_unknown(passport):
-    """Returns a warning where many of the counted tokens are unknown words."""
-    words = passport.data.words
-    if words is not None and passport.out_of_vocabulary == words:
-        return [f"! {share(words, words, 'the text')}"]
-    bands = passport.figures.bands
-    rate = sum(row.tokens for row in bands if row.band == UNKNOWN) / passport.tokens
-    if rate < _MANY_UNKNOWN:
-        return []
-    return [
-        f"! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
-        "lower than with the words themselves"
-    ]
-
-
-def _read_on(passport, sentence):
-    """Returns a line where the state is carried from each sentence to the next."""
-    policies = passport.policies
-    if policies.state != "carried" or passport.source:
-        return []
-    choice = "" if policies.boundary == "none" else "; --state sentences empties it"
-    return [f"read on: each {sentence} begins with the state of the one before{choice}"]
-
-
-def _source_lines(passport):
-    """Returns the line on the sources of translations, if there are any."""
-    source = passport.source
-    if source is None:
-        return []
-    unknown = source.out_of_vocabulary
-    return [f"given: {source.path}, {source.words:,} words, {unknown:,} outside the lexicon"]
-
-
 def seen_text_lines(passport: Passport) -> list[str]:
     """Returns lines about the texts that the model of a figure has seen, one a role."""
     overlap = passport.overlap
@@ -358,36 +325,44 @@ def warnings(leak: str | None) -> list[str]:
     return [f"  not a figure of unseen text: {leak}"] if leak else []
 
 
-def _knowledge(passport):
-    """Returns a line for each text that gave knowledge of words and was not trained on."""
-    trained = {text.digest for text in passport.trained_on or ()}
-    return [
-        f"{', '.join(text.gave)} from {text.text} [{text.digest[:8]}]"
-        for text in passport.knowledge or ()
-        if text.digest not in trained
-    ]
-
-
 def prior_line(passport: PerplexityPassport | AccuracyPassport) -> str:
     return f"priors that saw this text: {', '.join(passport.priors_saw_this_text) or 'none'}"
 
 
 def conditions(passport: PerplexityPassport) -> list[str]:
     """Returns lines on the text, the words that count, and what the model knew of them."""
-    data, character = passport.data, passport.counts.startswith("characters")
+    data, policies, source = passport.data, passport.policies, passport.source
+    character = passport.counts.startswith("characters")
     word, sentence = ("character", "line") if character else ("word", "sentence")
-    size = ""
-    if None not in (data.sentences, data.words):
-        size = f", {data.sentences:,} {sentence}s, {data.words:,} {word}s"
     lines = [
         f"tokens: {passport.counts}",
-        f"text: {data.path}{size}, {_outside(passport)}; state: {passport.policies.state}; "
+        f"text: {data.path}, {data.sentences:,} {sentence}s, {data.words:,} {word}s, "
+        f"{_outside(passport)}; state: {policies.state}; "
         f"normalised over {passport.normalised_over}",
-        *_read_on(passport, sentence),
-        *_many_unknown(passport),
-        *_source_lines(passport),
+    ]
+    if policies.state == "carried" and source is None:
+        choice = "" if policies.boundary == "none" else "; --state sentences empties it"
+        lines.append(f"read on: each {sentence} begins with the state of the one before{choice}")
+    unknown = sum(row.tokens for row in passport.figures.bands if row.band == UNKNOWN)
+    rate = unknown / passport.tokens
+    if passport.out_of_vocabulary == data.words:
+        lines.append(f"! {share(data.words, data.words, 'the text')}")
+    elif rate >= _MANY_UNKNOWN:
+        lines.append(
+            f"! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
+            "lower than with the words themselves"
+        )
+    if source is not None:
+        outside = f"{source.out_of_vocabulary:,} outside the lexicon"
+        lines.append(f"given: {source.path}, {source.words:,} words, {outside}")
+    trained = {text.digest for text in passport.trained_on or ()}
+    lines += [
         *seen_text_lines(passport),
-        *_knowledge(passport),
+        *(
+            f"{', '.join(text.gave)} from {text.text} [{text.digest[:8]}]"
+            for text in passport.knowledge or ()
+            if text.digest not in trained
+        ),
         prior_line(passport),
         *(line.strip() for line in warnings(passport.leak)),
         *unfinished(passport),

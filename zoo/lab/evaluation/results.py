@@ -109,7 +109,10 @@ def read_passport(path: pathlib.Path) -> Passport:
 
 def read_passports(run: str | pathlib.Path, kind: type[P]) -> Iterator[P]:
     """Reads the passports of a kind among the results of a run, in the order of file names."""
-    passports = _from_record(run) if records.is_record(run) else _from_folder(location.to_path(run))
+    if records.is_record(run):
+        passports = record_passports(records.file_and_run(run)[0], records.record_of(run))
+    else:
+        passports = _from_folder(location.to_path(run))
     return (passport for passport in passports if isinstance(passport, kind))
 
 
@@ -121,11 +124,6 @@ def _from_folder(folder):
     with location.convert_errors(folder):
         paths = sorted((folder / "results").glob("*.json"))
     yield from map(read_passport, paths)
-
-
-def _from_record(path):
-    """Yields the passports of a run of a record."""
-    yield from record_passports(records.file_and_run(path)[0], records.record_of(path))
 
 
 def record_passports(file: pathlib.Path, record: records.Record) -> Iterator[Passport]:
