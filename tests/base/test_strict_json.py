@@ -65,7 +65,7 @@ class Figures:
     loss: float
     name: str | None
     texts: tuple[Case, ...]
-    rest: dict
+    settings: dict
     anything: Any
     source: Case | None = None
     groups: dict[str, dict[str, Case]] = dataclasses.field(default_factory=dict)
@@ -74,7 +74,7 @@ class Figures:
 
 
 RIGHT = {
-    **{"count": 3, "loss": "inf", "name": None, "texts": [{"right": 2}], "rest": {"x": 1}},
+    **{"count": 3, "loss": "inf", "name": None, "texts": [{"right": 2}], "settings": {"x": 1}},
     **{"anything": [None], "source": None, "groups": {"a": {"b": {"right": 1}}}},
     **{"interval": [1, 2.5], "more": [], "folder": 3},
 }
@@ -83,7 +83,7 @@ WRONG_VALUES = {
     "loss": ("low", False, [1.0], None),
     "name": (3, []),
     "texts": ({}, [3], [{"right": "1"}], [{"right": 1}, {"right": -1}], None),
-    "rest": ([], "x"),
+    "settings": ([], "x"),
     "source": ({}, {"right": 3.0}, {"right": -1}, [], "x"),
     "groups": ([], {"a": []}, {"a": {"b": {}}}, {"a": {"b": {"right": -2}}}, None),
     "interval": (["low", 1], {}),
@@ -97,7 +97,7 @@ def test_a_dataclass_is_read_by_its_type_hints_and_written():
         loss=math.inf,
         name=None,
         texts=(Case(2),),
-        rest={"x": 1},
+        settings={"x": 1},
         anything=[None],
         groups={"a": {"b": Case(1)}},
         interval=(1.0, 2.5),
@@ -106,7 +106,7 @@ def test_a_dataclass_is_read_by_its_type_hints_and_written():
     unwritten = {"source", "more", "folder"}
     assert strict_json.to_json(value) == {n: v for n, v in RIGHT.items() if n not in unwritten}
     required = {
-        name: RIGHT[name] for name in ("count", "loss", "name", "texts", "rest", "anything")
+        name: RIGHT[name] for name in ("count", "loss", "name", "texts", "settings", "anything")
     }
     small = strict_json.parse(Figures, required)
     assert (small.source, small.groups, small.interval) == (None, {}, None)

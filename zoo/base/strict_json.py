@@ -134,7 +134,7 @@ def parse(hint: Any, value: Any, name: str = "it") -> Any:
     The hint is a dataclass, whose fields with defaults may be missing, and whose fields that do not
     count in comparisons are not read; or list[X], tuple[X, ...], dict[str, X], X | None, Any, a
     type of JSON; or {name: hint} of an object that may have other names too. A ValueError begins
-    with the path of the wrong value; those of dataclasses begin with the name of their field.
+    with the path of the wrong value; the error of a dataclass begins with the name of its field.
     """
     tree: dict[str, Any] = {}
     nodes: list[tuple[Any, Any, str, Any, Any]] = [(tree, name, name, hint, value)]

@@ -1,4 +1,4 @@
-"""Passports of a run's figures: what they record, their files, and how they are told.
+"""Passports of a run's figures: their fields, their files, and lines that describe them.
 
 Every kind of judgement ends in a `Judgement`: of texts (`scored_texts`), questions (`exact_match`),
 minimal pairs, and agreement.
@@ -286,7 +286,7 @@ def write(
     return path
 
 
-# ---------------------------------------- conditions of a figure, told
+# ---------------------------------------- lines on the conditions of a figure
 
 
 def unfinished(passport: Passport) -> list[str]:
