@@ -104,7 +104,7 @@ def test_no_section_is_empty(two_runs, translator, inattentive):
     assert "left out" not in section_of(mixed_page, "judgements") + section_of(
         mixed_page, "attention"
     )
-    assert '<svg class="attention"' in section_of(mixed_page, "attention")
+    assert '<div class="matrix"' in section_of(mixed_page, "attention")
 
 
 @pytest.mark.slow

@@ -167,7 +167,6 @@ def _describe_shares(names, words, batch):
 
 # Pairs that are shown, and the beam of their translations.
 PAIRS, BEAM = 4, 5
-_CELL, _LETTER = 20, 8
 
 
 class AttendedSentence(NamedTuple):
@@ -196,25 +195,17 @@ def attention_section(comparison: Comparison, translators: Sequence[str], split:
 
 
 def _draw_translations(name, run, split):
-    """Returns the attention of a run's first translations as figures, with the strongest links."""
-    parts = []
+    """Returns the attention of a run's first translations as figures."""
+    figures = ""
     sentences = translate_with_attention(run, split or first_test(run.experiment))
     for index, sentence in enumerate(sentences, 1):
         description = f"Attention of the translation of sentence {index} by {name}"
-        links = zip(
-            sentence.translation, sentence.weights, sentence.weights.argmax(-1), strict=True
-        )
-        strongest = [
-            f"{escape(word)} ← {escape(sentence.source[best])} ({number(float(row[best]), 2)})"
-            for word, row, best in links
-        ]
         source, translation, reference = (escape(" ".join(words)) for words in sentence[:3])
-        parts.append(
+        figures += (
             f"<figure>{draw_attention(sentence, description)}<figcaption>{source}<br>→ "
             f"{translation}<br>reference: {reference}</figcaption></figure>"
-            + html_parts.collapsible("Strongest links", html_parts.bullet_list(strongest))
         )
-    return "".join(parts)
+    return figures
 
 
 def translate_with_attention(run: Run, split: str) -> list[AttendedSentence]:
@@ -243,33 +234,20 @@ def _make_restorer(translator):
 
 
 def draw_attention(sentence: AttendedSentence, description: str) -> str:
-    """Returns the attention of a translation as SVG: squares whose areas are the weights."""
-    source, translation, _, weights = sentence
-    indent = _LETTER * max(map(len, translation), default=1) + 14
-    top = _LETTER * max(map(len, source), default=1) + 14
-    width, height = indent + _CELL * len(source) + 4, top + _CELL * len(translation) + 4
-    parts = []
-    for column, word in enumerate(source):
-        x = indent + _CELL * (column + 0.5) + 4
-        parts.append(
-            f'<text class="source" transform="translate({x:g} {top - 6}) rotate(-90)">'
-            f"{escape(word)}</text>"
-        )
-    for row, word in enumerate(translation):
-        y = top + _CELL * (row + 0.5)
-        parts.append(f'<text class="target" x="{indent - 6}" y="{y + 4:g}">{escape(word)}</text>')
-        for column, source_word in enumerate(source):
-            weight = float(weights[row, column])
-            size = (_CELL - 2) * weight**0.5
-            x = indent + _CELL * (column + 0.5)
-            parts.append(
-                f"<g><title>{escape(word)} ← {escape(source_word)}: {number(weight, 2)}</title>"
-                f'<rect class="cell" x="{x - _CELL / 2:g}" y="{y - _CELL / 2:g}" width="{_CELL}" '
-                f'height="{_CELL}"/><rect class="weight" x="{x - size / 2:.1f}" '
-                f'y="{y - size / 2:.1f}" width="{size:.1f}" height="{size:.1f}"/></g>'
-            )
+    """Returns the attention of a translation as an HTML table: squares whose areas are the
+    weights."""
+    label = escape(description)
+    words = "".join(f'<th scope="col"><span>{escape(word)}</span></th>' for word in sentence.source)
+    rows = ""
+    for word, weights in zip(sentence.translation, sentence.weights.tolist(), strict=True):
+        rows += f'<tr><th scope="row">{escape(word)}</th>'
+        for source_word, weight in zip(sentence.source, weights, strict=False):
+            link = escape(f"{word} ← {source_word}: {number(weight, 2)}")
+            square = f'<i style="--side: {weight**0.5:.3f}"></i>'
+            rows += f'<td title="{link}" aria-label="{link}">{square}</td>'
+        rows += "</tr>"
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(description)}"><svg '
-        f'class="attention" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escape(description)}">{"".join(parts)}</svg></div>'
+        f'<div class="matrix" tabindex="0" role="region" aria-label="{label}"><table '
+        f'aria-label="{label}"><thead><tr><td></td>{words}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
