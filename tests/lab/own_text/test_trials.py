@@ -205,7 +205,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
 def test_the_recipe_of_a_run_by_hand(experiment):
     recipe = trials.final_recipe(
-        experiment, HeadPlan(25, None, {}, 3.0), seed=2, validation_share=0.1
+        experiment, HeadPlan(25, 20, None, {}, 3.0), seed=2, validation_share=0.1
     )
     assert recipe.training.optimizer == Adam(learning_rate=0.03, schedule=Cosine(warmup=5))
     assert (recipe.training.steps, recipe.training.validate_every) == (25, 2)
@@ -217,7 +217,7 @@ def test_validations_read_no_more_tokens_than_training(experiment):
     """An epoch is 40 steps long, and a validation text of a quarter of it 10 steps."""
 
     def validation_interval(steps, validation):
-        head_plan = HeadPlan(steps, None, {}, 1.0, epoch_steps=40)
+        head_plan = HeadPlan(steps, 40, None, {}, 1.0)
         recipe = trials.final_recipe(experiment, head_plan, 0, validation)
         return recipe.training.validate_every
 
