@@ -40,9 +40,9 @@ def test_words_that_differ_most():
 
 def test_attention_is_drawn_by_area():
     weights = np.array([[1.0, 0.0], [0.25, 0.75]])
-    svg = page_differences.draw_attention(
+    table = page_differences.draw_attention(
         AttendedSentence(["a", "b"], ["x", "y"], [], weights), "about <it>"
     )
-    sizes = re.findall(r'class="weight"[^>]* width="([\d.]+)"', svg)
-    assert [float(size) for size in sizes] == pytest.approx([18, 0, 9, 15.6], abs=0.05)
-    assert "<title>y ← b: 0.75</title>" in svg and "about &lt;it&gt;" in svg
+    sides = re.findall(r"--side: ([\d.]+)", table)
+    assert [float(side) for side in sides] == pytest.approx([1, 0, 0.5, 0.75**0.5], abs=0.001)
+    assert 'title="y ← b: 0.75"' in table and "about &lt;it&gt;" in table
