@@ -24,7 +24,7 @@ import configs
 from benchmarks import compiled, costs, step_shapes
 from zoo import changed
 from zoo.lab.training import average
-from zoo.lab.training.devices import Devices, MeshDevices, with_layout
+from zoo.lab.training.devices import MeshDevices, PmapDevices, with_layout
 from zoo.lab.training.step import TrainState
 from zoo.lab.training.updates import choose_updates
 
@@ -217,7 +217,20 @@ def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 
 
-def compiled_on_mesh(step, devices: Devices):
+def compiled_by_pmap(step, devices: PmapDevices):
+    """Compiles a step for devices that each have their own batch rows, from shapes alone."""
+
+    def split(leaf):
+        batch_rows = leaf.shape[0] // devices.count
+        return jax.ShapeDtypeStruct((devices.count, batch_rows, *leaf.shape[1:]), leaf.dtype)
+
+    state, tables, batch, key = step.arguments
+    state = state._replace(carry=jax.tree.map(split, state.carry))
+    function = devices.compile(step.function.func, **step.function.keywords)
+    return function.lower(state, tables, jax.tree.map(split, batch), key).compile()
+
+
+def compiled_on_mesh(step, devices: MeshDevices):
     """Compiles a step for a mesh, from shapes alone."""
     function = devices.compile(step.function.func, **step.function.keywords)
     state, tables, batch, _ = step.arguments
@@ -276,13 +289,15 @@ def count_device_work(name: str, data: int, model: int, batch_rows: int) -> Devi
     Args:
       name: name of the recipe.
       data: devices along the data axis.
-      model: devices along the model axis; with 1, the step is mapped by `jax.shard_map`.
+      model: devices along the model axis; with 1, the step is compiled by `jax.pmap`.
       batch_rows: total number of batch rows.
     """
     recipe = changed(configs.load(name), {"training.batch": batch_rows})
     step = step_shapes.from_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
-    devices = mesh_of(recipe, step, data, model) if model > 1 else Devices(data, batch_rows)
-    program = compiled_on_mesh(step, devices)
+    if model > 1:
+        program = compiled_on_mesh(step, mesh_of(recipe, step, data, model))
+    else:
+        program = compiled_by_pmap(step, PmapDevices(data, batch_rows))
     collectives, products = compiled.read(program.as_text())
     sent: dict[str, float] = collections.defaultdict(float)
     for collective in collectives:

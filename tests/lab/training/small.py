@@ -113,7 +113,12 @@ def last_state(trained: Trainer, kind="last"):
 
 def on_devices(state, devices):
     """A state on the host, or on one device, as a step of the devices takes it."""
-    return jax.device_put(state, devices.layouts(state))
+    return devices.for_steps(jax.device_put(state, devices.layouts(state)))
+
+
+def on_host(state, devices):
+    """The inverse of `on_devices`."""
+    return jax.device_get(devices.state_to_mesh(state))
 
 
 def metrics(workdir) -> list[dict]:

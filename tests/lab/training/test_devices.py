@@ -6,7 +6,7 @@ import pytest
 
 from tests.lab.training import recipes, small
 from tests.marks import slow
-from zoo.lab.training.devices import Devices
+from zoo.lab.training.devices import Devices, PmapDevices
 from zoo.lab.training.step import TrainState
 from zoo.optimizers import SGD
 
@@ -91,24 +91,35 @@ def state_of(carry):
 
 
 def test_rows_go_to_the_devices_and_back():
-    devices = Devices(4, batch=8)
+    devices = PmapDevices(4, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
     split = devices.split({"a": carry, "b": np.arange(8)})
-    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(2, 3)]
-    assert [shard.data.shape for shard in split["b"].addressable_shards] == 4 * [(2,)]
-    np.testing.assert_array_equal(np.asarray(split["a"]), carry)
+    assert split["a"].shape == (4, 2, 3) and split["b"].shape == (4, 2)
+    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(1, 2, 3)]
+    np.testing.assert_array_equal(np.asarray(split["a"]).reshape(8, 3), carry)
     state = small.on_devices(state_of(carry), devices)
-    assert [shard.data.shape for shard in state.carry.addressable_shards] == 4 * [(2, 3)]
-    assert state.params["a"].is_fully_replicated
-    jax.tree.map(np.testing.assert_array_equal, jax.device_get(state), state_of(carry))
+    assert state.carry.shape == (4, 2, 3) and state.params["a"].shape == (2, 3)
+    jax.tree.map(np.testing.assert_array_equal, small.on_host(state, devices), state_of(carry))
     tables = {"a": np.arange(3.0)}
     np.testing.assert_array_equal(devices.to_host(devices.place(tables))["a"], tables["a"])
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_what_comes_and_goes_at_every_step_needs_no_program(count):
+def test_a_state_is_seen_by_checkpoints_without_a_copy():
+    devices = PmapDevices(2, batch=4)
+    state = small.on_devices(state_of(np.zeros((4, 3), np.float32)), devices)
+    mesh_state = devices.state_to_mesh(state)
+    for mesh_leaf, leaf in zip(
+        jax.tree.leaves(mesh_state.params), jax.tree.leaves(state.params), strict=True
+    ):
+        assert [shard.data.unsafe_buffer_pointer() for shard in mesh_leaf.addressable_shards] == [
+            shard.data.unsafe_buffer_pointer() for shard in leaf.addressable_shards
+        ]
+
+
+@pytest.mark.parametrize("kind", [Devices, PmapDevices])
+def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     """Results are read, and batches and the next epoch's carry are placed, without compiling."""
-    devices = Devices(count, batch=8)
+    devices = kind(1 if kind is Devices else 4, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
     results = devices.place({"loss": np.float32(2.5), "tokens": np.float32(7)})
     empty = devices.carry_function(lambda: jax.numpy.ones((8, 3)))
@@ -119,9 +130,9 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(count):
     assert not compiled
     assert second.sharding.is_equivalent_to(batch.sharding, batch.ndim)
     np.testing.assert_array_equal(np.asarray(second), np.asarray(first))
-    np.testing.assert_array_equal(np.asarray(batch), carry)
+    np.testing.assert_array_equal(np.asarray(batch).reshape(8, 3), carry)
     assert devices.split(()) == ()  # a core that carries nothing
 
 
 def test_no_number_takes_all_devices():
-    assert Devices(0, batch=8).count == 4
+    assert PmapDevices(0, batch=8).count == 4

@@ -13,7 +13,7 @@ import pytest
 
 from tests.lab.training import small
 from zoo.errors import Interrupted
-from zoo.lab.training.devices import Devices
+from zoo.lab.training.devices import Devices, PmapDevices
 from zoo.lab.training.step import TrainState
 from zoo.optimizers import Adam
 
@@ -68,7 +68,8 @@ def beside_the_state(monkeypatch):
 
         return spied
 
-    monkeypatch.setattr(Devices, "compile", spying(Devices.compile))
+    for kind in (Devices, PmapDevices):
+        monkeypatch.setattr(kind, "compile", spying(kind.compile))
     return steps
 
 
@@ -116,10 +117,10 @@ def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, 
     assert other_bytes < 1000 < tables  # a batch, a key, results
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch, count):
+@pytest.mark.parametrize("kind", [Devices, PmapDevices])
+def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch, kind):
     values = [np.arange(7.0, dtype=np.float32) + number for number in range(5)]
-    devices = Devices(count, batch=2)
+    devices = kind(1 if kind is Devices else 2, batch=2)
     state = TrainState(values, (), (), np.int32(1))
     read = jax.device_put(state, devices.layouts(state))
     leaves, alive = jax.tree.leaves(read), []
@@ -132,7 +133,7 @@ def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch
     monkeypatch.setattr(jax.numpy, "array", counted)
     restored = devices.copy_state(read)
     assert alive == [6, 5, 4, 3, 2, 1]
-    jax.tree.map(np.testing.assert_array_equal, jax.device_get(restored), state)
+    jax.tree.map(np.testing.assert_array_equal, small.on_host(restored, devices), state)
 
 
 # Prints the bytes of a state, and the most that was held at once while it was put on the devices.

@@ -140,7 +140,7 @@ def test_all_meshes_start_with_the_same_values(tmp_path, name, data, model):
     """To the bit: what is drawn in parts is what one device draws."""
     recipe = recipe_of(name, model, optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path, data * model)
-    state = jax.device_get(begun(trainer))
+    state = small.on_host(begun(trainer), trainer.devices)
     jax.tree.map(np.testing.assert_array_equal, state, trainer.initial_state())
 
 
@@ -191,7 +191,7 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     checkpoints = small.Checkpoints(tmp_path / "checkpoints")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "asarray", counted)
-        checkpoints.save("last", 1, state, {})
+        checkpoints.save("last", 1, meshes[0].state_to_mesh(state), {})
         assert largest and max(largest) == table // 4
         _, restored, _ = checkpoints.restore("last", meshes[1].with_layouts(shapes))
     checkpoints.close()
@@ -215,7 +215,7 @@ def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
     assert sorted(rows.values()) == 4 * [(3,)] + 4 * [(3, 6)] + 4 * [(3, 7)]
     tables = trainer.devices.place_tables(trainer.task.tables)["head"]
     assert {leaf.addressable_shards[0].data.shape for leaf in tables.values()} == {(3,)}
-    back = jax.device_get(state)
+    back = small.on_host(state, trainer.devices)
     jax.tree.map(np.testing.assert_array_equal, back, trainer.initial_state())
 
 

@@ -1,8 +1,9 @@
 """Devices that train together, of all processes of a run: a (data, model) mesh and its steps.
 
-Rows of a batch lie along the data axis. With `Devices` each device runs the step on its own rows,
-by `jax.shard_map`, and has everything else whole; `MeshDevices` also shards words, along the model
-axis.
+Rows of a batch lie along the data axis. `Devices` serves one device by `jax.jit`, `PmapDevices`
+several by `jax.pmap`, with everything but the rows whole on each, and `MeshDevices` also shards
+words, along the model axis. Between steps `PmapDevices` lays the state out in its own way;
+checkpoints and validation see arrays of the mesh, which `state_to_mesh` and `to_mesh` make.
 """
 
 import functools
@@ -30,6 +31,10 @@ class TrainState(NamedTuple):
     optimizer_state: Any
     carry: Any  # the model's carry, leaves [B, ...]
     step: jax.Array
+
+
+# The axis of each field that pmap splits over devices; None: replicated on every device.
+_STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  # type: ignore[arg-type]
 
 
 class Devices:
@@ -92,7 +97,7 @@ class Devices:
         params = {
             name: jax.tree.map(put, part, layouts.params[name]) for name, part in values.items()
         }
-        return jax.jit(initial_state, out_shardings=layouts)(key, params)
+        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, params))
 
     def copy_state(self, state):
         """Copies a TrainState into memory that a step may donate, and deletes the given leaves."""
@@ -103,35 +108,36 @@ class Devices:
             # On a CPU an array may be memory of NumPy's, which a step must not write to.
             copies.append(jax.block_until_ready(jnp.array(leaf, copy=True)))
             leaf.delete()
-        return jax.tree.unflatten(structure, copies)
+        return self.for_steps(jax.tree.unflatten(structure, copies))
 
     def carry_function(self, carry):
-        """Compiles a function that makes the carry of an epoch's start."""
+        """Compiles a function that makes the carry of an epoch's start, in the layout of a step."""
         layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
         return jax.jit(carry, out_shardings=layouts)
 
     def compile(self, step, **static):
         """Compiles step(state, tables, batch, key, axis=..., **static), which donates its state and
         returns (state, results), the same on every device."""
-        if self.count == 1:
-            return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
-        specs: list[Any] = [_REPLICATED, _REPLICATED, _BY_ROWS, _REPLICATED]
-        state = TrainState(*specs)
-        shared_out = jax.shard_map(
-            functools.partial(step, axis=DATA, **static),
-            mesh=self.mesh,
-            in_specs=(state, _REPLICATED, _BY_ROWS, _REPLICATED),
-            out_specs=(state, _REPLICATED),
-            check_vma=False,  # the step itself sums gradients over devices, once
-        )
-        return jax.jit(shared_out, donate_argnums=0)
+        return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
+
+    def for_steps(self, state):
+        """Converts a TrainState of the mesh to the layout of a step."""
+        return state
+
+    def to_mesh(self, tree):
+        """Converts outputs of a step, except carries, to arrays of the mesh without a copy."""
+        return tree
+
+    def state_to_mesh(self, state):
+        """Converts a TrainState from the layout of a step to arrays of the mesh."""
+        return state
 
     def place(self, tree):
         """Puts host arrays on every device."""
         return jax.tree.map(lambda x: put(x, self.replicated), tree)
 
     def place_tables(self, tree):
-        """Puts tables on the devices."""
+        """Puts tables on the devices in the layout of a step."""
         return jax.tree.map(lambda x: put(x, self.table_layout(np.shape(x))), tree)
 
     def table_layout(self, shape) -> Any:
@@ -139,13 +145,13 @@ class Devices:
         return self.replicated
 
     def split(self, tree):
-        """Splits leaves [rows of this process, ...] over its devices."""
-        return jax.tree.map(
-            lambda leaf: jax.make_array_from_process_local_data(
-                self.by_rows, leaf, (self.batch, *leaf.shape[1:])
-            ),
-            tree,
-        )
+        """Splits leaves [rows of this process, ...] over its devices in the layout of a step."""
+        return jax.tree.map(self._split, tree)
+
+    def _split(self, leaf):
+        """Splits one array over the devices."""
+        shape = (self.batch, *leaf.shape[1:])
+        return jax.make_array_from_process_local_data(self.by_rows, leaf, shape)
 
     def to_host(self, tree):
         """Copies arrays that are the same on every device to the host."""
@@ -184,6 +190,81 @@ def with_layout(shape, layout) -> jax.ShapeDtypeStruct:
 def sum_over_devices(tree, axis: str | None):
     """Sums each leaf of a pytree over the devices of a named axis."""
     return tree if axis is None else jax.lax.psum(tree, axis)
+
+
+# ---- several devices by `jax.pmap`: each has its share of batch rows, and everything else whole
+
+
+class PmapDevices(Devices):
+    """Several devices by `jax.pmap`: each has its share of the rows, and everything else whole.
+
+    A step takes arrays of this process's devices: replicated leaves unchanged, and split leaves
+    with an axis of devices before the axis of rows.
+    """
+
+    def __init__(self, count: int, batch: int):
+        super().__init__(count, batch)
+        local = self.mesh.local_devices
+        mesh = Mesh(np.array(local), (DATA,), axis_types=(AxisType.Auto,))
+        self._local_replicated = NamedSharding(mesh, _REPLICATED)
+        self._local_by_devices = NamedSharding(mesh, _BY_ROWS)
+        self._local_count = len(local)
+
+    def compile(self, step, **static):
+        # Replicated leaves have no axis of devices: the copy on a device is read where it lies.
+        return jax.pmap(
+            functools.partial(step, axis=DATA, **static),
+            axis_name=DATA,
+            devices=[*self.mesh.devices.flat],
+            donate_argnums=0,
+            in_axes=(_STATE_AXES, None, 0, None),
+            out_axes=(_STATE_AXES, None),
+        )
+
+    def for_steps(self, state):
+        arrays = jax.tree.map(
+            lambda x: _reshard(x, x.shape, self._local_replicated), state._replace(carry=())
+        )
+        return arrays._replace(carry=jax.tree.map(self._by_devices, state.carry))
+
+    def _by_devices(self, leaf):
+        """Gives an array of the mesh an axis of devices before the axis of rows."""
+        shape = (self._local_count, self.batch // self.count, *leaf.shape[1:])
+        return _reshard(leaf, shape, self._local_by_devices, (1, *shape[1:]))
+
+    def to_mesh(self, tree):
+        return jax.tree.map(lambda leaf: _reshard(leaf, leaf.shape, self.replicated), tree)
+
+    def state_to_mesh(self, state):
+        arrays = self.to_mesh(state._replace(carry=()))
+        return arrays._replace(carry=jax.tree.map(self._by_rows, state.carry))
+
+    def _by_rows(self, leaf):
+        """Removes the axis of devices: an array of the mesh, by rows."""
+        shape = (self.batch, *leaf.shape[2:])
+        return _reshard(leaf, shape, self.by_rows, leaf.shape[1:])
+
+    def carry_function(self, carry):
+        make_carry = super().carry_function(carry)
+        return lambda: jax.tree.map(self._by_devices, make_carry())
+
+    def place(self, tree):
+        return jax.tree.map(lambda x: put(x, self._local_replicated), tree)
+
+    def table_layout(self, shape) -> Any:
+        return self._local_replicated
+
+    def _split(self, leaf):
+        shape = (self._local_count, leaf.shape[0] // self._local_count, *leaf.shape[1:])
+        return jax.device_put(leaf.reshape(shape), self._local_by_devices)
+
+
+def _reshard(array: jax.Array, shape, layout, shard_shape=None) -> jax.Array:
+    """Wraps the buffers of an array as an array with another sharding, without a copy."""
+    parts = [shard.data for shard in array.addressable_shards]
+    if shard_shape is not None:
+        parts = [part.reshape(shard_shape) for part in parts]
+    return jax.make_array_from_single_device_arrays(tuple(shape), layout, parts)
 
 
 # ------ words sharded over devices: the compiler inserts the communication. Rows of words, in
@@ -282,7 +363,7 @@ def choose_devices(
 ) -> Devices:
     """Chooses the devices that train a task together."""
     if parallel.model == 1:
-        return Devices(count, batch)
+        return (Devices if len(select_devices(count)) == 1 else PmapDevices)(count, batch)
     state = jax.eval_shape(initial_state)
     words = [len(lexicon) for lexicon in task.lexicons.values()]
     return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)

@@ -247,7 +247,7 @@ class Pass:
         self.step, self.ownership, self.metrics, self.bar = step, ownership, metrics, bar
         self.function = trainer.step_function()
         self.tables = devices.place_tables(trainer.task.tables)
-        trainer.task.tables = self.tables  # validation shares their memory
+        trainer.task.tables = devices.to_mesh(self.tables)  # validation shares their memory
         self.key = trainer.step_key()
         self.empty_carry = devices.carry_function(trainer.task.carry)
         self.watch = Stopwatch(progress.seconds)
@@ -345,7 +345,8 @@ class Pass:
                 progress.loss = progress.tokens = progress.penalty = 0.0
                 progress.finished |= progress.epoch == recipe.epochs
             progress.finished |= is_last
-            self.save("last", self.trainer.state, self.trainer.state.params)
+            state = self.trainer.devices.state_to_mesh(self.trainer.state)
+            self.save("last", state, state.params)
 
     def save(self, kind: str, arrays: Any, params: Any):
         """Saves the arrays of a checkpoint of a kind, unless the parameters are not finite."""
@@ -359,7 +360,7 @@ class Pass:
         """Validates, saves the best checkpoint, and decides about early stopping."""
         trainer, progress, bar = self.trainer, self.progress, self.bar
         devices, state = trainer.devices, trainer.state
-        params = average.params_to_evaluate(state.params, state.optimizer_state)
+        params = devices.to_mesh(average.params_to_evaluate(state.params, state.optimizer_state))
         if not self.has_validated:
             self.has_validated = True
             bar.log("compiling the validation.")
