@@ -52,7 +52,10 @@ def select_groups(
     groups: Iterable[Group], values_by_run: Mapping[str, Any]
 ) -> dict[Group, list[Any]]:
     """Returns {group: values of its runs} of {run: value}; a group without any is left out."""
-    values = {group: [*group.select(values_by_run).values()] for group in groups}
+    values = {
+        group: [values_by_run[run] for run in group.runs if run in values_by_run]
+        for group in groups
+    }
     return {group: group_values for group, group_values in values.items() if group_values}
 
 
@@ -248,15 +251,14 @@ def order_texts(runs_by_text: Mapping[Any, Mapping[str, Passport]]) -> list[Any]
     recipe, texts of --data, and texts for training.
     """
 
-    def key(text):
-        passports = runs_by_text[text]
+    order = {}
+    for text, passports in runs_by_text.items():
         is_test = re.search(r"(^|[.-])test[^.:]*$", text[0])
         is_for_training = re.search(r"(^|[.:-])(train|validation)$", text[0])
         kind = 2 if is_for_training else 0 if is_test else 1
         is_seen = all(passport.leak for passport in passports.values())
-        return -len(passports), is_seen, kind
-
-    return sorted(runs_by_text, key=key)
+        order[text] = -len(passports), is_seen, kind
+    return sorted(order, key=order.__getitem__)
 
 
 class Row(NamedTuple):

@@ -96,6 +96,8 @@ class Difference(NamedTuple):
     sentences: int
     p: float
     p_of_seeds: float  # by Welch's test of the seeds; NaN where a group has one run
+    # no sentence differs by more than one step of the rounding of saved scores a token
+    is_rounding: bool = False
 
     @property
     def verdict(self) -> str:
@@ -128,25 +130,17 @@ def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference 
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
         return None
-    return Difference(
-        candidate.loss - baseline.loss,
-        significance.bootstrap_interval(
-            np.concatenate(statistics, 1),
-            lambda sums: (
-                item_scores.log_perplexity(sums[..., 2:])
-                - item_scores.log_perplexity(sums[..., :2])
-            ),
+    (first, tokens), (second, _) = (group.T for group in statistics)
+    is_rounding = bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
+    interval = significance.bootstrap_interval(
+        np.concatenate(statistics, 1),
+        lambda sums: (
+            item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
         ),
-        len(statistics[0]),
-        1.0 if _same_up_to_rounding(baseline, candidate) else p,
-        significance.seeds_test(baseline.losses, candidate.losses),
     )
-
-
-def _same_up_to_rounding(baseline: GroupLosses, candidate: GroupLosses) -> bool:
-    """Whether no sentence differs by more than one step of the rounding of saved scores a token."""
-    (first, tokens), (second, _) = baseline.mean_statistics.T, candidate.mean_statistics.T
-    return bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
+    p_of_seeds = significance.seeds_test(baseline.losses, candidate.losses)
+    nats, p = candidate.loss - baseline.loss, 1.0 if is_rounding else p
+    return Difference(nats, interval, len(first), p, p_of_seeds, is_rounding)
 
 
 def same_tokens(baseline: GroupLosses, candidate: GroupLosses) -> bool:
@@ -166,7 +160,7 @@ def _loss_line(lower, higher):
     evidence = f"{format_p(difference.p)} by {difference.sentences:,} sentences"
     if not math.isnan(difference.p_of_seeds):
         evidence += f", {_describe_seeds(lower.losses, higher.losses).removeprefix('p = ')}"
-    if _same_up_to_rounding(lower, higher):
+    if difference.is_rounding:
         evidence = f"the same up to the rounding of saved scores, {evidence}"
     gap = f"{difference.nats:.4f} [{low:z.4f}, {high:z.4f}] nats"
     return _verdict_line(lower.name, higher.name, "below", difference.verdict, evidence, gap)

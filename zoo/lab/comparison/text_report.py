@@ -155,19 +155,13 @@ def _column_notes(name, passports):
     for describe in (
         unfinished,
         seen_text_lines,
-        _change_lines,
+        lambda passport: filter(None, ["; ".join(x.sentence for x in passport.all_changes)]),
         lambda passport: [prior_line(passport)],
     ):
         lines = {run: describe(passport) for run, passport in passports.items()}
         for line, runs in seeds.runs_by_line(lines).items():
             is_all = len(runs) == len(passports) > seeds.MOST_NAMED
             yield f"  {line} ({'all runs' if is_all else ', '.join(runs)})"
-
-
-def _change_lines(passport):
-    """Returns [line] with the changes of the trained model, if there are any; else []."""
-    lines = [change.sentence for change in passport.all_changes]
-    return ["; ".join(lines)] if lines else []
 
 
 # ---- runs side by side on a text that none of them was made for, with the lexicons that they have
