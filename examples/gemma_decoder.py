@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from flax import nnx
 
-from examples import generated
+from examples import generated, nnx_gru
 from zoo import heads  # zoo
 from zoo.interop import nnx as zoo_nnx  # zoo
 from zoo.lexicon import Lexicon  # zoo
@@ -99,24 +99,11 @@ class Transformer(nnx.Module):
         return self.head.weighted_loss(*arguments, key=rngs, **self.head_options())  # zoo
 
 
-@nnx.jit
-def train_step(model, optimizer, rngs, inputs, targets, weights):
-    """The loss of a batch, after which the model is another."""
-    loss, gradients = nnx.value_and_grad(Transformer.loss)(model, inputs, targets, weights, rngs)
-    optimizer.update(model, gradients)
-    return loss
-
-
 def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     """(losses of the steps, nats per token; perplexity of the validation text)."""
     lexicon = generated.lexicon()
     model = Transformer(TransformerConfig(1, len(lexicon), 32, 64, 2, head, lexicon), nnx.Rngs(0))
-    optimizer, rngs = nnx.Optimizer(model, optax.adam(0.01), wrt=nnx.Param), nnx.Rngs(noise=1)
-    losses = []
-    for number, batch in enumerate(generated.batches(lexicon, steps)):
-        losses.append(float(train_step(model, optimizer, rngs, *map(jnp.asarray, batch))))
-        if number % 20 == 0 or number == steps - 1:
-            print(f"step {number:3}: loss {losses[-1]:.3f} nats per token")
+    losses = nnx_gru.train(model, lexicon, steps)
     texts = generated.sentences("validation", generated.VALIDATION)
     inputs, targets, weights = map(jnp.asarray, generated.batch(lexicon, texts))
     logits = nnx.jit(Transformer.__call__)(model, inputs)

@@ -50,33 +50,40 @@ class Transformer(nn.Module):
         return loss, (weights * head.log_prob(x, targets)).sum()  # zoo
 
 
-def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
-    """(losses of the steps, nats per token; perplexity of the validation text)."""
-    lexicon = generated.lexicon()
-    model = Transformer(lexicon, head)
-    inputs, targets, weights = next(generated.batches(lexicon, 1))
-    variables = jax.jit(model.init)(jax.random.key(0), inputs, targets, weights)
-    params, tables = variables["params"], variables.get("tables", {})  # zoo
+def train(loss, params, batches: list) -> tuple[dict, list[float]]:
+    """Minimises loss(params, key, *batch); returns the parameters and the loss of each step."""
     optimizer = optax.adam(0.01)
     state = optimizer.init(params)
 
     @jax.jit
     def step(params, state, key, *batch):
-        def loss(params):
-            variables = {"params": params, "tables": tables}  # zoo
-            return model.apply(variables, *batch, rngs={"noise": key})[0]  # zoo
-
-        value, gradient = jax.value_and_grad(loss)(params)
+        value, gradient = jax.value_and_grad(loss)(params, key, *batch)
         updates, state = optimizer.update(gradient, state)
         return optax.apply_updates(params, updates), state, value
 
     losses = []
-    for number, batch in enumerate(generated.batches(lexicon, steps)):
+    for number, batch in enumerate(batches):
         key = jax.random.fold_in(jax.random.key(1), number)
         params, state, value = step(params, state, key, *batch)
         losses.append(float(value))
-        if number % 20 == 0 or number == steps - 1:
+        if number % 20 == 0 or number == len(batches) - 1:
             print(f"step {number:3}: loss {value:.3f} nats per token")
+    return params, losses
+
+
+def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
+    """(losses of the steps, nats per token; perplexity of the validation text)."""
+    lexicon = generated.lexicon()
+    model = Transformer(lexicon, head)
+    batches = [*generated.batches(lexicon, steps)]
+    variables = jax.jit(model.init)(jax.random.key(0), *batches[0])
+    params, tables = variables["params"], variables.get("tables", {})  # zoo
+
+    def loss(params, key, *batch):
+        variables = {"params": params, "tables": tables}  # zoo
+        return model.apply(variables, *batch, rngs={"noise": key})[0]  # zoo
+
+    params, losses = train(loss, params, batches)
     texts = generated.sentences("validation", generated.VALIDATION)
     inputs, targets, weights = generated.batch(lexicon, texts)
     rngs = {"noise": jax.random.key(2)}  # zoo

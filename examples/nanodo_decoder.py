@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from examples import generated
+from examples import generated, linen_transformer
 from zoo import heads  # zoo
 from zoo.interop import linen  # zoo
 from zoo.lexicon import Lexicon  # zoo
@@ -97,25 +97,12 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     text = packed(lexicon, "train", generated.TRAIN, steps * 16, 32).reshape(steps, 16, 33)
     variables = jax.jit(model.init)(jax.random.key(0), text[0, :, :-1])
     params, tables = variables["params"], variables.get("tables", {})  # zoo
-    optimizer = optax.adam(0.01)
-    state = optimizer.init(params)
 
-    @jax.jit
-    def step(params, state, key, in_BxLplus1):
-        def loss(params):
-            variables = {"params": params, "tables": tables}  # zoo
-            return model.apply(variables, in_BxLplus1, method="loss", rngs={"noise": key})  # zoo
+    def loss(params, key, in_BxLplus1):
+        variables = {"params": params, "tables": tables}  # zoo
+        return model.apply(variables, in_BxLplus1, method="loss", rngs={"noise": key})  # zoo
 
-        value, gradient = jax.value_and_grad(loss)(params)
-        updates, state = optimizer.update(gradient, state)
-        return optax.apply_updates(params, updates), state, value
-
-    losses = []
-    for number, batch in enumerate(text):
-        params, state, value = step(params, state, jax.random.key(number), batch)
-        losses.append(float(value))
-        if number % 20 == 0 or number == steps - 1:
-            print(f"step {number:3}: loss {value:.3f} nats per token")
+    params, losses = linen_transformer.train(loss, params, [(rows,) for rows in text])
     held_out = packed(lexicon, "validation", generated.VALIDATION, 32, 32)
     logits = jax.jit(model.apply)({"params": params, "tables": tables}, held_out[:, :-1])  # zoo
     nats = optax.softmax_cross_entropy_with_integer_labels(logits, held_out[:, 1:])

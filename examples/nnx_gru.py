@@ -38,21 +38,27 @@ class Model(nnx.Module):
 @nnx.jit
 def train_step(model, optimizer, rngs, inputs, targets, weights):
     """The loss of a batch, after which the model is another."""
-    loss, gradients = nnx.value_and_grad(Model.loss)(model, inputs, targets, weights, rngs)
+    loss, gradients = nnx.value_and_grad(type(model).loss)(model, inputs, targets, weights, rngs)
     optimizer.update(model, gradients)
     return loss
 
 
-def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
-    """(losses of the steps, nats per token; perplexity of the validation text)."""
-    lexicon = generated.lexicon()
-    model = Model(lexicon, head, 32, nnx.Rngs(0))
+def train(model, lexicon, steps: int) -> list[float]:
+    """The loss of each step, after which the model is another."""
     optimizer, rngs = nnx.Optimizer(model, optax.adam(0.01), wrt=nnx.Param), nnx.Rngs(noise=1)
     losses = []
     for number, batch in enumerate(generated.batches(lexicon, steps)):
         losses.append(float(train_step(model, optimizer, rngs, *map(jnp.asarray, batch))))
         if number % 20 == 0 or number == steps - 1:
             print(f"step {number:3}: loss {losses[-1]:.3f} nats per token")
+    return losses
+
+
+def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
+    """(losses of the steps, nats per token; perplexity of the validation text)."""
+    lexicon = generated.lexicon()
+    model = Model(lexicon, head, 32, nnx.Rngs(0))
+    losses = train(model, lexicon, steps)
     texts = generated.sentences("validation", generated.VALIDATION)
     inputs, targets, weights = generated.batch(lexicon, texts)
     log_prob = nnx.jit(Model.log_prob)(model, jnp.asarray(inputs), jnp.asarray(targets))
