@@ -89,12 +89,33 @@ def text_panel(scored_text: ScoredText) -> str:
 
 def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
     """Returns the text coloured by how much better one of two runs predicts each word."""
-    gain = word_gains(baseline, candidate)
-    classes = [difference_class(value) for value in gain]
+    rows = zip(baseline.rows, candidate.rows, strict=True)
+    gains = [second.surprisal_nats - first.surprisal_nats for first, second in rows]
+
+    def describe(gain):
+        better = baseline.run if gain > 0 else candidate.run
+        return f"{better} is better by {number(abs(gain), 2)} nats"
+
+    counted = [(gain, row) for gain, row in zip(gains, baseline.rows, strict=True) if row.counted]
+    tokens, total = sum(row.words for _, row in counted), sum(gain for gain, _ in counted)
+    summary = (
+        f"On these {tokens:,} tokens {describe(total)} in all; the section below has the whole "
+        "text with its interval."
+    )
+    details = []
+    for words in zip(word_details(baseline), word_details(candidate), gains, strict=True):
+        *word_pair, gain = words
+        parts = [
+            {**part, "run": f"{scored_text.run}: {word['about'][0]}"}
+            for scored_text, word in zip((baseline, candidate), word_pair, strict=True)
+            for part in word["parts"]
+        ]
+        about = word_pair[0]["about"] if math.isnan(gain) else [describe(gain)]
+        details.append({"word": word_pair[0]["word"], "about": about, "parts": parts})
     legend = colour_legend(difference_classes(baseline.run, candidate.run))
-    details = difference_json(baseline, candidate, gain)
-    words = coloured_words(baseline, classes, f"{baseline.run_id}-{candidate.run_id}", details)
-    return f"<p>{describe_difference(baseline, candidate, gain)}</p>" + legend + words
+    html_id, classes = f"{baseline.run_id}-{candidate.run_id}", [*map(difference_class, gains)]
+    words = coloured_words(baseline, classes, html_id, html_parts.json_data(details))
+    return f"<p>{escape(summary)}</p>" + legend + words
 
 
 def coloured_words(scored_text: ScoredText, classes: list[str], html_id: str, details: str) -> str:
@@ -299,39 +320,3 @@ def difference_classes(baseline: str, candidate: str) -> list[tuple[str, str]]:
     first = [(f"a{size}", f"{baseline} better {name}") for size, name in enumerate(names, 1)]
     second = [(f"b{size}", f"{candidate} better {name}") for size, name in enumerate(names, 1)]
     return [*reversed(first), ("s0", "alike"), *second]
-
-
-def word_gains(baseline: ScoredText, candidate: ScoredText) -> list[float]:
-    """Returns log p of the baseline minus log p of the candidate for each token, nats."""
-    return [
-        second.surprisal_nats - first.surprisal_nats
-        for first, second in zip(baseline.rows, candidate.rows, strict=True)
-    ]
-
-
-def describe_difference(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
-    """Describes, as HTML, the sum of the gains over the counted tokens."""
-    counted = [(value, row) for value, row in zip(gain, baseline.rows, strict=True) if row.counted]
-    total, tokens = sum(value for value, _ in counted), sum(row.words for _, row in counted)
-    better = baseline.run if total > 0 else candidate.run
-    return escape(
-        f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "
-        f"all; the section below has the whole text with its interval."
-    )
-
-
-def difference_json(baseline: ScoredText, candidate: ScoredText, gain: list[float]) -> str:
-    """Returns the details of all words under both runs, and their gains, as JSON."""
-    entries = []
-    details = zip(word_details(baseline), word_details(candidate), gain, strict=True)
-    for first, second, value in details:
-        parts = [
-            {**part, "run": f"{scored_text.run}: {detail['about'][0]}"}
-            for scored_text, detail in ((baseline, first), (candidate, second))
-            for part in detail["parts"]
-        ]
-        better = baseline.run if value > 0 else candidate.run
-        line = f"{better} is better by {number(abs(value), 2)} nats"
-        lines = first["about"] if math.isnan(value) else [line]
-        entries.append({"word": first["word"], "about": lines, "parts": parts})
-    return html_parts.json_data(entries)
