@@ -24,8 +24,6 @@ from zoo.lab.table import NATS, Column, Table
 
 ALL, SPREAD, SEEN_WORDS, UNSEEN_WORDS, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
 ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN_WORDS, MIXTURE)
-# {name of a band: its number in kept scores}
-_NUMBERS = {UNKNOWN: item_scores.UNKNOWN, **{name: i for i, name in enumerate(BAND_NAMES)}}
 _TITLES = {
     SEEN_WORDS: "words seen in training",
     UNSEEN_WORDS: "words never seen in training",
@@ -75,7 +73,7 @@ def part_statistics(
         assert mixture is not None
         log_prob = mixtures.mix(arrays["log_prob"], band == 0, mixture.weight, mixture.words)
         return item_scores.statistics(arrays, log_prob=log_prob)
-    mask = band > 0 if part == SEEN_WORDS else band == _NUMBERS[part]
+    mask = band > 0 if part == SEEN_WORDS else band == item_scores.BAND_NUMBERS[part]
     return item_scores.statistics(arrays, mask)
 
 

@@ -26,8 +26,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.figures import AccuracyPassport, Passport
-from zoo.lab.evaluation.perplexity import BAND_NAMES, BANDS, Band, Scores
-from zoo.lab.evaluation.perplexity import UNKNOWN as UNKNOWN_BAND
+from zoo.lab.evaluation.perplexity import BAND_NAMES, BANDS, UNKNOWN, Band, Scores
 from zoo.lab.runs import atomic_writes, checksums
 from zoo.lexicon import Lexicon
 
@@ -35,7 +34,8 @@ Arrays = Mapping[str, np.ndarray]
 SKIPPED = -1
 _KINDS = {"log_prob": np.floating, "band": np.integer, "lengths": np.integer, "right": np.integer}
 PARTS = 1024
-UNKNOWN = -1
+# {name of a band: its number in kept scores}
+BAND_NUMBERS = {UNKNOWN: -1, **{name: number for number, name in enumerate(BAND_NAMES)}}
 
 
 def from_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
@@ -44,7 +44,7 @@ def from_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
     lengths = np.bincount(sentence[scores.counted], minlength=len(text.starts))
     log_prob = np.round(scores.log_prob[scores.counted] * PARTS) / PARTS
     band = np.searchsorted(BANDS, text.occurrences(lexicon), side="right") - 1
-    band[text.unknown(lexicon)] = UNKNOWN
+    band[text.unknown(lexicon)] = BAND_NUMBERS[UNKNOWN]
     return {
         "log_prob": log_prob.astype(np.float32),
         "band": band[scores.counted].astype(np.int8),
@@ -133,12 +133,11 @@ def band_intervals(
     bands: Iterable[Band], arrays: Arrays | None
 ) -> list[tuple[Band, tuple[float, float]]]:
     """Adds its interval to each band; NaN twice without scores or with one sentence."""
-    numbers = {UNKNOWN_BAND: UNKNOWN, **{name: n for n, name in enumerate(BAND_NAMES)}}
     rows = []
     for row in bands:
         ends = math.nan, math.nan
         if arrays is not None:
-            chosen = np.asarray(arrays["band"]) == numbers[row.band]
+            chosen = np.asarray(arrays["band"]) == BAND_NUMBERS[row.band]
             ends = interval(statistics(arrays, chosen), row.log_perplexity)
         rows.append((row, ends))
     return rows
