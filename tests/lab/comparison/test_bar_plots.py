@@ -228,8 +228,8 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
         file,
         "step",
     )
-    band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
-    bar_plots.draw_bands(bands_of({name: [[band]] for name in names}), file, "Bands")
+    bands = {name: [[band_row("1-9", 90, 3.0)]] for name in names}
+    bar_plots.draw_bands(bands_of(bands), file, "Bands")
     rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
     translations.draw_by_length(names, rows, file)

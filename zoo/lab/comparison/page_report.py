@@ -136,12 +136,11 @@ def _score_texts(comparison, firsts, split, text, sentences):
         return page_text.score_text(name, run_id, runs[name], split, text, sentences)
 
     available = {name: name for name in firsts if name in runs}
+    reasons = {name: missing[name] for name in firsts if name in missing}
     if split or text:  # the user asked for it
-        texts, reasons = {name: score(name) for name in available}, {}
-    else:
-        texts, reasons = read_each(available, score)
-    missing = {name: missing[name] for name in firsts if name in missing}
-    return [*texts.values()], missing | reasons
+        return [*map(score, available)], reasons
+    texts, errors = read_each(available, score)
+    return [*texts.values()], reasons | errors
 
 
 # ---------- the document: head, style, script and sections, in one file that loads nothing

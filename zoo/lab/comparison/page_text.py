@@ -103,15 +103,16 @@ def difference_panel(baseline: ScoredText, candidate: ScoredText) -> str:
         "text with its interval."
     )
     details = []
-    for words in zip(word_details(baseline), word_details(candidate), gains, strict=True):
-        *word_pair, gain = words
+    for first, second, gain in zip(
+        word_details(baseline), word_details(candidate), gains, strict=True
+    ):
         parts = [
             {**part, "run": f"{scored_text.run}: {word['about'][0]}"}
-            for scored_text, word in zip((baseline, candidate), word_pair, strict=True)
+            for scored_text, word in ((baseline, first), (candidate, second))
             for part in word["parts"]
         ]
-        about = word_pair[0]["about"] if math.isnan(gain) else [describe(gain)]
-        details.append({"word": word_pair[0]["word"], "about": about, "parts": parts})
+        about = first["about"] if math.isnan(gain) else [describe(gain)]
+        details.append({"word": first["word"], "about": about, "parts": parts})
     legend = colour_legend(difference_classes(baseline.run, candidate.run))
     html_id, classes = f"{baseline.run_id}-{candidate.run_id}", [*map(difference_class, gains)]
     words = coloured_words(baseline, classes, html_id, html_parts.json_data(details))
