@@ -196,9 +196,9 @@ def is_number(value: Any) -> bool:
 
 def _is(value, kind) -> bool:
     if kind is float:
-        return is_number(value) or (isinstance(value, str) and value in ("inf", "-inf", "nan"))
+        return type(value) in (int, float) or value in ("inf", "-inf", "nan")
     if kind is int:
-        return is_number(value) and isinstance(value, int) and -(2**63) <= value < 2**63
+        return type(value) is int and -(2**63) <= value < 2**63
     return isinstance(value, kind)
 
 

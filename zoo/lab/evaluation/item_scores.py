@@ -82,7 +82,17 @@ def read(passport: Passport) -> Arrays | None:
         arrays = array_files.read_arrays(path, _KINDS.__contains__, prefix)
         if prefix and not arrays:
             return None
-        _check(arrays, passport)
+        has_answers = isinstance(passport, AccuracyPassport)
+        if {*arrays} != ({"right"} if has_answers else {"log_prob", "band", "lengths"}):
+            raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
+        for name, array in arrays.items():
+            array_files.check(array, _KINDS[name], name)
+        if "right" in arrays and not np.isin(arrays["right"], (SKIPPED, 0, 1)).all():
+            raise ValueError("right has other numbers than -1, 0 and 1")
+        if "lengths" in arrays:
+            array_files.offsets(arrays["lengths"], len(arrays["log_prob"]), "lengths", "log_prob's")
+            if len(arrays["band"]) != len(arrays["log_prob"]):
+                raise ValueError("band has another length than log_prob")
     except (OSError, ValueError) as error:
         raise UserError(f"{path} holds no scores ({error}): evaluate the run again.") from error
     if digest(arrays) != passport.scores:
@@ -91,22 +101,6 @@ def read(passport: Passport) -> Arrays | None:
             "the run again."
         )
     return arrays
-
-
-def _check(arrays, passport):
-    """Raises ValueError unless arrays belong to a figure of this kind and are consistent."""
-    has_answers = isinstance(passport, AccuracyPassport)
-    if {*arrays} != ({"right"} if has_answers else {"log_prob", "band", "lengths"}):
-        raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
-    for name, array in arrays.items():
-        array_files.check(array, _KINDS[name], name)
-    if "right" in arrays:
-        if not np.isin(arrays["right"], (SKIPPED, 0, 1)).all():
-            raise ValueError("right has other numbers than -1, 0 and 1")
-        return
-    array_files.offsets(arrays["lengths"], len(arrays["log_prob"]), "lengths", "log_prob's")
-    if len(arrays["band"]) != len(arrays["log_prob"]):
-        raise ValueError("band has another length than log_prob")
 
 
 def statistics(

@@ -72,11 +72,15 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, PassportsBy
     """Reads {run: passports of its perplexities by column}, in the order of file names."""
     folders = [*folders]
     check_folders(folders)
-    results_by_folder = {
-        folder: [*read_passports(folder, PerplexityPassport)] for folder in folders
-    }
-    for folder, results in results_by_folder.items():
-        if not results:
+    passports_by_folder: dict[Any, PassportsByColumn] = {}
+    for folder in folders:
+        passports = passports_by_folder[folder] = {}
+        for passport in read_passports(folder, PerplexityPassport):
+            column = Column.from_passport(passport)
+            if column in passports:
+                raise _duplicate(folder, column, passports[column], passport)
+            passports[column] = passport
+        if not passports:
             on_disk = not records.is_record(folder) and not location.is_bucket(folder)
             if on_disk and not os.path.isdir(folder):  # takes a name that is too long
                 problem = "is not a folder" if os.path.exists(folder) else "does not exist"
@@ -84,7 +88,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, PassportsBy
             if on_disk and not Workdir(folder).exists():
                 raise UserError(f"{folder} is not a run: give a run's folder or FILE.jsonl:RUN.")
             raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
-    return {folder: _in_columns(folder, results) for folder, results in results_by_folder.items()}
+    return passports_by_folder
 
 
 @contextlib.contextmanager
@@ -109,21 +113,15 @@ def read_passport(path: pathlib.Path) -> Passport:
 
 def read_passports(run: str | pathlib.Path, kind: type[P]) -> Iterator[P]:
     """Reads the passports of a kind among the results of a run, in the order of file names."""
+    folder = location.to_path(run)
+    passports: Iterable[Passport] = ()
     if records.is_record(run):
         passports = record_passports(records.file_and_run(run)[0], records.record_of(run))
-    else:
-        passports = _from_folder(location.to_path(run))
-    return (passport for passport in passports if isinstance(passport, kind))
-
-
-def _from_folder(folder):
-    """Yields the passports in a run's folder."""
     # os.path.isdir takes a name that is too long, unlike pathlib.
-    if not location.is_bucket(folder) and not os.path.isdir(folder):
-        return
-    with location.convert_errors(folder):
-        paths = sorted((folder / "results").glob("*.json"))
-    yield from map(read_passport, paths)
+    elif location.is_bucket(folder) or os.path.isdir(folder):
+        with location.convert_errors(folder):
+            passports = map(read_passport, sorted((folder / "results").glob("*.json")))
+    return (passport for passport in passports if isinstance(passport, kind))
 
 
 def record_passports(file: pathlib.Path, record: records.Record) -> Iterator[Passport]:
@@ -193,17 +191,6 @@ def _duplicate(folder, label, first_passport, passport):
         f"{folder} has two results of {label}: {first_passport.place.name} and "
         f"{passport.place.name}; take the one that is not meant out of its results."
     )
-
-
-def _in_columns(folder, passports):
-    """Returns {column: passport}."""
-    passports_by_column: PassportsByColumn = {}
-    for passport in passports:
-        column = Column.from_passport(passport)
-        if column in passports_by_column:
-            raise _duplicate(folder, column, passports_by_column[column], passport)
-        passports_by_column[column] = passport
-    return passports_by_column
 
 
 def columns_of(runs: dict[str, PassportsByColumn]) -> dict[Column, dict[str, PerplexityPassport]]:
