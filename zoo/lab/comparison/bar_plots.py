@@ -15,7 +15,7 @@ import numpy as np
 from zoo.base import lazy
 from zoo.errors import UserError
 from zoo.lab.comparison import plot_style
-from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns, order_texts
+from zoo.lab.comparison.comparison import Comparison, Group, order_texts
 from zoo.lab.evaluation import agreement, item_scores, significance
 from zoo.lab.evaluation.figures import (
     AccuracyPassport,
@@ -24,7 +24,7 @@ from zoo.lab.evaluation.figures import (
     PerplexityPassport,
 )
 from zoo.lab.evaluation.perplexity import UNKNOWN, Band
-from zoo.lab.evaluation.results import names_of, read_answers
+from zoo.lab.evaluation.results import comparable_columns, names_of, read_answers
 from zoo.lab.runs import output_files
 from zoo.lab.table import NATS, PERCENT, Column, Table
 

@@ -24,8 +24,7 @@ from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import (
     Column,
     PassportsByColumn,
-    check_comparable,
-    columns_of,
+    comparable_columns,
     judged_texts,
     names_of,
     quantity,
@@ -145,19 +144,6 @@ def read_each(
         except UserError as error:
             reasons[name] = str(error)
     return values, reasons
-
-
-def comparable_columns(
-    runs: Mapping[str, PassportsByColumn],
-) -> dict[Column, dict[str, PerplexityPassport]]:
-    """Inverts {run: {column: passport}} into {column: {run: passport}}; raises UserError if
-    passports of a column are not comparable."""
-    columns = columns_of({**runs})
-    for passports in columns.values():
-        first_name, first = next(iter(passports.items()))
-        for name, passport in passports.items():
-            check_comparable(first, passport, (first_name, name))
-    return columns
 
 
 def read_losses(

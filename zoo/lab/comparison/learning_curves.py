@@ -12,8 +12,9 @@ import numpy as np
 from zoo.base import strict_json
 from zoo.errors import UserError
 from zoo.lab.comparison import plot_style
-from zoo.lab.comparison.comparison import Comparison, Group, comparable_columns, read_each
+from zoo.lab.comparison.comparison import Comparison, Group, read_each
 from zoo.lab.evaluation import records
+from zoo.lab.evaluation.results import comparable_columns
 from zoo.lab.runs import metric_lines, output_files, seen_texts
 from zoo.lab.runs.location import read_bytes
 from zoo.lab.runs.workdir import METRICS, Workdir

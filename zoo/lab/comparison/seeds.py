@@ -120,7 +120,13 @@ def compare_recipes(
     for path, values in differing_fields([*recipes.values()]):
         value_by_run = dict(zip(recipes, map(format_value, values), strict=True))
         lines += _value_lines(path, value_by_run, heads)
-    sources = {name: _format_sources(texts) for name, texts in knowledge.items() if name in recipes}
+    sources = dict.fromkeys(recipes, "not recorded")
+    for name in recipes:
+        texts = knowledge.get(name)
+        if texts is not None:
+            sources[name] = "; ".join(
+                f"{text.text} [{text.digest[:8]}]: {', '.join(text.gave)}" for text in texts
+            )
     if len({*sources.values()}) > 1:
         lines += _value_lines("words, features and background from", sources, heads)
     return lines if len(lines) > 1 else []
@@ -182,10 +188,3 @@ def _value_lines(title: str, values: Mapping[str, str], heads: Mapping[str, str]
         head_counts = ", ".join(f"{count} {head}" for head, count in counts.items())
         summary = f"{len(names)} recipes: {head_counts}"
         yield f"  {title}: {value} ({summary if len(names) > MOST_NAMED else '; '.join(names)})"
-
-
-def _format_sources(texts):
-    """Formats texts, their digests and the knowledge from each; None becomes "not recorded"."""
-    if texts is None:
-        return "not recorded"
-    return "; ".join(f"{text.text} [{text.digest[:8]}]: {', '.join(text.gave)}" for text in texts)

@@ -51,8 +51,11 @@ def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter =
 def _loss_lines(comparison, in_parts, text_filter):
     """Returns the table of log-perplexities and the notes below it, as lines."""
     ranking = rank(comparison, text_filter)
-    steps_by_run = {name: _columns_by_step(results) for name, results in ranking.runs.items()}
-    mixed = {name: steps for name, steps in steps_by_run.items() if len(steps) > 1}
+    mixed = [
+        name
+        for name, results in ranking.runs.items()
+        if len({passport.checkpoint for passport in results.values()}) > 1
+    ]
     groups, lines = ranking.ranked, [*_figure_table(ranking, mixed).text(fold=True)]
     lines += [f"{group.name}: {', '.join(group.runs)}" for group in groups if len(group.runs) > 1]
     first = {group.name: group.runs[0] for group in groups + ranking.unranked}
@@ -69,8 +72,8 @@ def _loss_lines(comparison, in_parts, text_filter):
         if in_parts:
             judged = {losses.name: losses.passports for losses in ranked}
             lines += parts.part_lines(ranking.names[column], judged)
-    for name, steps in mixed.items():
-        checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
+    for name in mixed:
+        checkpoints = _describe_checkpoints(ranking.runs[name])
         note = f"was judged at different checkpoints, {checkpoints}: evaluate it again."
         lines.append(f"* {name} {note}")
     return lines
@@ -132,13 +135,13 @@ def _describe_ranking(ranking):
     return order
 
 
-def _columns_by_step(results):
-    """Returns {training step of the checkpoint: "column and column"} of a run's results."""
+def _describe_checkpoints(results):
+    """Describes the training steps of a run's results: "test and validation of step 40"."""
     names = names_of(results)
     steps: dict = {}
     for column, record in results.items():
         steps.setdefault(record.checkpoint, []).append(names[column])
-    return {step: " and ".join(columns) for step, columns in steps.items()}
+    return "; ".join(f"{' and '.join(columns)} of step {step}" for step, columns in steps.items())
 
 
 def _column_notes(name, passports):

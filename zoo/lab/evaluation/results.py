@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from zoo.base import regular_files, strict_json
@@ -193,12 +193,15 @@ def _duplicate(folder, label, first_passport, passport):
     )
 
 
-def columns_of(runs: dict[str, PassportsByColumn]) -> dict[Column, dict[str, PerplexityPassport]]:
-    """Returns {column: {run: passport}}, in the order of the runs' results.
+def comparable_columns(
+    runs: Mapping[str, PassportsByColumn],
+) -> dict[Column, dict[str, PerplexityPassport]]:
+    """Returns {column: {run: passport}}, in the order of the runs' results; raises UserError if
+    passports of a column are not comparable.
 
     Runs that were judged on one split, but never alike (under other state policies, on other texts
-    of one name, over other words), stand in one column, so that the check refuses them. In columns
-    of their own they would stay apart in silence. Figures of models that learn from the judged text
+    of one name, over other words), stand in one column, so that they are refused. In columns of
+    their own they would stay apart in silence. Figures of models that learn from the judged text
     always stand apart, in a column whose name tells it.
     """
     columns: dict[Column, dict[str, PerplexityPassport]] = {}
@@ -210,6 +213,10 @@ def columns_of(runs: dict[str, PassportsByColumn]) -> dict[Column, dict[str, Per
         for peer in [key for key in peers if key != column]:
             if column in columns and not _share_column(columns, column, peer):
                 columns[column].update(columns.pop(peer))
+    for passports in columns.values():
+        first_name, first = next(iter(passports.items()))
+        for name, passport in passports.items():
+            check_comparable(first, passport, (first_name, name))
     return columns
 
 
