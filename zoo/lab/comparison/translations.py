@@ -40,7 +40,7 @@ def find_results(paths: Sequence[str], splits: Sequence[str] = ()) -> dict[str, 
     Records and missing folders are skipped; without `splits` all are taken.
     """
     files_by_split: dict[str, dict[str, Any]] = {}
-    for name, run in zip(_run_names(paths), paths, strict=True):
+    for number, run in enumerate(paths):
         if is_record(run):
             continue
         place = location.to_path(run)
@@ -54,7 +54,7 @@ def find_results(paths: Sequence[str], splits: Sequence[str] = ()) -> dict[str, 
         for file, split in zip(files, file_splits, strict=True):
             if splits and split not in splits:
                 continue
-            is_only = file_splits.count(split) == 1
+            name, is_only = _run_names(paths)[number], file_splits.count(split) == 1
             label = name if is_only else f"{name} ({file.stem.partition('.')[2]})"
             files_by_split.setdefault(split, {})[label] = file
     return files_by_split
