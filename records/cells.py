@@ -15,9 +15,9 @@ from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses, format_p
 from zoo.lab.evaluation import records
 from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
-from zoo.lab.evaluation.figures import Passport, PerplexityPassport
+from zoo.lab.evaluation.figures import Passport
 from zoo.lab.evaluation.perplexity import perplexity_of
-from zoo.lab.evaluation.results import read_results, record_passports
+from zoo.lab.evaluation.results import record_passports
 from zoo.lab.runs.provenance import machine, revision, versions
 from zoo.lab.table import Column, Table
 
@@ -41,14 +41,6 @@ def results(run: str) -> list[Passport]:
     return [*record_passports(*read_records()[run])]
 
 
-def _is_trained_model(passport, learning=""):
-    """Whether a result is of the words of training, and of a model that learned from the text as
-    asked for."""
-    changes = passport.all_changes
-    is_spread = any(isinstance(change, NewLexicon) and change.spread for change in changes)
-    return not is_spread and learning == "".join(change.name for change in changes if change.learns)
-
-
 def passports(run: str) -> dict[str, Any]:
     """Returns {split: passport} of a run, over the words that it was trained on.
 
@@ -57,11 +49,14 @@ def passports(run: str) -> dict[str, Any]:
         the text that it was judged on.
     """
     name, _, learning = run.partition(" + ")
-    return {
-        passport.split: passport
-        for passport in results(name)
-        if _is_trained_model(passport, learning)
-    }
+    by_split = {}
+    for passport in results(name):
+        changes = passport.all_changes
+        is_spread = any(isinstance(change, NewLexicon) and change.spread for change in changes)
+        ways = "".join(change.name for change in changes if change.learns)
+        if ways == learning and not is_spread:
+            by_split[passport.split] = passport
+    return by_split
 
 
 def loss(run: str, split: str) -> float:
@@ -245,13 +240,8 @@ def by_model(
 
 def figures_of(runs: Sequence[str], split: str) -> GroupLosses:
     """Reads the losses of a model's seeds on a split, with the scores that are kept."""
-    passports_by_path: dict[str, PerplexityPassport] = {}
-    for path, columns in read_results(f"{read_records()[run][0]}:{run}" for run in runs).items():
-        for passport in columns.values():
-            if passport.split == split and _is_trained_model(passport):
-                passports_by_path[path] = passport
-    group = Group("", 0, (*passports_by_path,))
-    return comparison.read_losses([group], passports_by_path)[group]
+    group = Group("", 0, tuple(runs))
+    return comparison.read_losses([group], {run: passports(run)[split] for run in runs})[group]
 
 
 def join_runs(models: Mapping[str, Sequence[str]]) -> list[str]:
