@@ -124,13 +124,15 @@ def _verdict_line(better, worse, relation, verdict, evidence, gap=""):
 def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference | None:
     """Tests the candidate's loss minus the baseline's; None without saved scores of the same
     tokens, or if p is NaN."""
-    if not (baseline.statistics and candidate.statistics and same_tokens(baseline, candidate)):
+    if not (baseline.statistics and candidate.statistics):
         return None
     statistics = baseline.mean_statistics, candidate.mean_statistics
+    (first, tokens), (second, other_tokens) = (group.T for group in statistics)
+    if not np.array_equal(tokens, other_tokens):
+        return None
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
         return None
-    (first, tokens), (second, _) = (group.T for group in statistics)
     is_rounding = bool((np.abs(first - second) <= tokens / item_scores.PARTS + 1e-9).all())
     interval = significance.bootstrap_interval(
         np.concatenate(statistics, 1),
@@ -143,19 +145,15 @@ def compare_losses(baseline: GroupLosses, candidate: GroupLosses) -> Difference 
     return Difference(nats, interval, len(first), p, p_of_seeds, is_rounding)
 
 
-def same_tokens(baseline: GroupLosses, candidate: GroupLosses) -> bool:
-    """Whether the kept scores of two groups count as many tokens in each sentence."""
-    return np.array_equal(baseline.mean_statistics[:, 1], candidate.mean_statistics[:, 1])
-
-
 def _loss_line(lower, higher):
     """Returns the line of the tests of two groups with saved scores, the lower loss first, or why
     they cannot be tested."""
-    if not same_tokens(lower, higher):
-        return f"  {lower.name} and {higher.name} count other tokens"
     difference = compare_losses(lower, higher)
     if difference is None:
-        return f"  {lower.name} and {higher.name} have no finite figures to be tested"
+        tokens = (group.mean_statistics[:, 1] for group in (lower, higher))
+        is_infinite = np.array_equal(*tokens)
+        reason = "have no finite figures to be tested" if is_infinite else "count other tokens"
+        return f"  {lower.name} and {higher.name} {reason}"
     low, high = difference.interval
     evidence = f"{format_p(difference.p)} by {difference.sentences:,} sentences"
     if not math.isnan(difference.p_of_seeds):
