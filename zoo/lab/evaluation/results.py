@@ -74,7 +74,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, PassportsBy
     check_folders(folders)
     passports_by_folder: dict[Any, PassportsByColumn] = {}
     for folder in folders:
-        passports = passports_by_folder[folder] = {}
+        passports: PassportsByColumn = {}
         for passport in read_passports(folder, PerplexityPassport):
             column = Column.from_passport(passport)
             if column in passports:
@@ -88,6 +88,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, PassportsBy
             if on_disk and not Workdir(folder).exists():
                 raise UserError(f"{folder} is not a run: give a run's folder or FILE.jsonl:RUN.")
             raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
+        passports_by_folder[folder] = passports
     return passports_by_folder
 
 
