@@ -139,9 +139,9 @@ def accuracy_bars(
 # ---- pictures
 
 
-def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
-    """Draws {recipe: {group: Bar}} side by side, group n at x = n; returns if any is hatched."""
-    width, any_hatched = 0.8 / max(len(bars), 1), False
+def _draw_bars(axes: Axes, groups: Sequence[str], bars):
+    """Draws {recipe: {group: Bar}} side by side, group n at x = n."""
+    width = 0.8 / max(len(bars), 1)
     for index, (recipe, by_group) in enumerate(bars.items()):
         bars_by_x = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
         if not bars_by_x:
@@ -157,16 +157,14 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
         for x, patch, bar in zip(xs, container.patches, bars_by_x.values(), strict=True):
             if bar.items < HATCHED_BELOW:
                 patch.set(**_HATCHED)
-                any_hatched = True
             if len(bar.seeds) > 1:
                 points = [x] * len(bar.seeds)
                 axes.plot(points, bar.seeds, "wo", markeredgecolor="black", markersize=4.5)
-    return any_hatched
 
 
 def _label_bars(axes, groups, bars, unit, value_format):
     """Writes values at the feet of bars, and their counts: below a group whose bars have the same
-    count, else beside each value."""
+    count, else beside each value; the legend tells what hatching means."""
     width = 0.8 / max(len(bars), 1)
     names = []
     for x, group in enumerate(groups):
@@ -190,12 +188,9 @@ def _label_bars(axes, groups, bars, unit, value_format):
             )
     axes.set_xticks(range(len(groups)), names)
     axes.tick_params(axis="x", length=0)
-
-
-def _explain_hatching(axes: Axes, unit: str):
-    """Adds to the legend that hatched bars have few items."""
-    label = f"hatched: fewer than {HATCHED_BELOW} {unit}"
-    axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
+    if any(bar.items < HATCHED_BELOW for by_group in bars.values() for bar in by_group.values()):
+        label = f"hatched: fewer than {HATCHED_BELOW} {unit}"
+        axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
 
 
 def _picture_width(groups: int, recipes: int) -> float:
@@ -218,10 +213,8 @@ def draw_bands(
     width = _picture_width(len(groups), len(bars))
     label = "occurrences of the word in training"
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
-        any_hatched = _draw_bars(axes, groups, bars)
+        _draw_bars(axes, groups, bars)
         _label_bars(axes, groups, bars, "tokens", "{:.1f}".format)
-        if any_hatched:
-            _explain_hatching(axes, "tokens")
         if limit:
             columns = [column for column, group in enumerate(groups) if group in limit]
             axes.hlines(
@@ -251,13 +244,10 @@ def draw_accuracy(bars: Bars, file: str | pathlib.Path, title: str = ""):
     by_distance = all(kind.rpartition(", ")[2] in _DISTANCES for kind in kinds)
     label = "distance in words" if by_distance else ""
     with plot_style.picture(file, ratios, label, "accuracy on pairs (%)", note, width) as panes:
-        any_hatched = False
         for axes, (phenomenon, panel) in zip(panes, panels.items(), strict=True):
-            any_hatched |= _draw_bars(axes, cases[phenomenon], panel)
+            _draw_bars(axes, cases[phenomenon], panel)
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
             _label_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
-        if any_hatched:
-            _explain_hatching(panes[-1], "pairs")
         panes[0].set_ylim(0, 102)
         panes[0].figure.suptitle(title)
 
