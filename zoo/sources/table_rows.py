@@ -100,13 +100,15 @@ def rows(
 
 
 def _csv_rows(text, path, delimiter) -> Iterator[tuple[int, list[str]]]:
-    """Yields (the number of its last line, cells) of each row between commas or semicolons."""
+    """Yields (the number of its first line, cells) of each row between commas or semicolons."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     # Strict: otherwise an unclosed quotation mark turns all further rows into one cell.
     read = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    first = 1
     try:
         for row in read:
-            yield read.line_num, row
+            yield first, row
+            first = read.line_num + 1
     except csv.Error as error:
         raise UserError(
             f"{path}, line {read.line_num}: a quotation mark that is never closed, or not "

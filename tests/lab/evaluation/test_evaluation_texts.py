@@ -182,21 +182,122 @@ def reading_times(*names, order=None):
 @pytest.mark.parametrize("subject", ["subject", "subj", "participant"])
 @pytest.mark.parametrize("condition", ["condition", "cond"])
 @pytest.mark.parametrize("order", [None, lambda row: row[1:3] + row[:1]])
-def test_subjects_and_conditions_are_told_apart(read, subject, condition, order):
+def test_a_text_is_made_once_for_all_readers_of_an_item(read, subject, condition, order):
     text = read(reading_times(subject, "item", condition, "region", order=order))
-    sentences = sorted(
-        (*sentence.extra[:2], " ".join(sentence.words)) for sentence in text.sentences
-    )
     assert text.columns == (subject, condition, "region")
-    assert sentences == [("s1", "a", "le chat"), ("s1", "b", "le lac"), ("s2", "a", "le chat")]
-    assert {sentence.id for sentence in text.sentences} == {"1"}
+    assert rows_by_sentence(text) == {
+        ("1", "le chat"): {
+            ("le", ("s1", "a", "1")),
+            ("le", ("s2", "a", "1")),
+            ("chat", ("s1", "a", "2")),
+            ("chat", ("s2", "a", "2")),
+        },
+        ("1", "le lac"): {("le", ("s1", "b", "1")), ("lac", ("s1", "b", "2"))},
+    }
+    assert sorted(sentence.extra for sentence in text.sentences) == [("", "a", ""), ("s1", "b", "")]
+
+
+def rows_by_sentence(text):
+    """{(id, words): {(word, columns) of each row}}"""
+    return {
+        (sentence.id, " ".join(sentence.words)): {
+            (token.text, extra)
+            for token in sentence.tokens
+            for extra in (token.extra, *token.further_extras)
+        }
+        for sentence in text.sentences
+    }
+
+
+# Two readers read "If you go"; a row of B was removed as an outlier.
+READERS = [
+    ("A", "1", "If"),
+    ("A", "2", "you"),
+    ("A", "3", "go"),
+    ("B", "1", "If"),
+    ("B", "3", "go"),
+]
+
+
+def outliers(reader, place, rows=READERS):
+    """A table of the rows of two readers of an item."""
+    lines = [f"{name}\t1\t{number}\t{word}\n" for name, number, word in rows]
+    return "".join([f"{reader}\titem\t{place}\tword\n", *lines])
+
+
+@pytest.mark.parametrize("order", [None, lambda row: row[1], lambda row: (row[2], row[0])])
+@pytest.mark.parametrize(
+    ("reader", "place"),
+    [
+        ("WorkerId", "zone"),
+        ("Participant_ID", "Word_Number"),
+        ("subject_id", "word_number"),
+        ("Subject", "IA_ID"),
+        ("participant", "wordnum"),
+        ("subj", "region"),
+    ],
+)
+def test_a_reader_without_some_words_has_those_of_the_whole_text(read, reader, place, order):
+    rows = sorted(READERS, key=order) if order else READERS
+    text = read(outliers(reader, place, rows), reading=Reading(boundary="</s>"))
+    rows = {(word, (name, number)) for name, number, word in READERS}
+    assert rows_by_sentence(text) == {("1", "If you go"): rows}
+    assert len(text.corpus.sentences) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "rows", "message"),
+    [
+        ("zone", [0, 2, 3, 4], "line 3: .*'1' leave out zone 2, before 'go' and after 'If'"),
+        ("zone", [1, 2, 4], "line 2: .*'1' leave out zone 1, before 'you':"),
+        ("place", [0, 1, 2, 3, 4], "line 6: 'go' and, on line 3, 'you' are both word 2 of '1'"),
+        ("zone", [0, 1, 3, 0], "'zone' goes from 1 to 1"),
+    ],
+)
+def test_readers_whose_text_lacks_a_word_or_has_two_at_a_place_are_refused(
+    read, place, rows, message
+):
+    with pytest.raises(UserError, match=message):
+        read(outliers("WorkerId", place, [READERS[row] for row in rows]))
+    further_rows = [*READERS, ("C", "2", "we")]
+    with pytest.raises(UserError, match=r"line 7: 'we' and, on line 3, 'you' are both zone 2"):
+        read(outliers("WorkerId", "zone", further_rows))
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("zone", "'zone' goes from"), ("Region", "most words"), ("x", "most words")],
+)
+def test_readers_of_an_unknown_column_are_refused(read, place, message):
+    rows = sorted(READERS, key=lambda row: row[1])
+    with pytest.raises(UserError, match=message):
+        read(outliers("name", place, rows))
+
+
+def test_places_of_two_columns_are_those_that_tell_words_apart(read):
+    """`position` is here the item's place in the experiment, and differs from reader to reader."""
+    rows = "".join(
+        f"{reader}\t{trial}\t1\t{region}.0\t{word}\n"
+        for reader, trial in (("A", 3), ("B", 2), ("C", 9), ("D", 4))
+        for region, word in enumerate(("one", "two", "three"), 1)
+    )
+    text = read("subject\tposition\titem\tregion\tword\n" + rows)
+    assert text.corpus.sentences == [["one", "two", "three"]]
+    assert [len(token.further_extras) for token in text.sentences[0].tokens] == [3, 3, 3]
+
+
+def test_places_go_on_from_item_to_item_and_begin_at_none(read):
+    table = "item\tposition\tword\n1\t0\ta\n1\t1\tb\n2\t2\tc\n2\t3\td\n"
+    assert read(table).corpus.sentences == [["a", "b"], ["c", "d"]]
+    with pytest.raises(UserError, match="'2' leave out position 1, before 'c'"):
+        read(table.replace("1\t1\tb\n", ""))
 
 
 @pytest.mark.parametrize(
     ("names", "order", "message"),
     [
-        # Sorted by region, and by item and condition alone; then under names that tell nothing.
-        (("subject", "item", "condition", "region"), lambda row: row[3], "sort the rows by item"),
+        # Sorted by place alone, without numbers; then under names that tell nothing.
+        (("subject", "item", "condition", "x"), lambda row: row[3], "sort the rows by item"),
         (("who", "item", "condition", "region"), None, "stand apart"),
         (("who", "item", "condition", "region"), lambda row: row[2], "'region' goes from 2 to 1"),
         (("who", "item", "kind", "position"), lambda row: row[3], "'position' goes from 1 to 1"),
@@ -226,12 +327,28 @@ def test_a_csv_file_of_items_is_read_with_the_mark_between_its_cells(read, delim
     assert text.sentences[1].extra == ("2",)
 
 
-def test_a_csv_file_with_a_column_of_text_or_nothing_is_read_as_in_training(tmp_path):
-    path = tmp_path / "t.csv"
-    for text, items in (("\n\n", False), ("\nitem;text\n", False), ("\nitem;word\n", True)):
-        path.write_text(text)
-        assert evaluation_texts.is_readable(str(path)) == items
-    assert not evaluation_texts.is_readable(str(path), column="word")
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_column_of_text_has_its_other_columns_beside_it(read, delimiter):
+    table = "item|condition|text\n1|a|You can go.\n1|b|We can go.\n".replace("|", delimiter)
+    text, expected = read(table, "it.csv"), read(table.replace(delimiter, "\t"), "it.tsv")
+    assert text.columns == ("condition",) and text.sentences == expected.sentences
+    assert [(sentence.id, sentence.extra) for sentence in text.sentences] == [
+        ("1", ("a",)), ("1", ("b",))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["text", "sentence"])
+def test_the_lines_of_a_cell_are_sentences_as_in_training(read, tmp_path, column):
+    table = f'id,{column}\n7,"a b\r\nc"\n8,d\n'
+    text = read(table, "t.csv")
+    assert [(sentence.line, sentence.id) for sentence in text.sentences] == [
+        (2, "7"), (2, "7"), (4, "8")
+    ]  # fmt: skip
+    path = str(tmp_path / "t.csv")
+    assert text.corpus.sentences == Text(path, path, column=column).read("train").sentences
+    assert text.corpus.sentences == [["a", "b"], ["c"], ["d"]]
+    with pytest.raises(UserError, match=r"line 2: .*never closed"):
+        read(table.replace(",", "\t"), "t.tsv")
 
 
 def lowered(table):

@@ -121,3 +121,26 @@ def test_a_text_without_a_second_character_is_too_short_without_boundary():
     with pytest.raises(UserError, match=r"^the text is too short: .* has no boundary"):
         run.surprisal("a")
     assert [row.counted for row in run.surprisal("ab")] == [False, True]
+
+
+# ------------ a table of the readers of a text
+
+
+def test_every_reader_of_a_word_has_its_surprisal_and_a_page_shows_it_once(trained, tmp_path):
+    run, file, words = zoo.load(trained), tmp_path / "times.tsv", ["le", "chat", "les"]
+    cells = [("A", 1), ("A", 2), ("A", 3), ("B", 1), ("B", 3)]
+    rows = "".join(f"{reader}\t7\t{zone}\t{words[zone - 1]}\n" for reader, zone in cells)
+    file.write_text(f"WorkerId\titem\tzone\tword\n{rows}")
+    expected = nats_of(run.surprisal("le chat les\n", "sentences"))
+    table = tmp_path / "words.tsv"
+    command_table.run("score", [str(trained), str(file), "--words", "--output", str(table)])
+    written = tables.by_r(table)
+    readers = [(row["WorkerId"], row["word"]) for row in written]
+    assert readers == [
+        ("A", "le"), ("B", "le"), ("A", "chat"), ("A", "les"), ("B", "les"), (None, "</s>")
+    ]  # fmt: skip
+    nats = [float(row["surprisal_nats"]) for row in written]
+    np.testing.assert_allclose(nats, [expected[at] for at in (0, 0, 1, 2, 2, 3)], rtol=1e-5)
+    page_rows = page_text.score_text("run", 0, run, None, str(file), 3).rows
+    assert [row.word for row in page_rows] == ["le", "chat", "les", "</s>"]
+    np.testing.assert_allclose(nats_of(page_rows), expected, rtol=1e-5)

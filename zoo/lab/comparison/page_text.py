@@ -268,8 +268,9 @@ def score_text(
     encoded, states = best_words.states(run, corpus)
     best = best_words.best_words(run, encoded, states, BEST)
     scores = Scores(best.log_prob, encoded.counted & states.predicted)
-    rows = surprisal.rows(text, encoded, scores, run.lexicon)
-    word_rows = [surprisal.Row.from_columns(row, text) for row in rows]
+    # A word, by sentence, id and position, has one row, however many readers it has.
+    rows = {row[:3]: row for row in surprisal.rows(text, encoded, scores, run.lexicon)}
+    word_rows = [surprisal.Row.from_columns(row, text) for row in rows.values()]
     about = run_name, run_id, file or f"{name}, {corpus.name}", run.lexicon, corpus
     return ScoredText(*about, word_rows, encoded, best, *_features(run, encoded, states))
 

@@ -24,9 +24,14 @@ _TREEBANKS = (".conllu", ".conll", ".conllup")
 _TABLES = (".tsv", ".csv")
 # Columns of a table that name an item, and that tell sentences of one item apart.
 _ITEMS = ("item", "id", "sentence", "sent_id", "item_number")
-_KEYS = (*_ITEMS, "condition", "cond", "condition_name", "subject", "subj", "participant")
-# Columns that number the words or regions of a sentence.
-_POSITIONS = ("position", "region", "region_number")
+_KEYS = (*_ITEMS, "condition", "cond", "condition_name")
+# Columns that name a reader, and that number words, or regions of several words; by any capitals.
+_READER = re.compile(r"(subj(ect)?|participant|ppt?|worker|reader)([ _.]?(id|number))?", re.I)
+_REGION = re.compile(r"region([ _.]?number)?", re.I)
+_PLACE = re.compile(rf"{_REGION.pattern}|position|zone|word[ _.]?num(ber)?|ia[ _.]?id", re.I)
+_NUMBER = re.compile(r"([0-9]{1,9})(\.0)?")  # pandas writes 1.0 where a value is missing
+# Columns of these patterns that are written without capitals.
+_NAMES = ("subject", "subj", "participant", "position", "region", "region_number")
 _CONTENTS = ("word", "sentence", "critical", "good", "bad")
 
 
@@ -38,6 +43,7 @@ class Token(NamedTuple):
     end: int
     words: tuple[str, ...]
     extra: tuple[str, ...] = ()
+    further_extras: tuple[tuple[str, ...], ...] = ()  # of the same word's rows of further readers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +144,7 @@ def detect_form(file: pathlib.Path, head: str, column: str = "text") -> str:
 def known_names(header: list[str], *additional: str) -> list[str]:
     """Returns the names of columns, known ones without capitals: "Item" is "item"."""
     lower = [name.lower() for name in header]
-    standard = {name.lower(): name for name in (*_KEYS, *_POSITIONS, *_CONTENTS, *additional)}
+    standard = {name.lower(): name for name in (*_KEYS, *_NAMES, *_CONTENTS, *additional)}
     names = []
     for name, low in zip(header, lower, strict=True):
         first, mark, end = name.partition("_")
@@ -186,15 +192,12 @@ def from_string(
     return from_text(content, name, reading)
 
 
-def is_readable(path: str, column: str = "text") -> bool:
-    """Whether `read` can read a file; the source `Text` reads others, and .csv with the column."""
+def is_readable(path: str) -> bool:
+    """Whether `read` can read a file; the source `Text` reads others."""
     file = files.find_or_none(files.Part.parse(path).path)
     if file is None or file.is_dir():
         return False
-    if files.kind(file) != ".csv":
-        return files.kind(file) not in {*table_rows.READERS} - {*_TABLES}
-    first = next((line for _, line in files.read_lines(str(file)) if line.strip()), column)
-    return column not in table_rows.header(first, table_rows.delimiter_of(file, first))
+    return files.kind(file) not in {*table_rows.READERS} - {*_TABLES}
 
 
 def table(path: str, source: Source, language: str = "") -> Source:
@@ -337,12 +340,14 @@ def _from_sentence_rows(rows, path, name, reading, header, column):
     columns = tuple(key for key in header if key not in (column, label))
     sentences = []
     for count, (number, row) in enumerate(rows, 1):
-        extra, line = tuple(row[key] for key in columns), row[column]
-        placed = tokenize(line, reading)
-        if "critical" in columns and line.strip():
-            placed = _join_region(placed, row["critical"], reading, f"{path}, line {number}")
-        tokens = [token._replace(extra=extra) for token in placed]
-        sentences.append(Sentence(number, row.get(label, str(count)), tokens, len(line), extra))
+        extra, key = tuple(row[key] for key in columns), row.get(label, str(count))
+        # A cell between commas may have several lines, each a sentence, as in training.
+        for line in files.lines(row[column]):
+            placed = tokenize(line, reading)
+            if "critical" in columns and line.strip():
+                placed = _join_region(placed, row["critical"], reading, f"{path}, line {number}")
+            tokens = [token._replace(extra=extra) for token in placed]
+            sentences.append(Sentence(number, key, tokens, len(line), extra))
     return TokenizedText(name, sentences, columns)
 
 
@@ -367,7 +372,7 @@ def _join_region(tokens, critical, reading, location):
 
 
 def _from_word_rows(rows, path, name, reading, header):
-    """Parses a table with a word or region a row; consecutive rows with equal keys are an item."""
+    """Parses a table with a word or region a row, or one for each reader of the word."""
     keys = [key for key in _KEYS if key in header]
     if not {*_ITEMS} & {*keys}:
         raise UserError(
@@ -377,55 +382,131 @@ def _from_word_rows(rows, path, name, reading, header):
     columns = tuple(key for key in header if key not in ("word", keys[0]))
     if any(row["word"] == "NA" for _, row in rows):
         files.warn_once(f"{path}: NA is read as a word: delete its rows where a word is missing")
-    items: dict = {}
-    for key, group in itertools.groupby(rows, lambda row: tuple(row[1][key] for key in keys)):
-        item = [*group]
-        if key in items:
-            raise UserError(
-                f"{path}, line {item[0][0]}: words of {' '.join(key)!r} stand apart from those "
-                f"before: sort the rows by {', '.join(keys)}, then by their place in the sentence, "
-                "or tell two sentences apart in 'condition' or 'subject'."
-            )
-        items[key] = item
-    varying = {name for rows in items.values() for name in columns if len(_values(name, rows)) > 1}
-    sentences = []
+    readers = [key for key in header if _READER.fullmatch(key)]
+    places = _place_columns(rows, header, [*keys, *readers])
+    items = _gather_items(rows, path, keys, readers, places)
+    varying = {name for item in items.values() for name in columns if len(_values(name, item)) > 1}
+    sentences, end_place = [], 0
     for key, item in items.items():
-        while len(item) > 1 and _is_mark(item[0][1]["word"]):
+        rows = [group[0] for group in item]
+        while len(item) > 1 and _is_mark(_word(item[0])):
             del item[0]
-        number = item[0][0]
-        extras = {line: tuple(row[name] for name in columns) for line, row in item}
-        words = [(line, row) for line, row in item if not _is_mark(row["word"])]
-        reason = _describe_mixture([row for _, row in words])
+        number = item[0][0][0]
+        words = [group[0] for group in item if not _is_mark(_word(group))]
+        reason = _describe_mixture([row for _, row in words], places[:1] if readers else places)
         if reason:
             raise UserError(
                 f"{path}, line {number}: the rows of {' '.join(key)!r} are not of one sentence "
                 f"({reason}): name the column that tells sentences apart 'condition' or "
                 "'subject', and sort by it and then by place."
             )
+        if places:
+            end_place = _check_gaps(rows, path, " ".join(key), places[0], end_place)
         blank = [line for line, row in words if not row["word"].strip()]
-        if blank and (len(blank) == len(words) or not {"region", "region_number"} & {*header}):
+        if blank and (len(blank) == len(words) or not places):
             raise UserError(
                 f"{path}, line {blank[0]}: the word is empty: give one, or leave the row out; an "
                 "item that has words may have empty regions, numbered in a column 'region'."
             )
         for position, part in enumerate(_sentence_parts(item, reading)):
             end = None
-            while part and _is_mark(part[-1][1]["word"]):  # as Zoo's own tables
-                end = extras[part.pop()[0]]
+            while part and _is_mark(_word(part[-1])):  # as Zoo's own tables
+                end = tuple(part.pop()[0][1][name] for name in columns)
             # What differs from row to row elsewhere is not the sentence's, though it has one row.
-            row_columns = {*varying, *_POSITIONS} if len(part) == 1 else ()
+            row_columns = {*varying, *places} if len(part) == 1 else ()
             values = {name: () if name in row_columns else _values(name, part) for name in columns}
             shared = tuple("".join(cells) if len(cells) == 1 else "" for cells in values.values())
-            regions = zip(part, _regions([row["word"] for _, row in part], reading), strict=True)
-            tokens = [token._replace(extra=extras[line]) for (line, _), token in regions]
+            tokens = []
+            for group, token in zip(part, _regions([*map(_word, part)], reading), strict=True):
+                first, *further = (tuple(row[name] for name in columns) for _, row in group)
+                tokens.append(token._replace(extra=first, further_extras=tuple(further)))
             extra = shared if end is None else end
-            sentence = _sentence(part[0][0] if part else number, key[0], tokens, extra=extra)
+            sentence = _sentence(part[0][0][0] if part else number, key[0], tokens, extra=extra)
             sentences.append(dataclasses.replace(sentence, begins_item=not position))
     return TokenizedText(name, sentences, columns, items=True)
 
 
-def _values(name, rows):
-    return {row[name] for _, row in rows}
+def _word(group):
+    """Returns the word of the rows of its readers."""
+    return group[0][1]["word"]
+
+
+def _place_columns(rows, header, keys):
+    """Returns the columns that number words, first the one that tells most rows apart."""
+    rows = [row for _, row in rows if not _is_mark(row["word"])]
+    names = [name for name in header if _PLACE.fullmatch(name)]
+    numbers = [name for name in names if all(_NUMBER.fullmatch(row[name]) for row in rows)]
+
+    def order(name):
+        texts = {(row[name], *(row[key] for key in keys)) for row in rows}
+        return -len(texts), len({row[name] for row in rows})  # a number of the table's row is last
+
+    return sorted(numbers, key=order)
+
+
+def _place(row, name):
+    return int(row[name].removesuffix(".0"))
+
+
+def _gather_items(rows, path, keys, readers, places):
+    """Returns {values of the keys: words}; a word is a list of (line, row), one of each reader.
+
+    Rows of several readers are sorted by place. Where a place has several rows of one reader, as a
+    region of several words may, the first of one reader is the first of another.
+    """
+    items: dict = {}
+    counts: dict = {}
+    by_place, place, last = bool(readers and places), 0.0, None
+    for number, row in rows:
+        key = tuple(row[name] for name in keys)
+        reader = (key, *(row[name] for name in readers))
+        if reader != last and reader in counts and not by_place:
+            raise UserError(
+                f"{path}, line {number}: words of {' '.join((*key, *reader[1:]))!r} stand apart "
+                f"from those before: sort the rows by {', '.join((*keys, *readers))}, then by "
+                "their place in the sentence, or tell two sentences apart in 'condition' or "
+                "'subject'."
+            )
+        last = reader
+        if by_place:  # a mark, such as </s>, may lack a number
+            is_number = _NUMBER.fullmatch(row[places[0]])
+            place = _place(row, places[0]) if is_number else int(place) + 0.5
+        count = counts.setdefault(reader, {})
+        count[place] = count.get(place, 0) + 1
+        item = items.setdefault(key, {})
+        group = item.setdefault((place, count[place]), [])
+        group.append((number, row))
+        if _word(group) != row["word"]:
+            name = f"{places[0]} {place}" if by_place else f"word {count[place]}"
+            raise UserError(
+                f"{path}, line {number}: {row['word']!r} and, on line {group[0][0]}, "
+                f"{_word(group)!r} are both {name} of {' '.join(key)!r}: correct one, or name "
+                "the column that tells texts apart 'condition', or that numbers words 'position'."
+            )
+    return {key: [item[place] for place in sorted(item)] for key, item in items.items()}
+
+
+def _check_gaps(rows, path, item, name, end_place):
+    """Returns the last place of an item; raises UserError where its places leave a word out.
+
+    The first place is 0, 1, or the one after the item before.
+    """
+    last, before = 0, ""
+    for number, row in rows:
+        # A mark, such as </s>, may lack a number.
+        place = _place(row, name) if _NUMBER.fullmatch(row[name]) else last
+        if place > last + 1 and (before or place != end_place + 1):
+            raise UserError(
+                f"{path}, line {number}: the rows of {item!r} leave out {name} {last + 1}, before "
+                f"{row['word']!r}{before}: give each word a row, and a region without words an "
+                "empty one, or number the words without gaps."
+            )
+        last, before = place, f" and after {row['word']!r}"
+    return last
+
+
+def _values(name, groups):
+    return {row[name] for group in groups for _, row in group}
 
 
 def _is_mark(word):
@@ -434,9 +515,9 @@ def _is_mark(word):
 
 def _sentence_parts(item, reading):
     """Divides the rows of an item at the ends of its sentences and at marks."""
-    is_mark = [_is_mark(row["word"]) for _, row in item]
+    is_mark = [_is_mark(_word(group)) for group in item]
     cells = zip(is_mark, item, strict=True)
-    words = ["" if mark else " ".join(row["word"].split()) for mark, (_, row) in cells]
+    words = ["" if mark else " ".join(_word(group).split()) for mark, group in cells]
     # A mark or an empty region ends with the words before it, and so belongs to their sentence.
     row_ends = [end - 1 for end in itertools.accumulate(len(word) + bool(word) for word in words)]
     line = " ".join(filter(None, words))
@@ -445,25 +526,27 @@ def _sentence_parts(item, reading):
         ends = {*moses.sentence_ends(line, reading.language)} & {*row_ends}
         inner = sorted(ends.union(itertools.compress(row_ends, is_mark)))
     numbered = zip(row_ends, item, strict=True)
-    for _, rows in itertools.groupby(numbered, lambda pair: bisect.bisect_left(inner, pair[0])):
-        yield [row for _, row in rows]
+    for _, part in itertools.groupby(numbered, lambda pair: bisect.bisect_left(inner, pair[0])):
+        yield [group for _, group in part]
 
 
-def _describe_mixture(rows):
+def _describe_mixture(rows, places):
     """Describes why rows of one item look like several sentences; None if they do not."""
-    for name in _POSITIONS:
-        places = [row.get(name, "") for row in rows]
-        if all(place.isdecimal() and len(place) < 10 for place in places):
-            is_position = name == "position"  # a region may have several rows
-            for before, place in itertools.pairwise(map(int, places)):
-                if place < before + is_position:
-                    return f"{name!r} goes from {before} to {place}"
+    for name in places:
+        stands_still = not _REGION.fullmatch(name)  # a region may have several rows
+        for before, place in itertools.pairwise(_place(row, name) for row in rows):
+            if place < before + stands_still:
+                return f"{name!r} goes from {before} to {place}"
     words = [row["word"] for row in rows]
     counts = (n for n in range(2, len(words) // 2 + 1) if not len(words) % n)
     for count in counts if len({*words}) > 1 else ():
-        twice = [word for word in words[::count] for _ in range(count)]
-        if words in (words[: len(words) // count] * count, twice):
+        if words == words[: len(words) // count] * count:
             return f"each word is there {count} times"
+    repetitions = [len([*equal_words]) for _, equal_words in itertools.groupby(words)]
+    if 1 < len(repetitions) < 2 * sum(count > 1 for count in repetitions):
+        is_regular = len({*repetitions}) == 1
+        each = f"each word is there {repetitions[0]} times"
+        return each if is_regular else "most words are there several times in a row"
     return None
 
 

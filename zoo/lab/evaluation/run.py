@@ -174,7 +174,7 @@ class Run:
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
             source = Pairs.from_file(path)
         if source.form.plain:
-            if texts.is_readable(path, source.form.column):
+            if texts.is_readable(path):
                 return self._read(path, source)
             corpus = texts.table(path, source, self.tokenizer).read("test")
             return texts.from_corpus(corpus, reading=self._reading(source))
@@ -184,7 +184,7 @@ class Run:
         """Reads the tokens of a split from its file if it has plain sentences; else its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
-        if source.form.plain and not raw and texts.is_readable(corpus.name, source.form.column):
+        if source.form.plain and not raw and texts.is_readable(corpus.name):
             text = self._read(source.path_of(split), source)
             if text.corpus.sentences == corpus.sentences:
                 return text

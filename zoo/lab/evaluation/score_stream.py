@@ -28,7 +28,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _row_chunks(_apart(rows, path) if nbest else rows, nbest)
-    elif not evaluation_texts.is_readable(path, run.experiment.data.form.column):
+    elif not evaluation_texts.is_readable(path):
         yield Sentences.from_text(run.read_file(path))
     else:
         yield from _text_chunks(run, path)

@@ -62,7 +62,8 @@ def critical_note(run, text: TokenizedText) -> str | None:
 
 
 def rows(tokenized: TokenizedText, text: EncodedText, scores: Scores, lexicon: Lexicon):
-    """Yields a row of `columns`, described in docs/scoring.md, for each token and boundary."""
+    """Yields rows of `columns`, described in docs/scoring.md: one for each boundary and token, or
+    for each of a token's readers."""
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
     spans = zip(text.starts.tolist(), ends, tokenized.judged, strict=True)
@@ -87,7 +88,8 @@ def rows(tokenized: TokenizedText, text: EncodedText, scores: Scores, lexicon: L
         for position, token in enumerate(sentence.tokens, 1):
             after = begin + len(token.words)
             span = (token.start, token.end)
-            yield (number, name, position, *span, token.text, *row(begin, after), *token.extra)
+            word = (number, name, position, *span, token.text, *row(begin, after))
+            yield from ((*word, *extra) for extra in (token.extra, *token.further_extras))
             begin = after
         position, length = len(sentence.tokens), sentence.length
         for boundary in range(begin, end):
