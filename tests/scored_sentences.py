@@ -1,23 +1,22 @@
 """The sentences of a file and their scores, as `python -m zoo score` reads and computes them."""
 
 from zoo.lab.evaluation import score_stream, sentence_scores
-from zoo.lab.evaluation.evaluation_texts import Reading
-from zoo.lab.evaluation.sentence_scores import PLAIN, Sentences, SentenceScores
+from zoo.lab.evaluation.sentence_scores import SentenceScores
+from zoo.sources.tokens import PLAIN, Reading, Sentence
 
 
-def read(path: str, reading: Reading = PLAIN, **form) -> Sentences:
+def read(path: str, reading: Reading = PLAIN, **form) -> list[Sentence]:
     """Reads all sentences of an n-best list, or of a column of a table.
 
     Args:
       path: the file.
       reading: how tokens are read.
-      **form: nbest or column, see `sentence_scores.rows`.
+      **form: nbest or column, see `score_stream.read_fields`.
     """
-    rows = sentence_scores.rows(path, reading, **form)
-    return Sentences.from_rows([*rows], form.get("nbest", False))
+    return [*score_stream.read_fields(path, reading, **form)]
 
 
-def scored(run, path: str, nbest: bool = False) -> tuple[Sentences, SentenceScores]:
+def scored(run, path: str, nbest: bool = False) -> tuple[list[Sentence], SentenceScores]:
     """Scores a short file under a run.
 
     Args:
@@ -25,5 +24,6 @@ def scored(run, path: str, nbest: bool = False) -> tuple[Sentences, SentenceScor
       path: the file.
       nbest: whether it has n-best lists.
     """
-    (sentences,) = score_stream.chunks(run, path, nbest)
-    return sentences, sentence_scores.score(run, sentences.words, path)
+    sentences = [*score_stream.open_sentences(run, path, nbest).sentences]
+    words = [sentence.words for sentence in sentences]
+    return sentences, sentence_scores.score(run, words, path)

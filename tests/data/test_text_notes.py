@@ -132,6 +132,8 @@ def test_a_second_tokenisation_is_warned_of(tmp_path, caplog, language, warns):
 
 def test_an_unknown_word_that_is_known_without_its_mark():
     lexicon = Lexicon(words=("importants", "<unk>", "mr."), counts=np.array([2, 1, 1]))
-    note = text_notes.note(["importants.", "mr.x", "«importants", "zèbre.", "."], lexicon)
+    words = ["importants.", "mr.x", "«importants", "zèbre.", "."]
+    note = text_notes.note([words[:-1]], words, lexicon)
     assert note.startswith("'importants.', '«importants': known without the punctuation marks")
-    assert text_notes.note(["zèbre", "zèbre."], lexicon) is None
+    assert text_notes.note([["zèbre", "zèbre."]], ["zèbre", "zèbre."], lexicon) is None
+    assert text_notes.note([[*words, ",", "!", "?"]], words, lexicon) is None

@@ -20,11 +20,11 @@ import pytest
 
 from zoo.data import Characters, Conllu, Pairs, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest, references
+from zoo.lab.evaluation import minimal_pairs, nbest, references
 from zoo.lab.papers import Overnight, Realisations
 from zoo.lab.rescoring import lattices, reranking
 from zoo.priors import arpa, grammar_rules
-from zoo.sources import files, moses, text
+from zoo.sources import files, moses, text, text_formats
 
 TIMES = 16
 # The largest powers of the size with which memory and time may grow; 1 is proportional.
@@ -147,10 +147,6 @@ def refused(read):
     return call
 
 
-def read_evaluation_text(path):
-    return evaluation_texts.read(path, evaluation_texts.Reading())
-
-
 READERS = {
     **{
         f"raw text, a line of {mark}": Reader(source(RawText), items(mark), 1000)
@@ -192,10 +188,10 @@ READERS = {
     "treebank, a comment": Reader(
         source(Conllu), joined("# text = a", items(" "), "b\n" + token(1, "a")), 2500
     ),
-    "given table": Reader(read_evaluation_text, lines("{}\ta b\n", "item\tsentence\n"), 100),
-    "given words": Reader(read_evaluation_text, lines("{}\tw{}\n", "item\tword\n"), 100),
+    "given table": Reader(text_formats.read_tokens, lines("{}\ta b\n", "item\tsentence\n"), 100),
+    "given words": Reader(text_formats.read_tokens, lines("{}\tw{}\n", "item\tword\n"), 100),
     "given treebank": Reader(
-        read_evaluation_text,
+        text_formats.read_tokens,
         lambda n: "".join(token(i + 1, f"w{i}") for i in range(n)),
         125,
         ".conllu",

@@ -1,6 +1,7 @@
 """The end of a line is one rule for all readers: what `wc -l` counts, or that of an old Mac."""
 
 import json
+import pathlib
 import sys
 import unittest.mock
 
@@ -9,15 +10,16 @@ import pytest
 
 from zoo import priors
 from zoo.lab.commands import translate
-from zoo.lab.evaluation import evaluation_texts, minimal_pairs, nbest, references
-from zoo.lab.evaluation.run import listed_words
+from zoo.lab.evaluation import minimal_pairs, nbest, references
+from zoo.lab.evaluation.changes.new_lexicon import listed_words
 from zoo.lab.papers import Realisations
 from zoo.lab.rescoring import lattices
 from zoo.lexicon import Lexicon
 from zoo.priors import arpa, grammar_rules
-from zoo.sources import conllu, files, pairs, table_rows, text
+from zoo.sources import conllu, files, pairs, table_rows, text, text_formats
 from zoo.sources.pairs import Pairs, Prefixed, RawPairs
 from zoo.sources.text import RawText, Text
+from zoo.sources.tokens import PLAIN
 
 # White space and separators of Unicode that end no line.
 INSIDE = ["\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"]
@@ -58,7 +60,9 @@ def read_string(path):
     """Sentences of the text that `zoo.load(DIR).surprisal` takes, or such a one."""
     with open(path, newline="", encoding="utf-8") as file:
         text = files.with_line_feeds(file.read())
-    return evaluation_texts.from_text(text, path, evaluation_texts.Reading()).sentences
+    return [
+        *text_formats.parse_tokens(files.lines(text), pathlib.Path(path), path, PLAIN).sentences
+    ]
 
 
 def read_standard_input(path):
@@ -81,7 +85,7 @@ FORMATS = {
         ".tsv",
         ("sentence\tnumber",),
         lambda text: f"{text}\t1",
-        count_sentences(lambda path: evaluation_texts.read(path, evaluation_texts.Reading())),
+        count_sentences(text_formats.read_tokens),
     ),
     "csv": (
         ".csv",

@@ -10,16 +10,15 @@ import pytest
 from zoo.data import AsPairs, Characters, Pairs, Prefixed, RawPairs, RawText, Text, Vocabulary
 from zoo.errors import UserError
 from zoo.lab.evaluation import (
-    evaluation_texts,
     minimal_pairs,
     nbest,
     references,
-    sentence_scores,
+    score_stream,
     translators,
 )
-from zoo.lab.evaluation.evaluation_texts import Reading
 from zoo.lab.rescoring import run_interpolation
-from zoo.sources import files, mapped_text
+from zoo.sources import files, mapped_text, text_formats
+from zoo.sources.tokens import Reading
 
 LINES = ("the cat sat .", "a dog barked .", "", "the dog sat on a cat .")
 SENTENCES = [line.split() for line in LINES if line]
@@ -118,11 +117,11 @@ def test_lines_with_marks_are_counted_in_a_warning(tmp_path, caplog):
 
 
 READ = {
-    "text": lambda path: evaluation_texts.read(path, Reading()),
+    "text": text_formats.read_tokens,
     "references": lambda path: references.read_references(path, ["0", "1"]),
     "tuning": run_interpolation.read_text,
     "pairs": lambda path: Pairs(train=(path, path), validation=(path, path)).read("train"),
-    "lines": lambda path: [*sentence_scores.rows(path)],
+    "lines": lambda path: [*score_stream.read_fields(path)],
 }
 
 
@@ -197,24 +196,25 @@ def test_questions_and_answers_are_read_without_marks(tmp_path):
 
 def test_a_given_text_keeps_the_places_of_words_between_marks(tmp_path):
     path = write(tmp_path, "a.txt", ["the cat", "it's"], "<s> {} </s>")
-    first, second = evaluation_texts.read(path, Reading()).sentences
+    first, second = text_formats.read_tokens(path).sentences
     assert [(token.text, token.start, token.end) for token in first.tokens] == [
         ("the", 4, 7),
         ("cat", 8, 11),
     ]
     assert (first.length, second.words) == (16, ["it's"])
-    _, second = evaluation_texts.read(path, Reading(language="en")).sentences
+    _, second = text_formats.read_tokens(path, Reading(language="en")).sentences
     assert [(token.text, token.start) for token in second.tokens] == [("it", 4), ("'s", 6)]
 
 
 def test_items_are_read_without_marks(tmp_path):
     rows = ["item\tsentence\tcritical", "1\t<s> the cat sat </s>\tcat sat </s>"]
-    (sentence,) = evaluation_texts.read(write(tmp_path, "a.tsv", rows), Reading()).sentences
+    (sentence,) = text_formats.read_tokens(write(tmp_path, "a.tsv", rows)).sentences
     assert [token.words for token in sentence.tokens] == [("the",), ("cat", "sat")]
     words = ["<s>", "the", "cat", "</s>", "<pad>"]
     rows = ["item\tword\trt", *(f"1\t{word}\t{time}" for time, word in enumerate(words))]
     rows += ["2\t<s>\t0", "2\t</s>\t1", "3\ta\t5"]
-    first, empty, last = evaluation_texts.read(write(tmp_path, "b.tsv", rows), Reading()).sentences
+    path = write(tmp_path, "b.tsv", rows)
+    first, empty, last = text_formats.read_tokens(path, blank_lines="kept").sentences
     assert [(token.text, token.extra) for token in first.tokens] == [
         ("the", ("1",)),
         ("cat", ("2",)),

@@ -81,10 +81,17 @@ def warn(counts: Mapping[str, int], language: str = ""):
     )
 
 
-def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
-    """Returns a note on out-of-vocabulary words that are known without their marks, or None."""
+def note(
+    sentences: Iterable[Sequence[str]], unknown: Iterable[str], lexicon: Lexicon
+) -> str | None:
+    """Returns a note on out-of-vocabulary words that are known without their marks, or None, also
+    of a text most of whose marks stand alone."""
     words = [word for word in unknown if _bare(word) in lexicon.ids and _bare(word) != word]
     if not words:
+        return None
+    counts = collections.Counter(itertools.chain.from_iterable(sentences))
+    _, attached, separate = count_marks(counts)
+    if attached < separate:
         return None
     return (
         f"{quote(words, 3)}: known without the punctuation marks: tokenise this text as the "
@@ -111,12 +118,15 @@ def find_split_words(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[s
 
 
 def notes(
-    sentences: Sequence[list[str]], unknown: Iterable[str], lexicon: Lexicon
-) -> Iterator[str]:
-    """Yields notes on words with blanks that a text and the training text read differently, and on
-    marks of sentences within lines."""
+    sentences: Sequence[list[str]], unknown: Sequence[str], lexicon: Lexicon, language: str
+) -> Iterator[str | None]:
+    """Yields notes on the Unicode forms of unknown words, on marks attached to words of a text that
+    is not tokenised for a `language`, on words with blanks that a text and the training text read
+    differently, and on marks of sentences within lines."""
+    yield from form_notes(unknown, lexicon)
     if lexicon.is_character_level:
         return
+    yield None if language else note(sentences, unknown, lexicon)
     marks = sentence_marks({*itertools.chain.from_iterable(sentences)})
     if marks:
         yield (

@@ -162,10 +162,6 @@ class Source:
         """Returns the names under which `read` reads parts of a split; by default none."""
         return ()
 
-    def within(self) -> "Source":
-        """Returns the source that reads the text: itself, unless it wraps another."""
-        return self
-
     def as_written(self) -> "Source":
         """Returns the source of the texts without marks of unknown words, by default itself."""
         return self

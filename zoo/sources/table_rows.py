@@ -14,7 +14,7 @@ import json
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from zoo.base import lazy, regular_files, strict_json
 from zoo.base.trust import permissions
@@ -50,9 +50,11 @@ def cells(line: str, location: str) -> list[str]:
     return unquoted_cells
 
 
-def header(text: str, delimiter: str = "\t") -> list[str]:
-    """Returns the cells of a text's first line, or [] if they cannot be read."""
+def header(text: str, file: pathlib.Path | None = None) -> list[str]:
+    """Returns the cells of a text's first line, between tabs or as a file has them; [] if they
+    cannot be read."""
     first = text.partition("\n")[0]
+    delimiter = "\t" if file is None else delimiter_of(file, text)
     try:
         numbered_rows = lines(first, "") if delimiter == "\t" else _csv_rows(first, "", delimiter)
         return next(numbered_rows)[1]
@@ -61,16 +63,47 @@ def header(text: str, delimiter: str = "\t") -> list[str]:
 
 
 def delimiter_of(file: pathlib.Path, text: str) -> str:
-    """Returns the mark between the cells of a table: a tab; in a .csv file the commonest of its
-    first line, for spreadsheets write semicolons where the comma is the decimal point."""
+    """Returns the mark between the cells of a table: the commonest of its first line in a .csv
+    file, for spreadsheets write semicolons where the comma is the decimal point; else a tab, or
+    the commonest mark of a line without tabs."""
     first = text.lstrip("\n").partition("\n")[0]
-    return max(_MARKS, key=first.count) if files.kind(file) == ".csv" else "\t"
+    if files.kind(file) != ".csv" and ("\t" in first or not {*",;"} & {*first}):
+        return "\t"
+    return max(_MARKS, key=first.count)
 
 
 def lines(text: str, path: pathlib.Path | str) -> Iterator[tuple[int, list[str]]]:
     """Yields (number from 1, cells) of each line of a text with tabs; a blank line has one cell."""
     for number, line in enumerate(files.lines(text), 1):
         yield number, cells(line, f"{path}, line {number}")
+
+
+def read_rows(
+    text: str, file: pathlib.Path, contents: Container[str] = ()
+) -> tuple[list[str], list[tuple[int, dict]]]:
+    """Returns (names, (line, {name: cell}) of each row) of a table with all its columns as text, in
+    JSON with the number of the row; the columns of `contents` have to have words."""
+    if not is_json(file, text):
+        return rows(text, file, delimiter_of(file, text), full=True)
+    numbered_objects = [*enumerate(objects(text, file), 1)]
+    names = dict.fromkeys(name for _, row in numbered_objects for name in row)
+
+    def cell(number, name, value):
+        place = f"{file}, row {number}"
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            value = " ".join(value)
+        if value is None or isinstance(value, str):
+            return check_characters(value or "", f"{place},")
+        content = json.dumps(value, ensure_ascii=False)
+        if name.lower() in contents or name.lower().partition("_")[0] in contents:
+            content = shortened(content, 80)
+            raise UserError(f"{place}: {name!r} is {content}: write a string or list of strings.")
+        return content
+
+    return [*names], [
+        (number, {name: cell(number, name, row.get(name)) for name in names})
+        for number, row in numbered_objects
+    ]
 
 
 def rows(
@@ -224,10 +257,23 @@ def data_set(path: str, streaming: bool = False) -> Table | None:
 # ------ rows of JSON: a sequence of objects, on a line each or not, or one list of objects
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+# The beginning of an object of JSON, and not of {braces}.
+_OBJECT = re.compile(r'\s*\{\s*"')
+
+
+def is_json(file: pathlib.Path, head: str) -> bool:
+    """Whether a file that begins with `head` is JSON, by its suffix or as an object."""
+    return files.kind(file) in (".json", ".jsonl") or _OBJECT.match(head) is not None
 
 
 def _json(path: pathlib.Path) -> Table:
-    values = list(_values(files.read_text(path), path))
+    rows = [*objects(files.read_text(path), path)]
+    return _filled((name for row in rows for name in row), rows)
+
+
+def objects(text: str, path: pathlib.Path | str) -> Iterator[dict]:
+    """Yields the rows of a table in JSON."""
+    values = list(_values(text, path))
     if len(values) == 1 and isinstance(values[0], list):
         (values,) = values
     for number, row in enumerate(values, 1):
@@ -237,7 +283,7 @@ def _json(path: pathlib.Path) -> Table:
                 f"{path}, value {number}: {kind.get(type(row), 'a number')} where an object with "
                 'the text should be: write {"text": "..."}, or set data.column.'
             )
-    return _filled((name for row in values for name in row), values)
+        yield row
 
 
 def _values(text, path) -> Iterator:
@@ -318,12 +364,6 @@ def _text(row, column, path, number, setting) -> str | list[str] | None:
     for name in (column,) if column in row else column.split("."):
         if not isinstance(value, dict) or name not in value:
             place = path if value is row else f"{path}, row {number},"
-            if {"items", "predictions"} <= {*row}:
-                raise UserError(
-                    f"{path} is a test suite of SyntaxGym in JSON, which is read as a table: write "
-                    "a .csv file with the columns item_number, condition_name, region_number and "
-                    "content."
-                )
             count = "two" if setting == "data.columns" else "one"
             remedy = f"set {setting} to {count} of {quote([*row])}" if row else "nor any other"
             raise UserError(f"{place} has no column {column!r}: {remedy}.")
@@ -341,12 +381,19 @@ def _text(row, column, path, number, setting) -> str | list[str] | None:
             f"{path}, row {number}: the column {column!r} has {kind}, where a string or a list of "
             f"strings should be: set {setting} to {choice}."
         )
-    if any(map(_SURROGATE.search, words)):
-        raise UserError(
-            f"{path}, row {number}, has half a character (an escape from \\ud800 to \\udfff that "
-            "stands alone): correct the text."
-        )
+    for word in words:
+        check_characters(word, f"{path}, row {number},")
     return value
+
+
+def check_characters(text: str, location: str) -> str:
+    """Returns a text; raises UserError for half a character, which JSON may have."""
+    if _SURROGATE.search(text):
+        raise UserError(
+            f"{location} has half a character (an escape from \\ud800 to \\udfff that stands "
+            "alone): correct the text."
+        )
+    return text
 
 
 # -------------------- tables of facts: a subject a line, a relation a column, between tabs

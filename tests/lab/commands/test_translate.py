@@ -208,7 +208,7 @@ def listed(call, folders, translator, sources, tmp_path):
 
 def test_nbest_lists_are_those_that_score_reads(listed):
     rows, _, read = listed
-    assert read.ids == ["0", "0", "0", "1", "2", "2", "2"]
+    assert [sentence.id for sentence in read] == ["0", "0", "0", "1", "2", "2", "2"]
     assert rows[3] == "1 |||  ||| LogProb= 0 Length= 0 Ended= 1 ||| 0"
 
 

@@ -24,7 +24,13 @@ from zoo.decoding.steps import States
 from zoo.errors import UserError
 from zoo.heads import CharLSTM
 from zoo.lab.commands import command_table
-from zoo.lab.evaluation import score_stream, scored_texts, sentence_scores, surprisal
+from zoo.lab.evaluation import (
+    score_stream,
+    scored_texts,
+    sentence_scores,
+    surprisal,
+    unknown_words,
+)
 from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.minimal_pairs import PairScores
 from zoo.lab.evaluation.run import Run
@@ -103,11 +109,19 @@ def test_marks_around_and_within_sentences_are_told(loaded, caplog, tmp_path):
     (message,) = caplog.messages
     assert message.startswith("some lines begin or end with marks such as </s>")
     note = "'</s>': marks of sentences within lines, where they are words: break the lines there"
-    assert [text for text in loaded.notes([["le", "</s>", "chat"]]) if text.startswith(note)]
+    assert [
+        text
+        for text in unknown_words.unknown_notes(loaded, [["le", "</s>", "chat"]])
+        if text.startswith(note)
+    ]
     (tmp_path / "t.txt").write_text("le chat </s> le chat dort\n", encoding="utf-8")
     stream = score_stream.Stream(loaded, str(tmp_path / "t.txt"))
     assert [*stream.lines()] and [text for text in stream.notes() if text.startswith(note)]
-    assert not [text for text in loaded.notes([["le", "chat"]]) if "marks of sentences" in text]
+    assert not [
+        text
+        for text in unknown_words.unknown_notes(loaded, [["le", "chat"]])
+        if "marks of sentences" in text
+    ]
 
 
 def test_lines_with_their_ends_are_sentences(loaded):

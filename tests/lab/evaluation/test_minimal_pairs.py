@@ -13,10 +13,10 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.lab.evaluation import minimal_pairs
-from zoo.lab.evaluation.evaluation_texts import Reading
 from zoo.lab.evaluation.minimal_pairs import PairScores, score_pairs
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
+from zoo.sources.tokens import Reading
 
 PROBABILITIES = {"</s>": 0.1, "<unk>": 0.1, "a": 0.4, "b": 0.2, "c": 0.15, "d": 0.05}
 LEXICON = Lexicon(

@@ -148,7 +148,8 @@ def test_alignments_between_phrases_are_no_words(tmp_path):
     _, (nbest_list,) = read(tmp_path, f"0 ||| {text}0 ||| 0-1 1| |a b|c ||| x= 1\n")
     assert [h.text for h in nbest_list.hypotheses] == ["a man rides", "0-1 1| |a b|c"]
     path = write(tmp_path, f"0 ||| {text}")
-    assert scored_sentences.read(path, nbest=True).words == [["a", "man", "rides"]]
+    (sentence,) = scored_sentences.read(path, nbest=True)
+    assert sentence.words == ["a", "man", "rides"]
 
 
 def test_marks_of_unknown_words_of_moses_are_no_words(tmp_path):
@@ -156,7 +157,8 @@ def test_marks_of_unknown_words_of_moses_are_no_words(tmp_path):
     _, (nbest_list,) = read(tmp_path, text)
     assert nbest_list.hypotheses[0].words == ["Hypotonie", "is", "tun."]
     path = write(tmp_path, text)
-    assert scored_sentences.read(path, nbest=True).words == [["Hypotonie", "is", "tun."]]
+    (sentence,) = scored_sentences.read(path, nbest=True)
+    assert sentence.words == ["Hypotonie", "is", "tun."]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +184,8 @@ def test_numbers_in_keys_of_kaldi_are_ranks(tmp_path):
     assert [h.line for h in nbest_list.hypotheses] == [1, *range(4, 12), 2, 3]
     # Scores are told in the order of the lines.
     sentences = scored_sentences.read(str(tmp_path / "lists"), nbest=True)
-    assert sentences.lines == [*range(1, 13)]
-    assert sentences.words[1] == ["wu-a-10"]
+    assert [sentence.line for sentence in sentences] == [*range(1, 13)]
+    assert sentences[1].words == ["wu-a-10"]
 
 
 def test_a_text_with_ids_is_no_list_of_kaldi(tmp_path):
@@ -259,13 +261,12 @@ def test_what_is_written_is_read(tmp_path):
     assert all(len(line.split(nbest.SEPARATOR)) == 4 for line in lines)
     path = tmp_path / "lists"
     path.write_text("\n".join(lines) + "\n")
-    sentences = scored_sentences.read(str(path), nbest=True)
+    hypotheses = scored_sentences.read(str(path), nbest=True)
+    sentences = [hypothesis.words for hypothesis in hypotheses]
     bars = "&#124;" * 3
-    assert sentences.words[:4] == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
-    assert [
-        " ".join(found_words).replace("&#124;", "|") for found_words in sentences.words[4:]
-    ] == [
+    assert sentences[:4] == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
+    assert [" ".join(found_words).replace("&#124;", "|") for found_words in sentences[4:]] == [
         "|0-1| a|UNK|UNK|UNK",
         "|0| a|0-1|",
     ]
-    assert sentences.ids == ["0", "0", "1", "1", "2", "2"]
+    assert [hypothesis.id for hypothesis in hypotheses] == ["0", "0", "1", "1", "2", "2"]

@@ -21,12 +21,12 @@ from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.lab.commands import program
-from zoo.lab.evaluation import score_stream, sentence_scores
-from zoo.lab.evaluation.evaluation_texts import Reading
+from zoo.lab.evaluation import score_stream, unknown_words
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.models import LanguageModel
 from zoo.sources import table_rows
+from zoo.sources.tokens import Reading
 
 # A blank line, an unknown word, a sentence twice, capitals; the third has more words than a batch.
 TEXT = "le chat dort\n\n" + "le chien voit " * 12 + "\nLe zèbre dort\nle chat dort\n"
@@ -83,7 +83,8 @@ def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, 
     sentences, scores = scored_sentences.scored(run, text)
     assert scores.words.tolist() == [3, 0, 36, 3, 3]
     assert scores.unknown.tolist() == [0, 0, 0, 1, 0]
-    for place, words in enumerate(sentences.words):
+    for place, sentence in enumerate(sentences):
+        words = sentence.words
         log_probs = by_words(run, words)
         np.testing.assert_allclose(scores.log_prob[place], sum(log_probs), rtol=1e-5)
         known_log_probs = [
@@ -173,24 +174,28 @@ def test_the_sentence_may_stand_in_another_column(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
     sentences = scored_sentences.read(str(path), Reading(lower_case=True), column=2)
-    assert sentences.words == [["le", "chat"], []] and sentences.ids is None
+    assert [(sentence.words, sentence.id) for sentence in sentences] == [
+        (["le", "chat"], None),
+        ([], None),
+    ]
     path.write_text('one\t"le ""chat"""\n"two"\t"\n', encoding="utf-8")  # as pandas writes it
-    assert scored_sentences.read(str(path), column=2).words == [["le", '"chat"'], ['"']]
+    first, last = scored_sentences.read(str(path), column=2)
+    assert (first.words, last.words) == (["le", '"chat"'], ['"'])
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
-    sentences = scored_sentences.read(str(path), nbest=True, column=3)
-    assert (sentences.words, sentences.ids) == ([["le", "chat"]], ["a"])
+    (sentence,) = scored_sentences.read(str(path), nbest=True, column=3)
+    assert (sentence.words, sentence.id) == (["le", "chat"], "a")
 
 
 def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
     _, scores = scored_sentences.scored(run, text)
-    assert "<unk>, which the training text never had" in sentence_scores.warning(
+    assert "<unk>, which the training text never had" in unknown_words.warning(
         run.lexicon, scores.unknown.sum()
     )
     counts = run.lexicon.counts.copy()
     counts[run.lexicon.ids["<unk>"]] = 1
     trained = dataclasses.replace(run.lexicon, counts=counts)
-    assert sentence_scores.warning(trained, scores.unknown.sum()) is None
-    assert sentence_scores.warning(run.lexicon, 0) is None
+    assert unknown_words.warning(trained, scores.unknown.sum()) is None
+    assert unknown_words.warning(run.lexicon, 0) is None
 
 
 @pytest.mark.slow
@@ -266,9 +271,10 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
 def test_lists_of_other_forms_are_read(tmp_path, text):
     (tmp_path / "lists").write_text(text)
     sentences = scored_sentences.read(str(tmp_path / "lists"), Reading(lower_case=True), nbest=True)
-    assert sentences.words == [["le", "chat"], [], ["dort"]]
-    assert (sentences.ids, sentences.nbest) == (["u", "u", "v"], True)
-    assert sentences.lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])
+    assert [sentence.words for sentence in sentences] == [["le", "chat"], [], ["dort"]]
+    assert [sentence.id for sentence in sentences] == ["u", "u", "v"]
+    lines = [sentence.line for sentence in sentences]
+    assert lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])
 
 
 def test_streams_are_scored_in_parts_and_the_same(
@@ -283,8 +289,9 @@ def test_streams_are_scored_in_parts_and_the_same(
         assert [row[:4] for row in rows] == [row[:4] for row in expected]
         for row, expected_row in zip(rows[1:], expected[1:], strict=True):
             assert float(row[4]) == pytest.approx(float(expected_row[4]), rel=1e-5)
-    chunks = score_stream.chunks(Run.load(trained), nbest, nbest=True)
-    assert [chunk.ids for chunk in chunks] == [["7"] * 4, ["x-2"]]
+    hypotheses = score_stream.open_sentences(Run.load(trained), nbest, nbest=True).sentences
+    ids = [[sentence.id for sentence in chunk] for chunk in score_stream.chunks(hypotheses, True)]
+    assert ids == [["7"] * 4, ["x-2"]]
 
 
 def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_path):
@@ -296,8 +303,8 @@ def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_pat
 
 def test_marks_on_unknown_words_are_noted_unless_marks_stand_alone(run, call, trained, tmp_path):
     noted = "'chat.': known without the punctuation marks"
-    assert run.notes([["le", "chat.", "dort"]])[0].startswith(noted)
-    assert run.notes([["le", "chat.", "dort", ","]]) == []
+    assert unknown_words.unknown_notes(run, [["le", "chat.", "dort"]])[0].startswith(noted)
+    assert unknown_words.unknown_notes(run, [["le", "chat.", "dort", ","]]) == []
     for text, is_noted in (("le chat. dort\n", True), ("le chat. dort\nle chat , dort !\n", False)):
         path = tmp_path / "text.txt"
         path.write_text(text)

@@ -14,16 +14,17 @@ from zoo.data import Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.lab.commands import command_table
 from zoo.lab.comparison import page_text
-from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
+from zoo.lab.evaluation import best_words, scored_texts, surprisal
 from zoo.lab.runs import output_files
 from zoo.lexicon import Lexicon
+from zoo.sources.tokens import TokenizedText
 
 
 @pytest.fixture
 def table(run, tmp_path):
     corpus = run.read("test")
     text, scores = run.score_corpus(corpus)
-    split = run.read_split_file("test", corpus)
+    split = scored_texts.split_text(run, "test", corpus)
     return write_table(tmp_path, split, text, scores, run.lexicon), scores
 
 
@@ -62,7 +63,7 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
     corpus, boundary = Corpus("text", [["a", "\t", "\n"]]), Vocabulary(boundary="none")
     text = boundary.encode(corpus, lexicon)
     scores = types.SimpleNamespace(log_prob=np.zeros(3), counted=np.ones(3, bool))
-    rows = write_table(tmp_path, evaluation_texts.from_corpus(corpus, ""), text, scores, lexicon)
+    rows = write_table(tmp_path, TokenizedText.from_corpus(corpus, ""), text, scores, lexicon)
     assert [row["word"] for row in rows] == ["a", "\\t", "\\n"]
     assert [(row["start"], row["end"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "3")]
 

@@ -20,6 +20,7 @@ from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.minimal_pairs import MinimalPairs
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.scored_texts import Perplexity
+from zoo.lab.evaluation.unknown_words import unknown_notes, unknown_share
 from zoo.lab.options import Option
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import Workdir
@@ -111,7 +112,7 @@ def _score_words(run, arguments):
     splits = [arguments.split] if arguments.split else []
     (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
     source = arguments.file or arguments.split
-    share = run.share(scored.corpus.sentences, source)
+    share = unknown_share(run, scored.corpus.sentences, source)
     options.print_notes([*scored.notes, share, surprisal.critical_note(run, scored.tokenized)])
     columns = surprisal.columns(scored.tokenized)
     rows = surprisal.rows(scored.tokenized, scored.text, scored.scores, run.lexicon)
@@ -164,8 +165,8 @@ def run_generate(arguments: argparse.Namespace):
     if arguments.length is None:
         settings["length"] = _LENGTH_OF_CHARACTERS if is_character_level else _LENGTH
     prompt = [run.words_in(arguments.prompt)]
-    unknown = None if arguments.spell else run.share(prompt, "the prompt")
-    options.print_notes([*run.notes(prompt), unknown])
+    unknown = None if arguments.spell else unknown_share(run, prompt, "the prompt")
+    options.print_notes([*unknown_notes(run, prompt), unknown])
     names = ("prompt", "count", "length", "temperature", "seed", "spell")
     truncation = () if arguments.spell else ("top_k", "nucleus")
     texts = run.draw(**{name: settings[name] for name in (*names, *truncation)})

@@ -15,6 +15,7 @@ from zoo.lab.evaluation import bleu_chrf_wer, nbest, references, sentence_scores
 from zoo.lab.evaluation.bleu_chrf_wer import METRICS
 from zoo.lab.evaluation.changes.new_lexicon import ADDED_WORDS
 from zoo.lab.evaluation.run import short_names
+from zoo.lab.evaluation.unknown_words import unknown_notes, unknown_share
 from zoo.lab.options import Option
 from zoo.lab.rescoring import lattice_rescoring, lattices, reranking, run_interpolation, tune
 from zoo.lab.rescoring.lattice_rescoring import FEATURES, LatticeSearch
@@ -199,7 +200,8 @@ def _interpolate(arguments):
     first = next(iter(runs.values()))
     lines = run_interpolation.read_text(arguments.text)
     sentences = [sentence_scores.words_by(first, text) for text in lines]
-    options.print_notes([first.share(sentences, arguments.text), *first.notes(sentences)])
+    share = unknown_share(first, sentences, arguments.text)
+    options.print_notes([share, *unknown_notes(first, sentences)])
     if len(sentences) >= PROGRESS_SIZE:
         _report(f"scoring {len(sentences):,} sentences under {', '.join(runs)}")
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)

@@ -157,7 +157,7 @@ def _check_files(folder, arguments):
 
 def _translations(restoring, search, sources, arguments) -> Iterator[list]:
     """Yields the translations of some sources at a time; then prints notes on the text."""
-    from zoo.lab.evaluation import sentence_scores
+    from zoo.lab.evaluation import unknown_words
 
     missing: collections.Counter[str] = collections.Counter()
     words = count = cut_off = total = empty = 0
@@ -174,7 +174,7 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
             empty += sum(not best[0].words for best in lists if best)
             yield lists
     if missing:
-        note = sentence_scores.share(words, missing.total(), "the text")
+        note = unknown_words.describe_share(words, missing.total(), "the text")
         options.print_notes([f"{note}: {quote([*missing])}"])
     if cut_off:
         options.print_notes(

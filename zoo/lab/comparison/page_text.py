@@ -11,14 +11,15 @@ from zoo.data.encoded_text import EncodedText
 from zoo.heads import LogLinear
 from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.html_parts import number
-from zoo.lab.evaluation import best_words, evaluation_texts, surprisal
+from zoo.lab.evaluation import best_words, surprisal
 from zoo.lab.evaluation.best_words import BestWords, Contributions
-from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run, first_test
+from zoo.lab.evaluation.scored_texts import for_text, split_text
 from zoo.lab.table import escape
 from zoo.lexicon import Lexicon
 from zoo.sources.source import Corpus
+from zoo.sources.tokens import TokenizedText
 
 # Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
 LEVELS = (1, 2, 4, 7, 10)
@@ -260,9 +261,9 @@ def score_text(
     name = split or first_test(run.experiment)
     if file is not None:
         text = run.read_file(file)
-        run = run.for_text(text, None, lines=True)
+        run = for_text(run, text, None, lines=True)
     else:
-        text = run.read_split_file(name, run.read(name))
+        text = split_text(run, name, run.read(name))
     text = first_sentences(run, text, sentences)
     corpus = text.corpus
     encoded, states = best_words.states(run, corpus)
@@ -277,14 +278,14 @@ def score_text(
 
 def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedText:
     """Returns the first sentences of a text, at most `sentences` and `WORDS` words."""
-    lengths = np.cumsum([len(sentence.words) for sentence in text.judged])
+    lengths = np.cumsum([len(sentence.words) for sentence in text.sentences])
     count = min(sentences, max(1, int((lengths <= WORDS).sum())))
     if text.source is None:
-        return dataclasses.replace(text, sentences=text.judged[:count])
+        return dataclasses.replace(text, sentences=text.sentences[:count])
     cut = best_words.first_sentences(text.source, count)
     words = [sentence[:WORDS] for sentence in cut.sentences]
     cut = dataclasses.replace(cut, features=None, sentences=words)
-    return evaluation_texts.from_corpus(cut, "" if run.lexicon.is_character_level else " ")
+    return run.tokenized(cut)
 
 
 def _features(run, encoded, states):

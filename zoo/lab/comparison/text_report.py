@@ -16,12 +16,11 @@ from zoo.lab.comparison.comparison import (
 )
 from zoo.lab.evaluation import (
     agreement,
-    evaluation_texts,
     mixtures,
     passport,
     scored_texts,
-    sentence_scores,
     significance,
+    unknown_words,
 )
 from zoo.lab.evaluation.figures import Passport, is_validation
 from zoo.lab.evaluation.passport import prior_line, seen_text_lines, unfinished
@@ -185,24 +184,23 @@ def judge(
     check_folders(workdirs)
     for workdir in workdirs:
         passport.check(workdir)
-    treebank = evaluation_texts.is_treebank(path)
     texts = set()
     for workdir in workdirs:
-        run = load(workdir)
-        records = [_judge_text(run, path, state, mixed)]
-        if treebank:
-            records += _judge_pairs(run, path)
+        (scored,) = scored_texts.score(load(workdir), [], path, state)
+        records = [_judge_text(scored, path, mixed)]
+        if scored.tokenized.token_columns:  # of a treebank
+            records += _judge_pairs(scored.run, path)
         texts |= {record.data.sha256 for record in records}
     output_files.show(tables(workdirs, in_parts=True, text_filter=TextFilter(texts)))
 
 
-def _judge_text(run, path, state, mixed) -> Passport:
+def _judge_text(scored, path, mixed) -> Passport:
     """Judges a run's log-perplexity, saves it and prints notes; returns the passport."""
-    (scored,) = scored_texts.score(run, [], path, state)
     judgement = scored.judgement(mixtures.from_run(scored.run) if mixed else None)
     record: Any = judgement.passport
     output_files.show(*map(str, judgement.keep()))
-    coverage = sentence_scores.share(record.data.words, record.out_of_vocabulary, path)
+    words, unknown = record.data.words, record.out_of_vocabulary
+    coverage = unknown_words.describe_share(words, unknown, path)
     for note in filter(None, (coverage, *judgement.notes, *judgement.warnings)):
         output_files.show(f"  {note}")
     return record

@@ -4,6 +4,7 @@ They give Python the functions that the commands apply to a run. Judgements retu
 named tuples of which pandas.DataFrame makes a table.
 """
 
+import dataclasses
 import functools
 import os
 import pathlib
@@ -21,7 +22,6 @@ from zoo.decoding.steps import States
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import (
     agreement,
-    evaluation_texts,
     minimal_pairs,
     passport,
     scored_texts,
@@ -36,7 +36,7 @@ from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Restoring, Translator
 from zoo.lab.runs import hub
 from zoo.models import SequenceToSequence
-from zoo.sources import files, moses
+from zoo.sources import files, moses, text_formats
 from zoo.sources import text as texts
 
 # A sentence: its text, or its words.
@@ -162,13 +162,14 @@ class LoadedModel(Loaded):
             if sentence_scores.LINE_BREAK not in self.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
             letters = [[*piece] for piece in texts.pieces(lines)]
-            tokenized = evaluation_texts.from_corpus(Corpus("the text", letters), "")
+            tokenized = self.tokenized(Corpus("the text", letters))
         else:
-            name = "the text"
-            tokenized = evaluation_texts.from_string(text, pathlib.Path(name), name, self.reading)
-        run = self.for_text(tokenized, state, lines=True)
-        scored = run.score_corpus(tokenized.corpus, one_row=True)
-        rows = word_surprisal.rows(tokenized, *scored, run.lexicon)
+            name, lines = "the text", files.lines(text)
+            tokenized = text_formats.parse_tokens(lines, pathlib.Path(name), name, self.reading)
+            sentences = [sentence for sentence in tokenized.sentences if sentence.tokens]
+            tokenized = dataclasses.replace(tokenized, sentences=sentences)
+        scored = scored_texts.score_text(self, tokenized, "the text", state, lines=True)
+        rows = word_surprisal.rows(tokenized, scored.text, scored.scores, scored.run.lexicon)
         return [word_surprisal.Row.from_columns(row, tokenized) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
@@ -256,7 +257,7 @@ class LoadedModel(Loaded):
         if lexicon.is_character_level and isinstance(sentence, str):
             return prompt_words(sentence, lexicon, vocabulary)
         if isinstance(sentence, str):
-            return sentence_scores.words_of(sentence, self.reading, marks=True)
+            return self.reading.split(sentence, marks=True)
         return [word for token in sentence for word in self.reading.words(token)]
 
     def _ids(self, words, rows):

@@ -13,24 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.base import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, quote
 from zoo.lab.evaluation import item_scores, passport, sentence_scores, significance
-from zoo.lab.evaluation.evaluation_texts import Reading, known_names
 from zoo.lab.evaluation.figures import PairAccuracy, PairPassport
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.run import Run
-from zoo.lab.evaluation.sentence_scores import PLAIN, words_of
+from zoo.lab.evaluation.unknown_words import unknown_notes, unknown_share
 from zoo.lab.options import Option
 from zoo.lexicon import Lexicon
-from zoo.sources import files, table_rows
-
-# Fields of BLiMP's pairs; there is an accuracy for each of their values.
-GROUPS = ("field", "UID")
-# Names of the good and the bad sentence.
-_SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
-_LABELS = ("True", "False")
+from zoo.sources import files, items
+from zoo.sources.tokens import PLAIN, Reading
 
 
 class Pair(NamedTuple):
@@ -59,7 +52,7 @@ class Row(NamedTuple):
     UID: str = ""
 
 
-COLUMNS = Row._fields[: -len(GROUPS)]
+COLUMNS = Row._fields[: -len(items.GROUPS)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -112,12 +105,12 @@ class PairScores:
         """Returns {"field": {"syntax": the scores of its pairs, ...}, "UID": ...} for `GROUPS`."""
         places: dict = {}
         for place, groups in enumerate(self.groups):
-            for name, value in zip(GROUPS, groups, strict=False):
+            for name, value in zip(items.GROUPS, groups, strict=False):
                 if value:
                     places.setdefault(name, {}).setdefault(value, []).append(place)
         return {
             name: {value: self.select(np.array(rows)) for value, rows in places[name].items()}
-            for name in GROUPS
+            for name in items.GROUPS
             if name in places
         }
 
@@ -152,105 +145,20 @@ class PairScores:
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
     file, text = files.read(path)
-    lines = [line for line in enumerate(text.split("\n"), 1) if line[1].strip()]
-    if not lines:
-        raise UserError(f"{file} has no pairs: give a file with sentences.")
-    first = lines[0][1]
-    if first.lstrip().startswith("{"):
-        return _pairs_from_rows(_json_rows(lines, file), file, reading)
-    for delimiter in "\t,;":
-        header = known_names(table_rows.header(first, delimiter), *GROUPS, *_SIDES[0])
-        if any({*sides} <= {*header} for sides in _SIDES):
-            rows = table_rows.rows(text, file, delimiter, full=True)[1]
-            named_rows = ((n, zip(header, row.values(), strict=True)) for n, row in rows)
-            return _pairs_from_rows([(n, dict(row)) for n, row in named_rows], file, reading)
-        names = {name.lower().partition("_")[0] for name in header}
-        if len(header) > 1 and {"item", "sentence", "condition", "good"} & names:
-            raise UserError(
-                f"{file}, line {lines[0][0]}: a table with the columns {quote(header)}: write one "
-                "row per pair, in columns good and bad."
-            )
-    cells = table_rows.header(first)
-    if len(cells) > 2 and not {"", *_LABELS} & {*cells}:
-        return _pairs_from_rows(_rows_without_header(lines, file), file, reading)
-    return _pairs_from_labels(lines, file, reading)
-
-
-def _pairs_from_rows(rows, path, reading):
-    """Makes the pairs of (line, {name: value}) of each row."""
     pairs = []
-    for number, row in rows:
-        sides = next((names for names in _SIDES if {*names} <= {*row}), _SIDES[0])
-        good, bad = texts = tuple(row.get(name) for name in sides)
-        if not all(isinstance(text, str) and text.strip() for text in texts):
+    for number, row in items.read_pairs(file, text):
+        sides = next((names for names in items.SIDES if {*names} <= {*row}), items.SIDES[0])
+        good, bad = (row.get(name, "") for name in sides)
+        words = reading.split(good), reading.split(bad)
+        if not all(words):
             raise UserError(
-                f"{path}, line {number}: not a pair of sentences: write words for {sides[0]} and "
+                f"{file}, line {number}: not a pair of sentences: write words for {sides[0]} and "
                 f"for {sides[1]}, as in BLiMP."
             )
-        groups = tuple(str(row.get(name) or "") for name in GROUPS)
-        words = words_of(good, reading), words_of(bad, reading)
-        pairs.append(Pair(*words, texts, groups if any(groups) else ()))
+        groups = tuple(row.get(name, "") for name in items.GROUPS)
+        pairs.append(Pair(*words, (good, bad), groups if any(groups) else ()))
     if not pairs:
-        raise UserError(f"{path} has no pairs: give a file with sentences.")
-    return pairs
-
-
-def _json_rows(lines, path):
-    for number, line in lines:
-        try:
-            fields = strict_json.loads(line)
-            strict_json.parse(dict, fields)
-        except ValueError as error:
-            raise UserError(
-                f"{path}, line {number}: not a pair of sentences ({error}): write JSON with "
-                "sentence_good and sentence_bad a line, as in BLiMP."
-            ) from error
-        yield number, fields
-
-
-def _rows_without_header(lines, path):
-    """Yields the rows of a table without header: phenomenon, perhaps its kind, two sentences."""
-    rows = [(number, table_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
-    count = len(rows[0][1])
-    for number, values in rows:
-        if len(values) != count:
-            raise UserError(
-                f"{path}, line {number}: {len(values)} cells with tabs between them, where the "
-                f"first line has {count}: correct the line."
-            )
-        groups = values[0], " ".join(values[:2]) if count > 3 else ""
-        yield number, dict(zip((*GROUPS, *_SIDES[0]), (*groups, *values[-2:]), strict=True))
-
-
-def _pairs_from_labels(lines, path, reading):
-    """Makes the pairs of each sentence labelled True and the sentences labelled False after it."""
-    pairs, good, good_words, twins = [], None, [], 0
-
-    def fail(number, problem):
-        raise UserError(
-            f"{path}, line {number}: {problem}; write True or False, a tab and the sentence, each "
-            "True line followed by its False twins."
-        )
-
-    for number, line in lines:
-        label, *cells = table_rows.cells(line, f"{path}, line {number}")
-        sentence = "\t".join(cells)
-        words = words_of(sentence, reading)
-        if not cells or label not in _LABELS:
-            fail(number, "not a labelled sentence")
-        if not words:
-            fail(number, "no words")
-        if label == "True":
-            if good and not twins:
-                fail(number, "the True sentence before this one has no False twin")
-            good, good_words, twins = sentence, words, 0
-        elif good is None:
-            fail(number, "a False sentence before any True one")
-        else:
-            pairs.append(Pair(good_words, words, (good, sentence)))
-            twins += 1
-    if good and not twins:
-        fail(number, "the last True sentence has no False twin")
+        raise UserError(f"{file} has no pairs: give a file with sentences.")
     return pairs
 
 
@@ -358,7 +266,7 @@ def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
             scores.answers(),
             rows=[*rows(pairs, scores)],
             columns=Row._fields if any(scores.groups) else COLUMNS,
-            notes=[*run.notes(sentences), run.share(sentences, path)],
+            notes=[*unknown_notes(run, sentences), unknown_share(run, sentences, path)],
             warnings=passport.warnings(record.leak),
         )
 

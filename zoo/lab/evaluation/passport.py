@@ -37,7 +37,7 @@ from zoo.lab.evaluation.figures import (
 )
 from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN
 from zoo.lab.evaluation.run import Run
-from zoo.lab.evaluation.sentence_scores import share
+from zoo.lab.evaluation.unknown_words import describe_share
 from zoo.lab.options import Option
 from zoo.lab.runs import atomic_writes, location, output_files, seen_texts
 from zoo.lab.runs.provenance import machine, revision, versions
@@ -346,7 +346,7 @@ def conditions(passport: PerplexityPassport) -> list[str]:
     unknown = sum(row.tokens for row in passport.figures.bands if row.band == UNKNOWN)
     rate = unknown / passport.tokens
     if passport.out_of_vocabulary == data.words:
-        lines.append(f"! {share(data.words, data.words, 'the text')}")
+        lines.append(f"! {describe_share(data.words, data.words, 'the text')}")
     elif rate >= _MANY_UNKNOWN:
         lines.append(
             f"! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "

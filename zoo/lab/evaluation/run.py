@@ -1,23 +1,19 @@
 """A trained model loaded from its work directory, ready to be judged."""
 
-import collections
 import dataclasses
 import functools
-import itertools
 import pathlib
 import re
-from collections.abc import Sequence
 from typing import Any, Self
 
 import jax
 
-from zoo.data import Corpus, Pairs, text_notes
+from zoo.data import Corpus, Pairs
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.lab.evaluation import evaluation_texts as texts
-from zoo.lab.evaluation import perplexity, sentence_scores
+from zoo.lab.evaluation import perplexity
 from zoo.lab.evaluation.changes import dynamic_evaluation
 from zoo.lab.evaluation.changes.change import Change
 from zoo.lab.evaluation.changes.dynamic_evaluation import DynamicEvaluation
@@ -26,7 +22,8 @@ from zoo.lab.runs.seen_texts import SeenTexts
 from zoo.lab.runs.workdir import Workdir, check_folders
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.sources import moses
+from zoo.sources import moses, text_formats
+from zoo.sources.tokens import Reading, TokenizedText
 
 TextAndScores = tuple[EncodedText, perplexity.Scores]
 
@@ -76,16 +73,6 @@ class Run:
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
         experiment = dataclasses.replace(self.experiment, evaluation=evaluation)
         return dataclasses.replace(self, experiment=experiment)
-
-    def for_text(self, text: texts.TokenizedText, state: str | None, lines: bool = False) -> Self:
-        """Returns the run judged under a state policy; by default its own, but "sentences" for the
-        items of a table, and for the sentences of any text with `lines`; "items" if an item has
-        several sentences and the run's own policy carries the state."""
-        apart = (lines or text.items) and self.lexicon.boundary is not None
-        if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
-            carried = text.items and self.experiment.evaluation.state == "carried"
-            state = "items" if carried and text.corpus.items else "sentences"
-        return self.with_state(state)
 
     def with_tokenizer(self, language: str | None) -> Self:
         """Returns the run that tokenises texts from outside its data, by the rules of Moses for a
@@ -148,84 +135,38 @@ class Run:
         return self.experiment.vocabulary.read(self.experiment.data, split)
 
     @property
-    def reading(self) -> texts.Reading:
+    def reading(self) -> Reading:
         """Way in which the run reads the tokens of a text from outside its data."""
-        return self._reading(self.experiment.data)
+        lexicon, form = self.lexicon, self.experiment.data.form
+        return Reading(
+            self.experiment.vocabulary.lower_case,
+            form.fused,
+            lexicon.fused,
+            lexicon.ids,
+            self.tokenizer or form.language,
+            lexicon.boundary,
+        )
 
-    def _reading(self, source):
-        lower_case, lexicon, form = self.experiment.vocabulary.lower_case, self.lexicon, source.form
-        language, parts = self.tokenizer or form.language, lexicon.fused
-        return texts.Reading(lower_case, form.fused, parts, lexicon.ids, language, lexicon.boundary)
+    def read_file(self, path: str) -> TokenizedText:
+        """Reads the tokens of a file, or of another text that `zoo.sources.text_formats` reads.
 
-    def _read(self, path, source):
-        """Reads the tokens of a treebank, table or plain text, in the form of the source."""
-        blank_lines = source.form.blank_lines or "skipped"
-        return texts.read(path, self._reading(source), source.form.column, blank_lines)
-
-    def read_file(self, path: str) -> texts.TokenizedText:
-        """Reads the tokens of a file: plain text, CoNLL-U or a table of items.
-
-        See `zoo.lab.evaluation.evaluation_texts`. Runs on characters, and on answers to a question
-        or condition, read files of the kind of their data, and so do all runs with files that only
-        `datasets` reads: JSON, CSV, Parquet, folders. Runs on pairs read a table of pairs, or two
-        files, "SOURCE,TARGET".
+        Runs on characters, and on answers to a question or condition, read files of the kind of
+        their data. Runs on pairs read a table of pairs, or two files, "SOURCE,TARGET".
         """
         source = self.experiment.data.with_test(path)
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
             source = Pairs.from_file(path)
-        if source.form.plain:
-            if texts.is_readable(path):
-                return self._read(path, source)
-            corpus = texts.table(path, source, self.tokenizer).read("test")
-            return texts.from_corpus(corpus, reading=self._reading(source))
-        return self._as_given(self.experiment.vocabulary.read(source, "test"))
+        form = source.form
+        if not form.plain:
+            return self.tokenized(self.experiment.vocabulary.read(source, "test"))
+        language = self.tokenizer or form.language
+        reading = dataclasses.replace(self.reading, fused=form.fused, language=language)
+        return text_formats.read_tokens(path, reading, form.column, form.blank_lines)
 
-    def read_split_file(self, split: str, corpus: Corpus) -> texts.TokenizedText:
-        """Reads the tokens of a split from its file if it has plain sentences; else its words."""
-        source: Any = self.experiment.data.within()
-        raw = bool(source.form.language)  # a line may have several sentences
-        if source.form.plain and not raw and texts.is_readable(corpus.name):
-            text = self._read(source.path_of(split), source)
-            if text.corpus.sentences == corpus.sentences:
-                return text
-        return self._as_given(corpus)
-
-    def _as_given(self, corpus):
-        return texts.from_corpus(corpus, "" if self.lexicon.is_character_level else " ")
-
-    def notes(self, sentences: Sequence[list[str]]) -> list[str]:
-        """Returns notes on unknown words of a text that the run knows in another form."""
-        unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
-        notes = (
-            self.lexicon.fused_note(unknown),
-            *text_notes.form_notes(unknown, self.lexicon),
-            self._untokenised(sentences, unknown),
-            *text_notes.notes(sentences, unknown, self.lexicon),
-        )
-        return [note for note in notes if note]
-
-    def noted(self, sentences: Sequence[list[str]]) -> dict[tuple[str, ...], None]:
-        """Returns the words and phrases that notes on the sentences are about."""
-        unknown = self.experiment.vocabulary.missing(sentences, self.lexicon)
-        words = {*itertools.chain.from_iterable(sentences)}
-        marks = (*text_notes.PUNCTUATION & words, *text_notes.sentence_marks(words))
-        spaced = map(str.split, text_notes.find_split_words(sentences, self.lexicon))
-        return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *map(tuple, spaced)])
-
-    def share(self, sentences: Sequence[list[str]], text: str) -> str | None:
-        """Returns a note on the share of unknown words in sentences; None without any."""
-        unknown = self.experiment.vocabulary.missing(sentences, self.lexicon).values()
-        return sentence_scores.share(sum(map(len, sentences)), sum(unknown), text)
-
-    def _untokenised(self, sentences, unknown):
-        """Returns a note on unknown words that end with punctuation marks; None without any, or in
-        a text most of whose marks stand alone."""
-        note = text_notes.note(unknown, self.lexicon)
-        if note is None or self.lexicon.is_character_level or self.reading.language:
-            return None
-        counts = collections.Counter(word for sentence in sentences for word in sentence)
-        _, attached, separate = text_notes.count_marks(counts)
-        return note if attached >= separate else None
+    def tokenized(self, corpus: Corpus) -> TokenizedText:
+        """Converts a corpus to a text whose tokens are its words."""
+        joint = "" if self.lexicon.is_character_level else " "
+        return TokenizedText.from_corpus(corpus, joint)
 
     def score_corpus(self, corpus: Corpus, one_row: bool = False) -> TextAndScores:
         """Returns (the corpus as word ids, log p of its words under the state policy). A carried

@@ -4,75 +4,84 @@ Some thousand lines are held at a time, so that a list of a million takes no mor
 ten thousand. Treebanks and tables of items are read whole.
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator
 
 from zoo.base import lazy
 from zoo.errors import UserError
-from zoo.lab.evaluation import evaluation_texts, sentence_scores
 from zoo.lab.evaluation import nbest as nbest_lists
+from zoo.lab.evaluation import sentence_scores, unknown_words
 from zoo.lab.evaluation.perplexity import perplexity_of
-from zoo.lab.evaluation.sentence_scores import Sentences
 from zoo.lab.table import tsv_line
-from zoo.sources import files
+from zoo.sources import files, table_rows, text_formats
+from zoo.sources.tokens import PLAIN, Reading, Sentence, TokenizedText
 
-# Lines that are scored together: many enough to fill batches, and few to hold.
+# Sentences that are scored together: many enough to fill batches, and few to hold.
 TOGETHER = 8192
-# Lines at the beginning of a file from which its format is recognised.
-HEAD = 1000
 
 
-def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> Iterator[Sentences]:
-    """Yields the sentences of a file in chunks of some thousand; an n-best list is not divided."""
-    if nbest or column is not None:
-        rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
-        yield from _row_chunks(_apart(rows, path) if nbest else rows, nbest)
-    elif not evaluation_texts.is_readable(path):
-        yield Sentences.from_text(run.read_file(path))
-    else:
-        yield from _text_chunks(run, path)
+def open_sentences(run, path: str, nbest: bool = False, column: int | None = None) -> TokenizedText:
+    """Reads the sentences of a file as they are needed: a text, or a field of each line."""
+    if not nbest and column is None:
+        form = run.experiment.data.form
+        return text_formats.read_tokens(
+            path, run.reading, form.column, form.blank_lines, streaming=True
+        )
+    sentences = read_fields(path, run.reading, nbest, column)
+    return TokenizedText(path, _check_ids(sentences, path) if nbest else sentences)
 
 
-def _text_chunks(run, path):
-    """Yields chunks of the lines of plain text, or all sentences of a file of another form."""
-    form = run.experiment.data.form.column
-    part = files.Part.parse(path)
-    lines = files.read_lines(part.path)
-    head = [*itertools.islice(lines, HEAD)]
-    beginning = "\n".join(text for _, text in head)
-    kind = evaluation_texts.detect_form(files.find(part.path), beginning, form)
-    lines = itertools.chain(head, lines)
-    if kind != "plain" or part.range != slice(None):
-        text = "\n".join(text for _, text in lines)
-        yield Sentences.from_text(evaluation_texts.from_content(text, path, run.reading, form))
+def read_fields(
+    path: str, reading: Reading = PLAIN, nbest: bool = False, column: int | None = None
+) -> Iterator[Sentence]:
+    """Yields the sentence in a field of each line, or of each hypothesis with the id of its list;
+    blank ones too."""
+    field = 1 + nbest if column is None else column
+    form, lines = nbest_lists.detect_format(
+        nbest_lists.read_lines(path) if nbest else files.read_lines(path)
+    )
+    if nbest and column is None and form != "fields":
+        _, lists = nbest_lists.parse_lists(lines, path, sparse=True)
+        for nbest_list in lists:
+            for hypothesis in sorted(nbest_list.hypotheses, key=lambda hypothesis: hypothesis.line):
+                yield Sentence(hypothesis.line, nbest_list.id, reading.tokens(hypothesis.text))
         return
-    rows = ((None, number, sentence_scores.words_of(text, run.reading)) for number, text in lines)
-    yield from _row_chunks(rows, False)
+    for number, line in lines:
+        location = f"{path}, line {number}"
+        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, location)
+        if len(fields) < max(field, 1 + nbest):
+            form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
+            raise UserError(
+                f"{location}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
+                "another --column."
+            )
+        text = fields[field - 1]
+        text = nbest_lists.without_alignments(text, location) if nbest else text
+        yield Sentence(number, fields[0].strip() if nbest else None, reading.tokens(text))
 
 
-def _row_chunks(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
-    """Groups rows (id or None, line, words) in chunks; an n-best list is not divided."""
-    chunk: list[tuple] = []
-    for row in rows:
-        if len(chunk) >= TOGETHER and not (nbest and row[0] == chunk[-1][0]):
-            yield Sentences.from_rows(chunk, nbest)
+def chunks(sentences: Iterable[Sentence], nbest: bool = False) -> Iterator[list[Sentence]]:
+    """Yields some thousand sentences at a time; an n-best list is not divided."""
+    chunk: list[Sentence] = []
+    for sentence in sentences:
+        if len(chunk) >= TOGETHER and not (nbest and sentence.id == chunk[-1].id):
+            yield chunk
             chunk = []
-        chunk.append(row)
+        chunk.append(sentence)
     if chunk:
-        yield Sentences.from_rows(chunk, nbest)
+        yield chunk
 
 
-def _apart(rows, path):
-    """Yields rows of n-best lists; raises UserError where a list continues after another one."""
+def _check_ids(sentences, path):
+    """Yields hypotheses; raises UserError where a list continues after another one."""
     ids: set[str] = set()
     last_id = None
-    for row in rows:
-        if row[0] != last_id and row[0] in ids:
-            raise nbest_lists.repetition_error(row[0], path, row[1])
-        last_id = row[0]
+    for sentence in sentences:
+        if sentence.id != last_id and sentence.id in ids:
+            raise nbest_lists.repetition_error(sentence.id, path, sentence.line)
+        last_id = sentence.id
         ids.add(last_id)
-        yield row
+        yield sentence
 
 
 class Stream:
@@ -80,42 +89,43 @@ class Stream:
 
     def __init__(self, run, path: str, nbest=False, column=None, base: float | None = None):
         sentence_scores.check_run(run)
-        self.path, self.run, self.base = path, run, base
-        self.parts = chunks(run, path, nbest, column)
+        self.path, self.run, self.nbest, self.base = path, run, nbest, base
+        self.text = open_sentences(run, path, nbest, column)
         self.sentences = self.lists = self.words = self.unknown_words = 0
         self.log_prob = self.log_prob_known = 0.0
-        self.nbest = False
-        self.noted: dict[tuple[str, ...], None] = {}
+        self.phrases: dict[tuple[str, ...], None] = {}
 
     def lines(self) -> Iterator[str]:
         """Yields the lines of the table."""
         with lazy.extra():
             from tqdm import tqdm
         bar = tqdm(unit=" sentences", disable=None)
-        for number, sentences in enumerate(self.parts):
-            scores = sentence_scores.score(self.run, sentences.words, self.path)
-            columns, rows = sentence_scores.table(sentences, scores, math.log(self.base or math.e))
+        unit = math.log(self.base or math.e)
+        for number, sentences in enumerate(chunks(self.text.sentences, self.nbest)):
+            words = [sentence.words for sentence in sentences]
+            scores = sentence_scores.score(self.run, words, self.path)
+            columns, rows = sentence_scores.table(
+                sentences, scores, self.text.columns, unit, self.nbest
+            )
             if not number:
                 yield tsv_line(columns)
             yield from map(tsv_line, rows)
-            self._add(sentences, scores)
+            self._add(scores)
+            self.lists += len({sentence.id for sentence in sentences})
+            self.phrases |= unknown_words.phrases(self.run, words)
             bar.update(len(rows))
         bar.close()
         if not self.words:
             raise UserError(f"{self.path} has no words to score: give a text that has some.")
 
-    def _add(self, sentences, scores):
+    def _add(self, scores):
         # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
-        is_sentence = (scores.words > 0) | sentences.nbest
+        is_sentence = (scores.words > 0) | self.nbest
         self.sentences += int(is_sentence.sum())
         self.words += int(scores.words.sum())
         self.unknown_words += int(scores.unknown.sum())
         self.log_prob += float(scores.log_prob[is_sentence].sum())
         self.log_prob_known += float(scores.log_prob_known[is_sentence].sum())
-        self.nbest = sentences.nbest and sentences.ids is not None
-        if sentences.ids is not None:
-            self.lists += len({*sentences.ids})
-        self.noted |= self.run.noted(sentences.words)
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
@@ -127,10 +137,10 @@ class Stream:
             f"{self.path}: {totals}, {words:,} words, {unknown:,} of them read as <unk> "
             f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
         )
-        notes = [summary, sentence_scores.warning(self.run.lexicon, unknown)]
+        notes = [summary, unknown_words.warning(self.run.lexicon, unknown)]
         if unknown == words:
-            notes.append(sentence_scores.share(words, unknown, self.path))
-        notes += self.run.notes([*map(list, self.noted)])
+            notes.append(unknown_words.describe_share(words, unknown, self.path))
+        notes += unknown_words.unknown_notes(self.run, [*map(list, self.phrases)])
         sums = None if self.base is None else self._sums(math.log(self.base))
         return [note for note in (*notes, sums) if note]
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
-from zoo.lab.evaluation import item_scores, mixtures, passport, sentence_scores
+from zoo.lab.evaluation import item_scores, mixtures, passport, unknown_words
 from zoo.lab.evaluation.changes import registry
-from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.figures import (
     Part,
     PerplexityFigures,
@@ -27,6 +26,8 @@ from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
 from zoo.lab.evaluation.run import Run
 from zoo.lab.table import COUNT, NATS, PERPLEXITY, Column, Table
 from zoo.lexicon import Lexicon
+from zoo.models import SequenceToSequence
+from zoo.sources.tokens import TokenizedText
 
 
 class Row(NamedTuple):
@@ -56,7 +57,7 @@ class ScoredText(NamedTuple):
     @property
     def tokenized(self) -> TokenizedText:
         """The text as its file gives it."""
-        return self.file or self.run.read_split_file(self.name, self.corpus)
+        return self.file or split_text(self.run, self.name, self.corpus)
 
     @property
     def notes(self) -> list[str]:
@@ -75,7 +76,7 @@ class ScoredText(NamedTuple):
                 f"{len(items):,} items are divided into {count:,} sentences at . ! ? and …; "
                 f"--state items carries the state in an item, sentences empties it: {state} here"
             ]
-        return remarks + self.run.notes(self.corpus.sentences)
+        return remarks + unknown_words.unknown_notes(self.run, self.corpus.sentences)
 
     def judgement(self, mixture: Mixture | None = None) -> Judgement:
         """Returns the perplexity of the text, perhaps of a mixture too."""
@@ -99,7 +100,7 @@ class ScoredText(NamedTuple):
             item_scores.from_text(self.text, self.scores, run.lexicon),
             rows=[row],
             notes=self.notes,
-            warnings=[sentence_scores.warning(run.lexicon, unknown)],
+            warnings=[unknown_words.warning(run.lexicon, unknown)],
         )
 
 
@@ -125,10 +126,38 @@ def score(
         state_run, corpus = split_run.with_state(state), run.read(split)
         yield ScoredText(state_run, split, corpus, *state_run.score_corpus(corpus, lines))
     if file is not None:
-        text = run.read_file(file)
-        file_run, name = run.for_text(text, state, lines), name_of(file)
-        scores = file_run.score_corpus(text.corpus, lines)
-        yield ScoredText(file_run, name, text.corpus, *scores, text)
+        yield score_text(run, run.read_file(file), name_of(file), state, lines)
+
+
+def score_text(
+    run: Run, text: TokenizedText, name: str, state: str | None = None, lines: bool = False
+) -> ScoredText:
+    """Scores a text from outside a run's data; see `for_text`."""
+    run, corpus = for_text(run, text, state, lines), text.corpus
+    return ScoredText(run, name, corpus, *run.score_corpus(corpus, lines), text)
+
+
+def for_text(run: Run, text: TokenizedText, state: str | None, lines: bool = False) -> Run:
+    """Returns the run judged under a state policy; by default its own, but "sentences" for the
+    items of a table, and for the sentences of any text with `lines`; "items" if an item has several
+    sentences and the run's own policy carries the state."""
+    is_translator = isinstance(run.experiment.model, SequenceToSequence)
+    apart = (lines or text.items) and run.lexicon.boundary is not None and not is_translator
+    if state is None and apart:
+        carried = text.items and run.experiment.evaluation.state == "carried"
+        state = "items" if carried and text.corpus.items else "sentences"
+    return run.with_state(state)
+
+
+def split_text(run: Run, split: str, corpus: Corpus) -> TokenizedText:
+    """Reads the tokens of a split from its file if it has plain sentences; else its words."""
+    source: Any = run.experiment.data
+    # A line of untokenised text may have several sentences.
+    if source.form.plain and not source.form.language:
+        text = run.read_file(source.path_of(split))
+        if text.corpus.sentences == corpus.sentences:
+            return text
+    return run.tokenized(corpus)
 
 
 def name_of(file: str) -> str:

@@ -21,16 +21,13 @@ from zoo.base.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.lab.evaluation import evaluation_texts, perplexity
-from zoo.lab.evaluation import nbest as nbest_lists
-from zoo.lab.evaluation.evaluation_texts import Reading, TokenizedText
+from zoo.lab.evaluation import perplexity
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.table import user_columns
-from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import PrefixTree, prefix_tree
-from zoo.sources import files, table_rows
+from zoo.sources import files, text_formats
+from zoo.sources.tokens import Sentence
 
-PLAIN = Reading()
 LINE_BREAK = "\n"
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
@@ -80,71 +77,6 @@ class SentenceScores:
         return self.lexicon_log_prob + self.boundary_log_prob
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Sentences:
-    """The sentences of a file."""
-
-    words: list[list[str]]
-    lines: list[int]
-    ids: list[str] | None = None
-    nbest: bool = False
-    columns: tuple[str, ...] = ()
-    extra: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
-
-    @classmethod
-    def from_text(cls, text: TokenizedText) -> "Sentences":
-        """Makes the sentences of a text of any kind."""
-        sentences = text.sentences
-        ids = [sentence.id for sentence in sentences if sentence.id is not None]
-        return cls(
-            [sentence.words for sentence in sentences],
-            [sentence.line for sentence in sentences],
-            ids if len(ids) == len(sentences) else None,
-            columns=text.columns,
-            extra=[sentence.extra for sentence in sentences],
-        )
-
-    @classmethod
-    def from_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
-        """Makes the sentences of the rows of a file."""
-        ids, lines, words = ([*values] for values in zip(*rows, strict=True))
-        return cls(words, lines, ids if nbest else None, nbest)
-
-
-def rows(
-    path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
-) -> Iterator[tuple[str, int, list[str]]]:
-    """Yields (first field or id of the list, line, words) of each line, blank ones too."""
-    field = 1 + nbest if column is None else column
-    form, lines = nbest_lists.detect_format(
-        nbest_lists.read_lines(path) if nbest else files.read_lines(path)
-    )
-    if nbest and column is None and form != "fields":
-        _, lists = nbest_lists.parse_lists(lines, path, sparse=True)
-        for nbest_list in lists:
-            for hypothesis in sorted(nbest_list.hypotheses, key=lambda hypothesis: hypothesis.line):
-                yield nbest_list.id, hypothesis.line, words_of(hypothesis.text, reading)
-        return
-    for number, line in lines:
-        location = f"{path}, line {number}"
-        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, location)
-        if len(fields) < max(field, 1 + nbest):
-            form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
-            raise UserError(
-                f"{location}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
-                "another --column."
-            )
-        text = fields[field - 1]
-        text = nbest_lists.without_alignments(text, location) if nbest else text
-        yield fields[0].strip(), number, words_of(text, reading)
-
-
-def words_of(text: str, reading: Reading, marks: bool = False) -> list[str]:
-    """Splits a line into the words that a model reads; see `evaluation_texts.tokenize`."""
-    tokens = evaluation_texts.tokenize(text, reading, marks)
-    return [word for token in tokens for word in token.words]
-
-
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
     """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable, the earlier of two."""
     lists = collections.defaultdict(list)
@@ -157,43 +89,25 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
     return rank_of
 
 
-def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple, list[tuple]]:
-    """Returns (column names, a row for each sentence), log p in units of `unit` nats."""
+def table(
+    sentences: Sequence[Sentence],
+    scores: SentenceScores,
+    columns: tuple[str, ...] = (),
+    unit: float = 1.0,
+    ranked: bool = False,
+) -> tuple[tuple, list[tuple]]:
+    """Returns (column names, a row for each sentence), log p in units of `unit` nats; `columns` are
+    the sentences' own."""
     values = (scores.words, scores.unknown, scores.log_prob / unit, scores.log_prob_known / unit)
-    columns: dict[str, Any] = {} if sentences.ids is None else {"id": sentences.ids}
-    columns |= dict(zip(COLUMNS, (sentences.lines, *values), strict=True))
-    if sentences.nbest and sentences.ids is not None:
-        columns["rank"] = ranks(sentences.ids, scores.log_prob)
-    rows = [*zip(*columns.values(), strict=True)]
-    if sentences.columns:
-        rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
-    return (*columns, *user_columns((*columns,), sentences.columns)), rows
-
-
-def warning(lexicon: Lexicon, unknown: int) -> str | None:
-    """Returns a warning if unknown words were scored as an <unk> that training never had."""
-    if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
-        return None
-    return (
-        f"{unknown:,} unknown word{'s were' if unknown > 1 else ' was'} scored as "
-        f"{lexicon.unknown}, which the training text never had, so that its probability means "
-        "nothing: use the words that are known alone (log_prob_known, or known in a table of "
-        "surprisal), give --add-words FILE, or train where some words of the training text are "
-        f"{lexicon.unknown}, by vocabulary.minimum_count or maximum_size"
-    )
-
-
-def share(words: int, unknown: int, text: str, to: str = "the run") -> str | None:
-    """Returns a note on the share of unknown words in a text or lists; None without any."""
-    if not unknown:
-        return None
-    if unknown == words:
-        return (
-            f"all {words:,} words of {text} are unknown to {to}, and nothing is measured but "
-            "<unk>: give words in the language, tokenisation and case of its training text"
-        )
-    rate = unknown / words
-    return f"{unknown:,} of the {words:,} words of {text} are unknown to {to} ({rate:.2%})"
+    ids = [sentence.id for sentence in sentences if sentence.id is not None]
+    lines = [sentence.line for sentence in sentences]
+    cells: dict[str, Any] = {"id": ids} if ids else {}
+    cells |= dict(zip(COLUMNS, (lines, *values), strict=True))
+    if ranked:
+        cells["rank"] = ranks(ids, scores.log_prob)
+    extras = (sentence.extra for sentence in sentences)
+    rows = [(*row, *extra) for *row, extra in zip(*cells.values(), extras, strict=True)]
+    return (*cells, *user_columns((*cells,), columns)), rows
 
 
 def score(
@@ -251,7 +165,7 @@ def _scored(run, sentences, name):
 def words_by(run, text: str) -> list[str]:
     """Splits a hypothesis into the words that a run reads, or into characters if it reads these."""
     if not run.lexicon.is_character_level:
-        return words_of(text, run.reading)
+        return run.reading.split(text)
     text = files.bare(text)
     text = text.lower() if run.experiment.vocabulary.lower_case else text
     ids = run.lexicon.ids
@@ -269,7 +183,7 @@ def check_hypotheses(run):
 def check_lines(sentences: Iterable[str | Sequence[str]]):
     """Raises UserError if sentences have line breaks, or are the lines of a treebank or table."""
     lines = [sentence if isinstance(sentence, str) else "" for sentence in sentences]
-    kind = evaluation_texts.detect_form(pathlib.Path("-"), "\n".join(lines[:1000]))
+    kind = text_formats.detect_form(pathlib.Path("-"), "\n".join(lines[:1000]))
     for number, line in enumerate(lines, 1):
         if "\n" in line.strip() or kind != "plain":
             problem = "has several lines" if "\n" in line.strip() else f"is of a {kind}"
@@ -281,6 +195,7 @@ def check_lines(sentences: Iterable[str | Sequence[str]]):
 
 def check_run(run):
     """Raises UserError unless a run's texts are plain sentences of words."""
+    _ = run.experiment.language_model  # a UserError for a translator
     if run.lexicon.is_character_level:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "

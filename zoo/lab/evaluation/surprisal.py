@@ -6,10 +6,10 @@ import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import quote
-from zoo.lab.evaluation.evaluation_texts import TokenizedText
 from zoo.lab.evaluation.perplexity import Scores, bits
 from zoo.lab.table import user_columns
 from zoo.lexicon import Lexicon
+from zoo.sources.tokens import TokenizedText
 
 
 class Row(NamedTuple):
@@ -49,7 +49,7 @@ def critical_note(run, text: TokenizedText) -> str | None:
     if "critical" not in text.columns:
         return None
     place = text.columns.index("critical")
-    tokens = (token for sentence in text.judged for token in sentence.tokens)
+    tokens = (token for sentence in text.sentences for token in sentence.tokens)
     regions = [[*t.words] for t in tokens if t.words and t.text == t.extra[place]]
     missing = run.experiment.vocabulary.missing(regions, run.lexicon)
     unknown = sum(not missing.keys().isdisjoint(region) for region in regions)
@@ -66,7 +66,7 @@ def rows(tokenized: TokenizedText, text: EncodedText, scores: Scores, lexicon: L
     for each of a token's readers."""
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
-    spans = zip(text.starts.tolist(), ends, tokenized.judged, strict=True)
+    spans = zip(text.starts.tolist(), ends, tokenized.sentences, strict=True)
     nats = -scores.log_prob.astype(np.float64)
 
     def row(begin, end):

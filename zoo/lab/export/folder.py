@@ -168,7 +168,7 @@ def card(run: Run, name: str, licence: str | None, passports: list[Passport], si
     fields = (getattr(model, field.name) for field in dataclasses.fields(model))
     parts = ", ".join(type(part).__name__ for part in fields if dataclasses.is_dataclass(part))
     units = "characters" if lexicon.is_character_level else "words"
-    if run.experiment.data.within().generated:
+    if run.experiment.data.generated:
         licence = licence or "none is needed: Zoo generates the text"
     else:
         licence = licence or "not known to the exporter; ask whoever made the text"

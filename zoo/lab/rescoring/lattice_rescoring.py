@@ -29,7 +29,7 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.errors import UserError, quote
-from zoo.lab.evaluation import nbest, sentence_scores
+from zoo.lab.evaluation import nbest, sentence_scores, unknown_words
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import reranking, run_interpolation
@@ -173,8 +173,8 @@ def unknown_word_notes(words: Collection[str], run: Run, name: str) -> list[str 
     text = [sorted({token for word in words for token in sentence_scores.words_by(run, word)})]
     unknown = [*run.experiment.vocabulary.missing(text, run.lexicon)]
     place = f"the lattices, each counted once, by {name},"
-    note = sentence_scores.share(len(text[0]), len(unknown), place)
-    return [note and f"{note}: {quote(unknown)}", *run.notes(text)]
+    note = unknown_words.describe_share(len(text[0]), len(unknown), place)
+    return [note and f"{note}: {quote(unknown)}", *unknown_words.unknown_notes(run, text)]
 
 
 # ---- states of language models shared by many hypotheses, in one array a model on the device

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.errors import UserError, shortened
-from zoo.lab.evaluation import sentence_scores
+from zoo.lab.evaluation import sentence_scores, unknown_words
 from zoo.lab.evaluation.nbest import NBestList
 from zoo.lab.evaluation.run import Run
 from zoo.lab.rescoring import run_interpolation
@@ -192,7 +192,7 @@ class Columns:
             yield from remaining
             return
         counts = {name: np.zeros(2, np.int64) for name in (*self.runs, *self.ngrams)}
-        noted: dict[str, dict] = {name: {} for name in self.runs}
+        phrases: dict[str, dict] = {name: {} for name in self.runs}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
@@ -203,17 +203,17 @@ class Columns:
             while size < BATCH_SIZE and (nbest := next(remaining, None)) is not None:
                 batch.append(nbest)
                 size += len(nbest.hypotheses)
-            yield from self._add_to_batch(batch, counts, noted, lattice_features)
+            yield from self._add_to_batch(batch, counts, phrases, lattice_features)
         for name, totals in counts.items():
             words, unknown = totals.tolist()
-            self.notes.append(sentence_scores.share(words, unknown, "the lists", name))
+            self.notes.append(unknown_words.describe_share(words, unknown, "the lists", name))
         for name, run in self.runs.items():
-            self.notes.extend(run.notes([*map(list, noted[name])]))
+            self.notes.extend(unknown_words.unknown_notes(run, [*map(list, phrases[name])]))
 
-    def _add_to_batch(self, batch, counts, noted, lattice_features):
+    def _add_to_batch(self, batch, counts, phrases, lattice_features):
         """Yields the lists of a batch with the added features.
 
-        Words go to `counts`, words for notes to `noted`; the first batch fills `lattice_features`
+        Words go to `counts`, words for notes to `phrases`; the first batch fills `lattice_features`
         with the features of its first list.
         """
         texts = [hypothesis.text for nbest in batch for hypothesis in nbest.hypotheses]
@@ -221,7 +221,7 @@ class Columns:
         tell = self.tell if len(texts) >= PROGRESS_SIZE else str
         for name, model in {**self.runs, **self.ngrams}.items():
             tell(f"scoring {len(texts):,} hypotheses under {name}")
-            log_prob, words, unknown = _score_texts(model, texts, noted.get(name))
+            log_prob, words, unknown = _score_texts(model, texts, phrases.get(name))
             counts[name] += int(words.sum()), int(unknown.sum())
             columns[name] = log_prob.tolist()
             if self.unknown_count:
@@ -265,13 +265,13 @@ class Columns:
         return self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
 
 
-def _score_texts(model, texts, noted):
+def _score_texts(model, texts, phrases):
     """Scores texts by a run or an n-gram model: (log p in nats, words, unknown words) of each; adds
-    a run's words for notes to `noted`."""
+    a run's words for notes to `phrases`."""
     if isinstance(model, SentenceScorer):
         return model.score(texts)
     sentences = [sentence_scores.words_by(model, text) for text in texts]
-    noted |= model.noted(sentences)
+    phrases |= unknown_words.phrases(model, sentences)
     scores = sentence_scores.score(model, sentences, "the n-best lists")
     return scores.log_prob, scores.words, scores.unknown
 

@@ -1,121 +1,22 @@
-"""Texts of every kind that a user may give, read for every kind of run."""
+"""Tables of items: sentences, conditions, words and regions, and readers of the words."""
 
 import pytest
 
 from tests import tables
-from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.lab.evaluation import evaluation_texts
-from zoo.lab.evaluation.evaluation_texts import Reading
 from zoo.sources import files
 from zoo.sources.text import Text
+from zoo.sources.tokens import Reading
 
 FUSED = {"du": ("de", "le"), "Du": ("De", "le")}
-TREEBANK = """# sent_id = s-1
-# text = L'eau du "lac".
-1\tL'\tle\tDET\t_\t_\t_\t_\t_\tSpaceAfter=No
-2\teau\teau\tNOUN\t_\t_\t_\t_\t_\t_
-3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_
-3\tde\tde\tADP\t_\t_\t_\t_\t_\t_
-4\tle\tle\tDET\t_\t_\t_\t_\t_\t_
-5\t"\t"\tPUNCT\t_\t_\t_\t_\t_\tSpaceAfter=No
-6\tlac\tlac\tNOUN\t_\t_\t_\t_\t_\tSpaceAfter=No
-7\t"\t"\tPUNCT\t_\t_\t_\t_\t_\tSpaceAfter=No
-8\t.\t.\tPUNCT\t_\t_\t_\t_\t_\t_
-
-1\tNA\tNA\tX\t_\t_\t_\t_\t_\tSpaceAfter=No
-2\t#\t#\tX\t_\t_\t_\t_\t_\t_
-3\t10 000\t_\tNUM\t_\t_\t_\t_\t_\t_
-
-"""
-
-
-@pytest.fixture
-def read(tmp_path):
-    """read(text, name, reading) -> the text as given, with the line breaks of the string."""
-
-    def reading(text, name="text.txt", reading=Reading(), part="", column="text"):
-        path = tmp_path / name
-        path.write_bytes(text.encode())
-        return evaluation_texts.read(f"{path}{part}", reading, column)
-
-    return reading
 
 
 def spans(sentence):
     return [(token.text, token.start, token.end) for token in sentence.tokens]
 
 
-def test_tokens_of_plain_text_keep_their_places_in_the_line(read):
-    # A mark of the order of bytes, CRLF, a blank line, and separators that end no line.
-    text = read('\ufeffLe  "chat" NA #1\r\n\r\n\té\u2028𝄞x\x85\' \n')
-    assert [sentence.line for sentence in text.sentences] == [1, 2, 3]
-    assert [sentence.length for sentence in text.sentences] == [16, 0, 8]
-    first, blank, last = text.sentences
-    assert spans(first) == [("Le", 0, 2), ('"chat"', 4, 10), ("NA", 11, 13), ("#1", 14, 16)]
-    assert blank.tokens == [] and {sentence.id for sentence in text.sentences} == {None}
-    assert spans(last) == [("é", 1, 2), ("𝄞x", 3, 5), ("'", 6, 7)]
-    assert text.corpus.sentences == [["Le", '"chat"', "NA", "#1"], ["é", "𝄞x", "'"]]
-    # The same words as Python's own split, whatever counts as a blank.
-    blanks = "".join(map(chr, range(1, 0x3100)))
-    assert read(f"a{blanks}b").sentences[-1].words == f"a{blanks}b".split("\n")[-1].split()
-
-
-@pytest.mark.parametrize(
-    ("fused", "words"),
-    [("split", ("de", "le")), ("kept", ("du", "de", "le")), ("surface", ("du",)), (None, ("du",))],
-)
-@pytest.mark.parametrize("text", ["L' eau du lac", TREEBANK])
-def test_fused_forms_are_read_as_in_training(read, text, fused, words):
-    first = read(text, reading=Reading(fused=fused, parts=FUSED)).sentences[0]
-    assert [token.words for token in first.tokens[:3]] == [("L'",), ("eau",), words]
-    assert first.tokens[2].text == "du"
-
-
-def test_case_and_words_of_the_lexicon_decide_what_is_a_fused_form():
-    reading = Reading(fused="split", parts=FUSED)
-    assert reading.words("Du") == ("De", "le")
-    assert reading.words("DU") == ("de", "le")
-    capitalised = Reading(fused="split", parts={"des": ("de", "les")}, vocabulary={"Des": 3})
-    assert capitalised.words("Des") == ("Des",)
-    assert capitalised.words("des") == ("de", "les")
-    lower = Reading(lower_case=True, fused="split", parts={"du": ("de", "le")})
-    assert lower.words("DU") == ("de", "le") and lower.words("LE") == ("le",)
-    assert lower.treebank_words("Du", ["De", "le"]) == ("de", "le")
-
-
-@pytest.mark.parametrize("name", ["bank.conllu", "bank", "bank.txt"])
-def test_tokens_of_a_treebank_stand_where_its_text_has_them(read, name):
-    first, second = read(TREEBANK, name, Reading(fused="split")).sentences
-    assert (first.line, first.id, first.length) == (3, "s-1", 15)
-    assert spans(first) == [
-        ("L'", 0, 2),
-        ("eau", 2, 5),
-        ("du", 6, 8),
-        ('"', 9, 10),
-        ("lac", 10, 13),
-        ('"', 13, 14),
-        (".", 14, 15),
-    ]
-    assert first.words == ["L'", "eau", "de", "le", '"', "lac", '"', "."]
-    # Without a text, or with one of other words, they stand side by side.
-    assert (second.line, second.id) == (13, "2")
-    assert spans(second) == [("NA", 0, 2), ("#", 2, 3), ("10 000", 4, 10)]
-    sentence = read(TREEBANK.replace("# text = L'", "# text = L '"), "o.conllu").sentences[0]
-    assert spans(sentence) == spans(first)
-    sentence = read(TREEBANK.replace("text = L'", "text = Or l'"), "o.conllu").sentences[0]
-    assert spans(sentence)[:3] == [("L'", 0, 2), ("eau", 2, 5), ("du", 6, 8)]
-
-
-def test_a_range_takes_sentences_that_have_words(read):
-    assert read(TREEBANK, "b.conllu", part="[1:]").corpus.sentences == [["NA", "#", "10 000"]]
-    assert read("a\n\nb\nc\n", part="[1:2]").corpus.sentences == [["b"]]
-    with pytest.raises(UserError, match="none of them in the range"):
-        read("a\n", part="[1:]")
-
-
 def test_a_table_of_sentences_carries_its_other_columns(read):
-    text = read('item\tsentence\tcond\r\n7\tLe "chat"\t"a ""b"""\r\n8\t\t"\r\n')
+    text = read('item\tsentence\tcond\r\n7\tLe "chat"\t"a ""b"""\r\n8\t\t"\r\n', blank="kept")
     assert text.columns == ("cond",)
     first, blank = text.sentences
     assert (first.line, first.id, first.extra) == (2, "7", ('a "b"',))
@@ -210,6 +111,8 @@ def rows_by_sentence(text):
 
 
 # Two readers read "If you go"; a row of B was removed as an outlier.
+
+
 READERS = [
     ("A", "1", "If"),
     ("A", "2", "you"),
@@ -386,14 +289,6 @@ def test_a_table_of_other_names_tells_which_there_are(read):
         read("Item;Phrase\n1;le chat\n", "items.csv")
 
 
-def test_tokens_of_a_treebank_have_their_ids(read):
-    text = read(TREEBANK, "b.conllu")
-    assert (text.columns, text.token_columns) == ((), ("token",))
-    ids = [[token.extra for token in sentence.tokens] for sentence in text.sentences]
-    assert ids[0] == [(name,) for name in ("1", "2", "3-4", "5", "6", "7", "8")]
-    assert ids[1] == [("1",), ("2",), ("3",)]
-
-
 TABLE = 'n\ttext\n1\t"a ""b"" c"\n2\td "e\n"3"\t"f, g"\n4\t"h\ti"\n5\t""""\n'
 
 
@@ -545,16 +440,41 @@ def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
     assert (second.words, second.extra) == (["so"], ("",))
 
 
-def test_a_corpus_is_given_as_its_words():
-    text = evaluation_texts.from_corpus(Corpus("c", [["du", "lac"], ["a"]], prefixes=[1, 0]))
-    assert text.corpus.prefixes == [1, 0]
-    assert [spans(sentence) for sentence in text.sentences] == [
-        [("du", 0, 2), ("lac", 3, 6)],
-        [("a", 0, 1)],
+def test_marks_of_a_table_with_further_columns_have_those_of_their_row(read):
+    rows = "1\tle\t3\tx\n1\tlac\t4\ty\n1\t</s>\t5\tz\n1\t<pad>\t6\tw\n"
+    (sentence,) = read("item\tword\trt\tmore\n" + rows).sentences
+    assert [token.extra for token in sentence.tokens] == [("3", "x"), ("4", "y")]
+    assert (sentence.words, sentence.extra) == (["le", "lac"], ("5", "z"))
+
+
+def test_objects_of_json_are_rows_with_all_their_fields(read):
+    rows = '{"item": 7, "condition": "a", "text": "le chat"}\n{"text": ["le", "lac"], "x": [1]}\n'
+    text = read(rows, "t.jsonl")
+    assert (text.columns, text.items) == (("condition", "x"), False)
+    assert [(sentence.id, sentence.words, sentence.extra) for sentence in text.sentences] == [
+        ("7", ["le", "chat"], ("a", "")),
+        ("", ["le", "lac"], ("", "[1]")),
     ]
-    reading = Reading(fused="split", parts=FUSED)
-    text = evaluation_texts.from_corpus(Corpus("c", [["du", "lac"]]), reading=reading)
-    assert text.corpus.sentences == [["de", "le", "lac"]]
+    assert read(rows, "t.txt").sentences == text.sentences
+    assert read("{le} chat\n", "t.txt").corpus.sentences == [["{le}", "chat"]]
+    with pytest.raises(UserError, match=r"row 1: 'text' is 3: write a string or list of strings"):
+        read('{"text": 3}', "t.json")
+    nested = '{"a": {"b": "le chat"}}'
+    assert read(nested, "t.json", column="a.b").corpus.sentences == [["le", "chat"]]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_table_of_known_columns_is_known_whatever_its_suffix(read, delimiter):
+    table = 'item|sentence|rt\n7|"le chat| dort"|1\n'.replace("|", delimiter)
+    assert read(table, "t.txt").sentences == read(table, "t.csv").sentences
+
+
+def test_lines_of_as_many_cells_without_known_columns_are_refused(read):
+    for text in ("True\tle chat\nFalse\tla chat\n", "a\tb\tc\n\nd\te\tf\n"):
+        with pytest.raises(UserError, match=r"t\.txt: each line has . cells between tabs"):
+            read(text, "t.txt")
+    for text in ("a\tb\n", "a\tb\nc d\n", "\ta b\n\tc\n"):
+        assert read(text, "t.txt").corpus.sentences[0][0] == "a"
 
 
 def test_missing_words_of_a_table_are_told_once(read, caplog):
@@ -569,10 +489,3 @@ def test_missing_words_of_a_table_are_told_once(read, caplog):
     assert message.endswith("NA is read as a word: delete its rows where a word is missing")
     read("item\tword\n1\tNAT\n", "b.tsv")
     assert len(caplog.messages) == 1
-
-
-def test_a_text_in_conllu_plus_is_known_by_its_suffix(read):
-    columns = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC PARSEME:MWE"
-    row = "1\tle\tle" + "\t_" * 8
-    with pytest.raises(UserError, match=r"line 1: global.columns is of CoNLL-U Plus: write"):
-        read(f"# global.columns = {columns}\n{row}\n\n", "a.conllup")
