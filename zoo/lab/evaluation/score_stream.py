@@ -7,6 +7,8 @@ ten thousand. Treebanks and tables of items are read whole.
 import math
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from zoo.base import lazy
 from zoo.errors import UserError
 from zoo.lab.evaluation import nbest as nbest_lists
@@ -91,8 +93,9 @@ class Stream:
         sentence_scores.check_run(run)
         self.path, self.run, self.nbest, self.base = path, run, nbest, base
         self.text = open_sentences(run, path, nbest, column)
-        self.sentences = self.lists = self.words = self.unknown_words = 0
-        self.log_prob = self.log_prob_known = 0.0
+        self.lists = 0
+        # of sentences, words, unknown words, log p, and log p without unknown words
+        self.totals = np.zeros(5)
         self.phrases: dict[tuple[str, ...], None] = {}
 
     def lines(self) -> Iterator[str]:
@@ -110,46 +113,38 @@ class Stream:
             if not number:
                 yield tsv_line(columns)
             yield from map(tsv_line, rows)
-            self._add(scores)
+            # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
+            counted = (scores.words > 0) | self.nbest
+            values = counted, scores.words, scores.unknown, scores.log_prob, scores.log_prob_known
+            self.totals += [array[counted].sum() for array in values]
             self.lists += len({sentence.id for sentence in sentences})
             self.phrases |= unknown_words.phrases(self.run, words)
             bar.update(len(rows))
         bar.close()
-        if not self.words:
+        if not self.totals[1]:
             raise UserError(f"{self.path} has no words to score: give a text that has some.")
-
-    def _add(self, scores):
-        # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
-        is_sentence = (scores.words > 0) | self.nbest
-        self.sentences += int(is_sentence.sum())
-        self.words += int(scores.words.sum())
-        self.unknown_words += int(scores.unknown.sum())
-        self.log_prob += float(scores.log_prob[is_sentence].sum())
-        self.log_prob_known += float(scores.log_prob_known[is_sentence].sum())
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
-        words, unknown = self.words, self.unknown_words
-        totals = f"{self.sentences:,} sentences"
+        sentences, words, unknown = map(int, self.totals[:3])
+        totals = f"{sentences:,} sentences"
         if self.nbest:
-            totals = f"{self.lists:,} lists, {self.sentences:,} hypotheses"
+            totals = f"{self.lists:,} lists, {sentences:,} hypotheses"
         summary = (
             f"{self.path}: {totals}, {words:,} words, {unknown:,} of them read as <unk> "
-            f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
+            f"({unknown / max(1, words):.2%}), log-probability {self.totals[3]:,.1f} nats"
         )
         notes = [summary, unknown_words.warning(self.run.lexicon, unknown)]
         if unknown == words:
             notes.append(unknown_words.describe_share(words, unknown, self.path))
         notes += unknown_words.unknown_notes(self.run, [*map(list, self.phrases)])
-        sums = None if self.base is None else self._sums(math.log(self.base))
-        return [note for note in (*notes, sums) if note]
-
-    def _sums(self, unit):
-        """Formats the sums as KenLM's query does, whose tokens are words and ends of sentences."""
-        tokens, unknown = self.words + self.sentences, self.unknown_words
-        excluding = perplexity_of(-self.log_prob_known / (tokens - unknown))
-        return (
-            f"Total: {self.log_prob / unit:.4f}, excluding OOVs: {self.log_prob_known / unit:.4f}; "
-            f"Perplexity including OOVs: {perplexity_of(-self.log_prob / tokens):.6g}, "
-            f"excluding OOVs: {excluding:.6g}; OOVs: {unknown}, Tokens: {tokens}"
-        )
+        if self.base is not None:
+            # The sums of KenLM's query, whose tokens are words and ends of sentences.
+            tokens, (total, known) = words + sentences, self.totals[3:]
+            unit, excluding = math.log(self.base), perplexity_of(-known / (tokens - unknown))
+            notes.append(
+                f"Total: {total / unit:.4f}, excluding OOVs: {known / unit:.4f}; "
+                f"Perplexity including OOVs: {perplexity_of(-total / tokens):.6g}, "
+                f"excluding OOVs: {excluding:.6g}; OOVs: {unknown}, Tokens: {tokens}"
+            )
+        return [note for note in notes if note]
