@@ -52,7 +52,7 @@ def test_a_model_that_knows_the_references(data, monkeypatch):
     folder = data / "texts"
     chinese_lists.texts(folder)
 
-    def scores(run, work, parts, find_grams):
+    def scores(run, work, parts):
         values = {
             name: np.array([float("不要" not in text) for text in part.texts])
             for name, part in parts.items()
