@@ -118,7 +118,16 @@ class Training:
                     f"training.average_after={self.average_after} begins: give a patience of at "
                     f"least {self.average_after + 2}, or 0."
                 )
-        _check_rates(self.rates)
+        for name, rate in self.rates:
+            if not 0 < rate < math.inf:
+                raise UserError(
+                    f"training.rates has {rate} for {name!r}: give a number above 0, or name the "
+                    "part in training.frozen."
+                )
+        if len(dict(self.rates)) < len(self.rates):
+            raise UserError(
+                f"training.rates={self.rates!r} names a parameter twice: leave one out."
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,18 +165,6 @@ class Evaluation:
     def __post_init__(self):
         check_least(self, "evaluation", batch=1, length=1)
         check_choices(self, "evaluation", state=POLICIES)
-
-
-def _check_rates(rates):
-    """Raises UserError for factors that are not above 0 and finite, and for repeated prefixes."""
-    for name, rate in rates:
-        if not 0 < rate < math.inf:
-            raise UserError(
-                f"training.rates has {rate} for {name!r}: give a number above 0, or name the part "
-                "in training.frozen."
-            )
-    if len(dict(rates)) < len(rates):
-        raise UserError(f"training.rates={rates!r} names a parameter twice: leave one out.")
 
 
 @dataclasses.dataclass(frozen=True)

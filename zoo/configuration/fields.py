@@ -233,7 +233,12 @@ def check_value(value: Any, kind: Any, name: str):
         if len(alternatives) == 1:
             check_value(value, alternatives[0], name)
     elif origin is tuple:
-        _check_tuple(value, arguments, name)
+        forgotten = "" if isinstance(value, list) else ", with a comma if it has a single item"
+        _expect(isinstance(value, tuple), value, name, f"a tuple{forgotten}")
+        kinds = (arguments[0],) * len(value) if arguments[-1] is ... else arguments
+        _expect(len(value) == len(kinds), value, name, f"a tuple of {len(kinds)}")
+        for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
+            check_value(item, kind, f"{name}.{number}")
     elif kind is bool:
         _expect(isinstance(value, bool), value, name, "True or False")
     elif kind in _NUMBERS:
@@ -243,29 +248,14 @@ def check_value(value: Any, kind: Any, name: str):
     elif kind is str:
         _expect(isinstance(value, str), value, name, "a string")
     elif inspect.isclass(kind) and kind is not object:
-        _check_component(value, kind, name)
-
-
-def _check_tuple(value, kinds, name):
-    if not isinstance(value, tuple):
-        forgotten = "" if isinstance(value, list) else ", with a comma if it has a single item"
-        _expect(False, value, name, f"a tuple{forgotten}")
-    if kinds[-1] is ...:
-        kinds = (kinds[0],) * len(value)
-    _expect(len(value) == len(kinds), value, name, f"a tuple of {len(kinds)}")
-    for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
-        check_value(item, kind, f"{name}.{number}")
-
-
-def _check_component(value, kind, name):
-    if inspect.isclass(value):
-        _expect(False, value, name, f"{value.__name__}(), with parentheses")
-    if not isinstance(value, kind):
-        examples = ", ".join(sorted(components(kind)))
-        expected = with_article(kind) + (f", such as {examples}" if examples else "")
-        _expect(False, value, name, expected)
-    if dataclasses.is_dataclass(value):
-        check_types(value, name)
+        if inspect.isclass(value):
+            _expect(False, value, name, f"{value.__name__}(), with parentheses")
+        if not isinstance(value, kind):
+            examples = ", ".join(sorted(components(kind)))
+            words = with_article(kind) + (f", such as {examples}" if examples else "")
+            _expect(False, value, name, words)
+        if dataclasses.is_dataclass(value):
+            check_types(value, name)
 
 
 def _expect(holds, value, name, expected):

@@ -123,7 +123,16 @@ def _within_parentheses(text):
 
 
 def _default_component(text, kind, label):
-    component = _users_class(text, kind, label) if ":" in text else _zoo_class(text, kind, label)
+    if ":" in text:
+        component = _users_class(text, kind, label)
+    else:
+        classes = component_registry.components(kind)
+        if text not in classes:
+            raise UserError(
+                f"{label}: {text!r} is not {with_article(kind)}; {nearest(text, classes)}. A class "
+                "of your own is written as my_module:MyClass."
+            )
+        component = classes[text]
     required = fields.required_fields(component)
     if required:
         raise UserError(
@@ -131,16 +140,6 @@ def _default_component(text, kind, label):
             "with them."
         )
     return component()
-
-
-def _zoo_class(name, kind, label):
-    classes = component_registry.components(kind)
-    if name not in classes:
-        raise UserError(
-            f"{label}: {name!r} is not {with_article(kind)}; {nearest(name, classes)}. A class "
-            "of your own is written as my_module:MyClass."
-        )
-    return classes[name]
 
 
 def _users_class(name, kind, label):

@@ -354,9 +354,11 @@ class Vocabulary:
         opened = self.open_words(lexicon)
         if opened is None:
             return np.array([lexicon.ids.get(word, -1) for word in words], np.int32), None
-        fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
-        encodings = np.array([_encode_string(word, opened) for word in words], fields)
-        return encodings["id"], Strings(encodings["log_within"], encodings["count"])
+        encodings = [opened.encode(word) or (-1, 0.0) for word in words]
+        ids = np.array([word_id for word_id, _ in encodings], np.int32)
+        log_within = np.array([log_prob for _, log_prob in encodings], np.float64)
+        counts = np.array([opened.lexicon.left_out.get(word, 0) for word in words], np.int64)
+        return ids, Strings(log_within, np.where(ids >= opened.class_ids[0], counts, -1))
 
 
 _open_words = functools.lru_cache(maxsize=2)(OpenWords.restore)
@@ -365,14 +367,6 @@ _open_words = functools.lru_cache(maxsize=2)(OpenWords.restore)
 @functools.lru_cache(maxsize=4)
 def _subwords(lexicon):
     return Subwords(lexicon.words, (lexicon.unknown, lexicon.boundary))
-
-
-def _encode_string(word, opened):
-    """Returns (id or -1, log p(string | class), count of the string, or -1 for a word)."""
-    entry = opened.encode(word)
-    if entry is None:
-        return -1, 0.0, -1
-    return *entry, opened.lexicon.left_out.get(word, 0) if entry[0] >= opened.class_ids[0] else -1
 
 
 # ----- features and backgrounds for a lexicon of the user's own, without a source or a run

@@ -427,7 +427,11 @@ def _call_on_explicit_mesh(head, name, function, arguments, mesh):
     like the hidden states, and along words like the parameters."""
     token_spec = sharded_functions.spec_of(arguments["hidden"])[:-1]
     token_axes = {name for names in token_spec for name in names}
-    word_axes = _word_axes(arguments["params"], token_axes) if name.endswith(".log_probs") else ()
+    word_axes: tuple[str, ...] = ()
+    if name.endswith(".log_probs"):  # the axes that shard the parameters' rows
+        arrays = [x for x in jax.tree.leaves(arguments["params"]) if isinstance(x, jax.Array)]
+        row_axes = [axes for array in arrays for axes in sharded_functions.spec_of(array)[:1]]
+        word_axes = next((axes for axes in row_axes if axes and not token_axes & {*axes}), ())
     draws = arguments.get("key") is not None and (name.endswith(".sample") or head.loss_draws)
 
     def spec(result):
@@ -447,13 +451,6 @@ def _call_on_explicit_mesh(head, name, function, arguments, mesh):
 
     operands = {name: value for name, value in arguments.items() if value is not None}
     return sharded_functions.with_automatic_axes(compute, operands, mesh, spec)
-
-
-def _word_axes(params, token_axes) -> tuple[str, ...]:
-    """Returns the mesh's axes that shard the parameters' rows, except `token_axes`."""
-    arrays = [x for x in jax.tree.leaves(params) if isinstance(x, jax.Array)]
-    row_axes = [axes for array in arrays for axes in sharded_functions.spec_of(array)[:1]]
-    return next((axes for axes in row_axes if axes and not token_axes & {*axes}), ())
 
 
 def _map_over_devices(function, token_spec, axes, operands):

@@ -218,16 +218,6 @@ class CNNSoftmax(Head):
             params["bias"] = jnp.broadcast_to(params["bias"], params["weights"].shape[:1])
         return params
 
-    def _lookup_params(self, params: Params, tables: Tables):
-        """Returns the parameters of `_softmax`, with vectors that are computed when looked up."""
-        weights = row_lookup.Computed(lambda words: self._word_vectors(params, tables, words))
-        scalars = {name: params[name] for name in self._scalar_names()}
-        if "bias" in scalars:
-            scalars["bias"] = row_lookup.Computed(
-                lambda words: jnp.broadcast_to(params["bias"], words.shape)
-            )
-        return {**scalars, "weights": weights}
-
     def prepared_shapes(self, tables: Tables, hidden_size: int):
         return len(tables["spelling"]["lengths"]), hidden_size
 
@@ -241,7 +231,14 @@ class CNNSoftmax(Head):
             return super()._loss(params, tables, hidden, targets, key=key, context=context)
         if self.has_open_noise:
             return self._open_noise_loss(params, tables, hidden, targets, key)
-        softmax_params = self._lookup_params(params, tables)
+        # With vectors that are computed when they are looked up.
+        weights = row_lookup.Computed(lambda words: self._word_vectors(params, tables, words))
+        scalars = {name: params[name] for name in self._scalar_names()}
+        if "bias" in scalars:
+            scalars["bias"] = row_lookup.Computed(
+                lambda words: jnp.broadcast_to(params["bias"], words.shape)
+            )
+        softmax_params = {**scalars, "weights": weights}
         return self.sampled.loss(softmax_params, tables["sampled"], hidden, targets, key=key)
 
     def _open_noise_loss(self, params, tables, hidden, targets, key):

@@ -132,7 +132,12 @@ class LogLinear(Head):
         lexicon = lexicon.with_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
-        tables: Tables = lexicon.tables(self._choose_form(lexicon))
+        if self.form != "auto":
+            forms: tuple | None = (feature_signatures.BY_NAME[self.form],)
+        else:  # a background of its own needs the weights of a softmax over signatures
+            forms = None if self.background is None else feature_signatures.SUMS
+        form = feature_signatures.choose_form(lexicon, forms) if forms else None
+        tables: Tables = lexicon.tables(form)
         if self.background is not None:
             tables["background"] = self.background.tables(lexicon)
         return tables
@@ -141,14 +146,6 @@ class LogLinear(Head):
         if params["bias"] is None:
             return ()  # prepared arrays stand for them
         return (("features", len(params["bias"]), feature_signatures.feature_count(tables)),)
-
-    def _choose_form(self, lexicon: Lexicon):
-        if self.form != "auto":
-            return feature_signatures.choose_form(lexicon, (feature_signatures.BY_NAME[self.form],))
-        if self.background is None:
-            return None
-        # A background of its own needs the weights of a softmax over signatures.
-        return feature_signatures.choose_form(lexicon, feature_signatures.SUMS)
 
     def form_name(self, tables: Tables):
         return feature_signatures.form_of(tables).name.lower()

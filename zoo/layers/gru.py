@@ -16,17 +16,6 @@ from zoo.layers.core import Stacked
 from zoo.layers.dropout import drop_weights
 
 
-def _gates(projection, hidden, recurrent, bias):
-    """Computes (reset gate, update gate, candidate, h U_n + c), [B, D] each."""
-    input_products = jnp.split(projection, 3, axis=-1)
-    hidden_products = jnp.split(products.matmul(hidden, recurrent), 3, axis=-1)
-    reset_gate, update = (
-        jax.nn.sigmoid(x + h) for x, h in zip(input_products[:2], hidden_products[:2], strict=True)
-    )
-    product = hidden_products[2] + bias[None]
-    return reset_gate, update, jnp.tanh(input_products[2] + reset_gate * product), product
-
-
 @jax.custom_vjp
 def gru(projections, recurrent, bias, hidden, keep, mask=None):
     """Computes a layer's hidden states from its projected inputs.
@@ -46,10 +35,14 @@ def _forward(projections, recurrent, bias, hidden, keep, mask):
     def step(hidden, inputs):
         projection, keep_position = inputs
         hidden = hidden * keep_position
-        gates = _gates(projection, hidden, masked, bias)
-        _, update, candidate, _ = gates
+        input_products = jnp.split(projection, 3, axis=-1)
+        hidden_products = jnp.split(products.matmul(hidden, masked), 3, axis=-1)
+        pairs = zip(input_products[:2], hidden_products[:2], strict=True)
+        reset_gate, update = (jax.nn.sigmoid(x + h) for x, h in pairs)
+        product = hidden_products[2] + bias[None]
+        candidate = jnp.tanh(input_products[2] + reset_gate * product)
         hidden = candidate + update * (hidden - candidate)
-        return hidden, (hidden, gates)
+        return hidden, (hidden, (reset_gate, update, candidate, product))
 
     last, (hiddens, gates) = jax.lax.scan(step, hidden, (projections, keep))
     return (hiddens, last), (recurrent, hidden, keep, hiddens, gates, mask)

@@ -82,22 +82,21 @@ class LetterNgrams(FeaturePrior):
 
     def features(self, words: Words, corpora: Corpora, entries: Entries) -> list[dict[str, float]]:
         """Returns the n-gram counts of each word, for n-grams of at least `minimum_words` words."""
-        counts_by_word = [self._count_ngrams(word) for word in words]
+        counts_by_word = []
+        for word in words:
+            marked = f"^{word}$"
+            counts = collections.Counter(
+                f"Letters:{marked[start : start + size]}"
+                for size in self.sizes
+                for start in range(len(marked) - size + 1)
+            )
+            scale = 1 / counts.total() if self.scaled and counts else 1.0
+            counts_by_word.append({name: count * scale for name, count in counts.items()})
         uses = collections.Counter(name for counts in counts_by_word for name in counts)
         return [
             {name: value for name, value in counts.items() if uses[name] >= self.minimum_words}
             for counts in counts_by_word
         ]
-
-    def _count_ngrams(self, word):
-        marked = f"^{word}$"
-        counts = collections.Counter(
-            f"Letters:{marked[start : start + size]}"
-            for size in self.sizes
-            for start in range(len(marked) - size + 1)
-        )
-        scale = 1 / counts.total() if self.scaled and counts else 1.0
-        return {name: count * scale for name, count in counts.items()}
 
 
 def _check_lengths(name, lengths):

@@ -443,10 +443,15 @@ class _Front:
 
     def extend(self, extensions, log_probs):
         """Adds model and link scores to listed extensions, and appends these to `arrivals`."""
+        shares = np.array(self.settings.shares)
         for path, link, number, pair in extensions:
             weighted, sums = 0.0, path.log_probs
             if pair is not None:
-                weighted, word_log_probs = self._sum_models(log_probs[pair] + self.within[number])
+                by_model = log_probs[pair] + self.within[number]
+                if self.settings.shares is not None:  # of the models' mean
+                    by_model = run_interpolation.mix(by_model[:, None], shares)
+                word_log_probs = by_model.tolist()
+                weighted = math.fsum(map(operator.mul, self.settings.weights, word_log_probs))
                 sums = tuple(map(operator.add, sums, word_log_probs))
             if self.records is not None:
                 self.records.append((path.words, link, number, weighted))
@@ -460,15 +465,6 @@ class _Front:
             if number >= 0:
                 words, state = (*words, number), pair
             self.arrivals[link.end].append(_PartialPath(score, words, parts, sums, state))
-
-    def _sum_models(self, log_probs):
-        """Combines log p of a word under each model: (weighted sum, log p of each model or of the
-        models' mean)."""
-        shares = self.settings.shares
-        if shares is not None:
-            log_probs = run_interpolation.mix(log_probs[:, None], np.array(shares))
-        word_log_probs = log_probs.tolist()
-        return math.fsum(map(operator.mul, self.settings.weights, word_log_probs)), word_log_probs
 
     def result(self) -> SearchResult:
         """Returns the best paths and any expanded lattice; no finite score is a UserError."""

@@ -93,23 +93,20 @@ def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: boo
         first_hypothesis = nbest.hypotheses[0]
         if not sparse:
             weights.check(tuple(first_hypothesis.features), f"{path}, line {first_hypothesis.line}")
-        hypotheses = [_with_score(weights, hypothesis, path) for hypothesis in nbest.hypotheses]
+        hypotheses = []
+        for hypothesis in nbest.hypotheses:
+            try:
+                score = weights.score(hypothesis.features)
+            except (OverflowError, ValueError):  # from infinities of both signs
+                score = math.inf
+            if not math.isfinite(score):
+                raise UserError(
+                    f"{path}, line {hypothesis.line}: the weighted sum of the features is not a "
+                    "finite number: give smaller weights or features."
+                )
+            hypotheses.append(dataclasses.replace(hypothesis, score=score))
         hypotheses.sort(key=lambda h: -(h.score or 0.0))
         yield dataclasses.replace(nbest, hypotheses=hypotheses)
-
-
-def _with_score(weights, hypothesis, path):
-    """Returns a hypothesis with its weighted score; raises UserError if that is not finite."""
-    try:
-        score = weights.score(hypothesis.features)
-    except (OverflowError, ValueError):  # from infinities of both signs
-        score = math.inf
-    if not math.isfinite(score):
-        raise UserError(
-            f"{path}, line {hypothesis.line}: the weighted sum of the features is not a finite "
-            "number: give smaller weights or features."
-        )
-    return dataclasses.replace(hypothesis, score=score)
 
 
 def format_lists(lists: Iterable[NBestList], form: str, only_best: bool = False) -> Iterator[str]:

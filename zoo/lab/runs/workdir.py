@@ -116,7 +116,10 @@ class Workdir:
             return
         with location.convert_errors(self.path):
             exists = self.path.exists()
-            if exists and not self._is_empty():
+            inner_paths = self.path.iterdir() if self.path.is_dir() else [self.path]
+            # Temporary files are of a killed `claim`.
+            is_left = (temporary_files.belongs_to(x, self._experiment_file) for x in inner_paths)
+            if exists and not all(is_left):
                 raise UserError(f"{self.path} exists and is not a run of Zoo: give another folder.")
         if exists:
             location.check_writable(self.path)
@@ -128,12 +131,6 @@ class Workdir:
                 Workdir(experiment.init_from)._read_recipe()
             except UserError as error:
                 raise UserError(f"init_from: {error}") from error
-
-    def _is_empty(self):
-        """Whether the folder is empty except for temporary files of a killed `claim`."""
-        return self.path.is_dir() and all(
-            temporary_files.belongs_to(path, self._experiment_file) for path in self.path.iterdir()
-        )
 
     def claim(self, experiment: Experiment):
         """Creates or checks the folder of an experiment, and notes the run as the user's own."""

@@ -162,7 +162,14 @@ class Trainer:
         shapes = self.devices.with_layouts(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
-            values = self._take_start_params() if self.init_from else {}
+            values = {}
+            if self.init_from:
+                start, self._start = self._start or self._read_start(), None
+                for line in start.lines:
+                    self.log(line)
+                if distributed.is_first_process():
+                    Workdir(self.workdir).save_start(start.record)
+                values = start.params
             self.state = self.draw_state(values)
             return Progress(data=self.task.data)
         step, state, record = restored
@@ -178,15 +185,6 @@ class Trainer:
             self.log(f"resuming after step {step} (epoch {progress.epoch + 1}).")
             self.state = self.devices.copy_state(TrainState(*state))
         return progress
-
-    def _take_start_params(self) -> dict:
-        """Returns the parameters taken from the other run, logs them, and records their origin."""
-        start, self._start = self._start or self._read_start(), None
-        for line in start.lines:
-            self.log(line)
-        if distributed.is_first_process():
-            Workdir(self.workdir).save_start(start.record)
-        return start.params
 
     def _remember_signal(self, number, frame):
         """Handles a signal: training stops after the current step."""
