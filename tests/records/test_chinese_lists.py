@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from records import chinese_lists, translation_lists
+from records import cells, chinese_lists, translation_lists
 from zoo.errors import UserError
 
 # Of a line's right and wrong translation.
@@ -64,7 +64,8 @@ def test_a_model_that_knows_the_references(data, monkeypatch):
         )
 
     monkeypatch.setattr(translation_lists, "scores", scores)
-    monkeypatch.setattr(chinese_lists, "FILE", data / "found.json")
+    monkeypatch.setattr(chinese_lists, "FILE", data / "chinese_lists.json")
+    monkeypatch.setattr(cells, "FOLDER", data)
     machine = {"processor": "a core", "cores": 1}
     provenance = {"revision": "1a2b3c4d", "machine": machine, "date": "today"}
     monkeypatch.setattr(chinese_lists, "provenance", provenance.copy)
