@@ -31,7 +31,6 @@ import numpy as np
 from zoo.decoding.steps import Step, as_tree, check_boundary
 from zoo.errors import UserError
 
-NORMALISERS = ("length", "gnmt")
 # Greatest number of rows of a call of the step: enough to make a model's products cheap a row, few
 # enough to leave out hypotheses that do not matter.
 ROWS = 64
@@ -84,16 +83,15 @@ def length_limits(
 class BeamSearch:
     """Searches for the hypotheses w_1 ... w_n of the highest score,
 
-        score = sum_j log p(w_j | w_<j) / norm(n),    norm(n) = n^alpha  or  ((5 + n) / 6)^alpha.
+        score = sum_j log p(w_j | w_<j) / norm(n),    norm(n) = n^alpha.
 
     w_n is the boundary, the only one, or n = longest. Lengths count tokens, the boundary among
-    them. The second normaliser is by Wu et al. (2016, equation 14).
+    them.
 
     Attributes:
       beam: number of hypotheses kept open at each length.
       nbest: number of hypotheses returned.
       length_normalisation: alpha, 0 or more; 0 ranks by log p, which favours short hypotheses.
-      normaliser: "length" or "gnmt", the first or the second of the two above.
       shortest: least number of tokens of a hypothesis; 2 asks for a word before the boundary.
       longest: greatest number of tokens. A hypothesis that reaches it without the boundary is kept,
         ranked with the others, and not `complete`.
@@ -117,7 +115,6 @@ class BeamSearch:
     beam: int = 12
     nbest: int = 1
     length_normalisation: float = 0.0
-    normaliser: str = "length"
     shortest: int = 1
     longest: int = 200
     every_end: bool = False
@@ -132,16 +129,11 @@ class BeamSearch:
             raise UserError(
                 f"length_normalisation is {self.length_normalisation}: give 0 or a number above it."
             )
-        if self.normaliser not in NORMALISERS:
-            raise UserError(
-                f"normaliser is {self.normaliser!r}: give {' or '.join(map(repr, NORMALISERS))}."
-            )
         check_lengths(self.shortest, self.longest)
 
     def norm(self, lengths: jax.Array) -> jax.Array:
         """Returns the normaliser of hypotheses' lengths, which divides log-probabilities."""
-        base = lengths if self.normaliser == "length" else (5 + lengths) / 6
-        return base**self.length_normalisation
+        return lengths**self.length_normalisation
 
     def search(
         self,

@@ -61,17 +61,13 @@ def generate(
         nucleus=nucleus,
         boundary=boundary,
     )
-    open_words, generator = vocabulary.open_words(lexicon), np.random.default_rng(seed)
-
-    def spell(word):
-        if open_words is None:
-            return lexicon.words[word]
-        return open_words.spelled(int(word), generator)
-
     drawn = [row.tolist() for row in np.asarray(samples)]
     if boundary is not None:
         drawn = [row[: [*row, boundary].index(boundary)] for row in drawn]
-    return [words + [spell(word) for word in row] for row in drawn]
+    open_words, generator = vocabulary.open_words(lexicon), np.random.default_rng(seed)
+    if open_words is None:
+        return [words + [lexicon.words[word] for word in row] for row in drawn]
+    return [words + [open_words.spelled(word, generator) for word in row] for row in drawn]
 
 
 def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[str]:

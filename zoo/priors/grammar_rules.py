@@ -316,27 +316,26 @@ def _letters(pattern: str, line: int) -> list[tuple[str, str, int]]:
     return tokens
 
 
-def skips(automata: Automata) -> list[set[int]]:
+def skips(automata: Automata) -> list[frozenset[int]]:
     """Returns the set of states that each state reaches without reading a word, itself included."""
-    empty_rules: set = set()  # rules that may be nothing
+    empty_symbols: set = set()  # rules that may be nothing
     while True:
-        reached = []
-        for state in range(len(automata.edges)):
-            reachable, waiting = {state}, [state]
-            while waiting:
-                for (kind, text), target in automata.edges[waiting.pop()].items():
-                    if kind == "rule" and text in empty_rules and target not in reachable:
-                        reachable.add(target)
-                        waiting.append(target)
-            reached.append(reachable)
-        next_empty_rules = {
-            rule
+        moves = [
+            [
+                (None if symbol in empty_symbols else symbol, target)
+                for symbol, target in out.items()
+            ]
+            for out in automata.edges
+        ]
+        reached = [_closure(moves, frozenset([state])) for state in range(len(moves))]
+        next_empty_symbols = {
+            ("rule", rule)
             for rule, start in automata.starts.items()
             if any(automata.final[state] for state in reached[start])
         }
-        if next_empty_rules == empty_rules:
+        if next_empty_symbols == empty_symbols:
             return reached
-        empty_rules = next_empty_rules
+        empty_symbols = next_empty_symbols
 
 
 def _in_order(automata, path):

@@ -127,20 +127,6 @@ def _content(file, mirror, path, archives, opened: contextlib.ExitStack) -> Iter
         ) from error
 
 
-def _fetch_failure(url, error, path, mirror):
-    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-    reason = reason or type(error).__name__
-    if mirror:
-        return (
-            f"{url} cannot be fetched from --mirror {shortened(mirror)} ({reason}): give another "
-            f"one, or fetch the file where there is a network and put it at {path}."
-        )
-    return (
-        f"{url} cannot be fetched ({reason}): fetch it where there is a network and put it at "
-        f"{path}, or give --mirror with a copy of the addresses."
-    )
-
-
 def _pieces(content: IO[bytes]) -> Iterator[bytes]:
     return iter(functools.partial(content.read, _PIECE), b"")
 
@@ -156,7 +142,13 @@ def _pieces_at(url: str, mirror: str | None, path: pathlib.Path) -> Iterator[byt
             if missing:  # `read` of a part does not raise it
                 raise urllib.error.URLError(f"{missing:,} bytes are missing")
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise UserError(_fetch_failure(url, error, path, mirror)) from error
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        origin = f" from --mirror {shortened(mirror)}" if mirror else ""
+        raise UserError(
+            f"{url} cannot be fetched{origin} ({reason or type(error).__name__}): fetch it where "
+            f"there is a network and put it at {path}, or give "
+            f"{'another' if mirror else 'a'} --mirror with a copy of the addresses."
+        ) from error
 
 
 def _through_datasets(corpus, file) -> Iterator[bytes] | None:

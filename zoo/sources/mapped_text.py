@@ -19,7 +19,6 @@ import operator
 import pathlib
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -118,25 +117,12 @@ def _encode(sentences, types, lengths) -> Iterator[array.array]:
 # ------------------------------------------------------------ reading
 
 
-class Pieces:
-    """An array kept in pieces; joining them would briefly take twice its memory."""
-
-    def __init__(self, pieces: list[np.ndarray]):
-        self.pieces, self.starts = pieces, np.cumsum([0, *map(len, pieces)])
-
-    def __getitem__(self, part: slice) -> np.ndarray:
-        first, last = np.searchsorted(self.starts, (part.start, part.stop), side="right") - 1
-        places = zip(self.pieces[first : last + 1], self.starts[first:], strict=False)
-        parts = [p[max(part.start - at, 0) : part.stop - at] for p, at in places]
-        return np.concatenate([np.zeros(0, np.int32), *parts])  # behind the last word is no piece
-
-
 @dataclasses.dataclass(eq=False)
 class TextArrays:
     """The arrays of a text in memory."""
 
     types: tuple[str, ...]
-    ids: Any  # int32 [words], an array or `Pieces`
+    ids: np.ndarray  # int32 [words]
     lengths: np.ndarray
 
     @functools.cached_property
@@ -213,9 +199,11 @@ class ArraySentences(Sequence):
     def encode(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
         """Encodes sentences, whose ids are in the order in which distinct words occur."""
         types, lengths = _number_types(), array.array("i")
-        ids = Pieces([np.array(ids) for ids in _encode(sentences, types, lengths)])
+        ids = array.array("i")  # grows in place: joining arrays would take twice the memory
+        for part in _encode(sentences, types, lengths):
+            ids.extend(part)
         # One object for the same word of several texts.
-        text = TextArrays(tuple(map(sys.intern, types)), ids, np.array(lengths))
+        text = TextArrays(tuple(map(sys.intern, types)), np.asarray(ids), np.array(lengths))
         return cls(text, text.types, range(len(lengths)))
 
     def __len__(self):

@@ -411,17 +411,14 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
         )
     facts = {}
     for number, row in rows:
-        subject, *values = map(str.strip, row)
-        if not any((subject, *values)):
+        subject, *values = cells = [*map(str.strip, row)]
+        if not any(cells):
             continue
-        if len(values) != len(relations) or any(len(c.split()) > 1 for c in (subject, *values)):
+        are_words = len(values) == len(relations) and all(len(cell.split()) < 2 for cell in cells)
+        if not are_words or not subject or subject in facts:
             raise UserError(
-                f"{file}, line {number}: write a subject and {len(relations)} values between "
-                "tabs, a word each or nothing."
-            )
-        if not subject or subject in facts:
-            raise UserError(
-                f"{file}, line {number}: write one subject a line, and each subject once."
+                f"{file}, line {number}: write a subject, each once, and {len(relations)} values "
+                "between tabs, a word each or nothing."
             )
         facts[subject] = {r: v for r, v in zip(relations, values, strict=True) if v}
     if not facts:
