@@ -14,7 +14,7 @@ LIBRARY = (
     ("errors", "version"),
     ("base",),
     ("alignment", "configuration", "lexicon", "losses", "optimizers"),
-    ("layers", "sources"),
+    ("layers", "row_updates", "sources"),
     ("attention", "cores", "embeddings", "priors"),
     ("data", "heads"),
     ("decoding", "interop", "models"),

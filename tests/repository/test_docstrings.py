@@ -189,7 +189,13 @@ def exported_names() -> set[tuple[str, str]]:
 
 EXPORTED = exported_names()
 # Modules that users import by themselves.
-PUBLIC_MODULES = ("base.component_registry", "base.distributed", "experiment", "optimizers")
+PUBLIC_MODULES = (
+    "base.component_registry",
+    "base.distributed",
+    "experiment",
+    "optimizers",
+    "row_updates",
+)
 PUBLIC_MODULES += ("lab.adaptation", "lab.own_text", "lab.papers")
 SHIPPED = "lab/export/standalone.py"  # which exports have as load.py
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):", re.MULTILINE)

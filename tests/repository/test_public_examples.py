@@ -24,6 +24,10 @@ ROOMS = {
     "zoo.interop.nnx": set(),
     "zoo.lexicon": set(),
     "zoo.optimizers": {"Schedule", "Optimizer", "history_ends"},
+    "zoo.row_updates": {
+        *("RowAdagrad", "RowAdam", "RowGradient", "RowSGD", "SparseGradients"),
+        *("join", "merge_rows", "row_rule", "split"),
+    },
     "zoo.priors": {
         *("Background", "ContextualBackground", "Expert", "FeaturePrior", "StringClass"),
     },

@@ -160,5 +160,5 @@ def _parameters(params: Any, partition: Any, axes: Mapping[str, Any] | None) -> 
 
 def _values(tree: Any) -> Any:
     return jax.tree.map(
-        lambda variable: variable[...], tree, is_leaf=lambda x: isinstance(x, nnx.Variable)
+        lambda variable: variable.get_value(), tree, is_leaf=lambda x: isinstance(x, nnx.Variable)
     )

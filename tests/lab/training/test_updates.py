@@ -10,7 +10,7 @@ import pytest
 
 from tests import examples
 from tests.lab.training import small
-from zoo import optimizers
+from zoo import optimizers, row_updates
 from zoo.base.arrays.row_lookup import Watched, take
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
@@ -165,32 +165,6 @@ def test_the_first_lazy_adam_step_is_adam_s_on_the_touched_rows():
         np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-3, atol=1e-4)
 
 
-def test_lazy_moments_decay_when_touched_by_hand():
-    rule = updates.RowAdam(0.9, 0.99, 1e-8)
-    table, state = jnp.zeros((3, 1)), rule.init(jnp.zeros((3, 1)))
-    first = updates.RowGradient(jnp.asarray([1, 3]), jnp.asarray([[2.0], [0.0]]))
-    second = updates.RowGradient(jnp.asarray([0, 3]), jnp.asarray([[5.0], [0.0]]))
-    table, state = rule.update(table, state, first, 0.1, 1)
-    table, state = rule.update(table, state, second, 0.1, 2)
-    table, state = rule.update(table, state, first, 0.1, 3)
-    np.testing.assert_allclose(state[0][1], 0.9 * 0.2 + 0.1 * 2)
-    np.testing.assert_allclose(state[1][1], 0.99 * 0.04 + 0.01 * 4, rtol=1e-6)
-    mean, square = 0.38 / (1 - 0.9**3), 0.0796 / (1 - 0.99**3)
-    np.testing.assert_allclose(table[1], -0.1 - 0.1 * mean / square**0.5, rtol=1e-5)
-    np.testing.assert_array_equal(table[2], 0)
-
-
-def test_rows_of_equal_ids_are_added_up():
-    ids = jnp.asarray([7, 2, 7, 0, 2, 7])
-    rows = jnp.arange(12.0).reshape(6, 2)
-    gradient = jax.jit(updates.merge_rows, static_argnums=2)(ids, rows, 9)
-    np.testing.assert_array_equal(gradient.ids[:3], [0, 2, 7])
-    np.testing.assert_array_equal(gradient.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
-    # The rest is no row of the table, each number once and in order.
-    assert (np.diff(gradient.ids) > 0).all()
-    assert gradient.ids[3] >= 9
-
-
 def test_a_watched_table_notes_what_is_read_and_hands_out_offsets():
     table = jnp.arange(6.0).reshape(3, 2)
     watched = Watched(table, [jnp.ones((2, 2)), jnp.zeros((1, 2))])
@@ -283,13 +257,13 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
 def test_the_norm_is_that_of_everything_together():
     recipe = updates.RowSparseUpdates(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
     params = {"embedding": {"table": jnp.zeros((4, 1))}, "core": {"w": jnp.zeros(1)}}
-    gradient = updates.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
+    gradient = row_updates.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
     dense = {"embedding": {}, "core": {"w": jnp.asarray([4.0])}}
     new_params, _, norm = recipe.update(
         params,
         recipe.init(params),
         jnp.zeros((), jnp.int32),
-        updates.SparseGradients(dense, {("embedding", "table"): gradient}),
+        row_updates.SparseGradients(dense, {("embedding", "table"): gradient}),
     )
     np.testing.assert_allclose(norm, 5)
     np.testing.assert_allclose(new_params["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)

@@ -9,8 +9,8 @@ from tests.lab.training import small
 from tests.marks import slow
 from zoo.base.arrays.parameter_sharding import path_name
 from zoo.lab.training import average
-from zoo.lab.training.updates import RowGradient, SparseGradients
 from zoo.optimizers import SGD, Adagrad, Adam
+from zoo.row_updates import RowGradient, SparseGradients
 
 RATES = (("head", 2.0), ("head/bias", 0.5), ("core/0", 3.0), ("embed", 9.0))
 

@@ -18,9 +18,9 @@ from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.evaluation.run import first_test
-from zoo.lab.training.updates import row_rule
 from zoo.models import SequenceToSequence
 from zoo.optimizers import Adam, Cosine
+from zoo.row_updates import row_rule
 
 SOFTMAX = "softmax"
 # Cutoffs of wikitext2_adaptive and of larger vocabularies.
