@@ -220,14 +220,188 @@ def test_ids_of_no_word_are_nan_in_compiled_code(random, wrong, maximum, monkeyp
     assert np.isfinite(weighted(*table, targets, jnp.float32(~is_wrong)))
 
 
-def test_a_temperature_may_be_traced_and_gets_no_gradient(random):
-    arrays = [jnp.float32(array) for array in problem(random, 13).values()]
+def by_token(function, *arrays, soft_caps, temperatures):
+    """A numpy function of log p [1, V] and a token's number, summed over the tokens of a table."""
+    hidden, *table = arrays
+    numbers = np.broadcast_to(soft_caps, TOKENS), np.broadcast_to(temperatures, TOKENS)
+    rows = zip(hidden[:, None], *numbers, strict=True)
+    return sum(
+        function(references.softmax_log_probs(row, *table, cap, temperature)[0], n)
+        for n, (row, cap, temperature) in enumerate(rows)
+    )
 
-    def loss(temperature):
-        return losses.softmax_loss(*arrays, jnp.zeros(TOKENS, int), temperature=temperature)[0]
 
-    np.testing.assert_allclose(jax.jit(loss)(0.7), loss(0.7), rtol=1e-6)
-    assert jax.grad(lambda temperature: loss(temperature).sum())(0.7) == 0
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("shape", [(), (TOKENS,)])
+def test_soft_caps_and_temperatures_are_learnt(random, words, shape):
+    """One for all tokens, and one for each."""
+    arrays, targets = problem(random, words), random.integers(words, size=TOKENS)
+    u, v = random.normal(size=(2, TOKENS))
+    arrays |= {
+        "soft_cap": random.uniform(0.8, 2, shape),
+        "temperature": random.uniform(0.5, 2, shape),
+    }
+
+    def formula(arrays):
+        def token_loss(log_probs, n):
+            entropy = -(np.exp(log_probs) * log_probs).sum()
+            smoothed = 0.8 * log_probs[targets[n]] + 0.2 * log_probs.mean()
+            return v[n] * entropy - u[n] * smoothed
+
+        *table, soft_caps, temperatures = arrays.values()
+        return by_token(token_loss, *table, soft_caps=soft_caps, temperatures=temperatures)
+
+    def losses_and_entropies(loss):
+        def function(*arrays):
+            *table, cap, temperature = arrays
+            options = {"soft_cap": cap, "temperature": temperature}
+            statistics = losses.softmax_statistics(*table, targets, **options)
+            return loss(*table, options | {"label_smoothing": 0.2}) + v @ statistics.entropy
+
+        return function
+
+    def token_losses(*table):
+        return u @ losses.softmax_loss(*table[:3], targets, **table[3])[0]
+
+    def weighted(*table):
+        return losses.weighted_softmax_loss(*table[:3], targets, u, **table[3])
+
+    def in_blocks_of_tokens(*table):
+        return losses.weighted_softmax_loss(*table[:3], targets, u, 3, **table[3])
+
+    functions = map(losses_and_entropies, (token_losses, weighted, in_blocks_of_tokens))
+    assert_values_and_gradients([*functions], arrays, formula)
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_temperature_is_learnt_beside_words_without_mass(random, words):
+    """And with a penalty and a measure, whose gradients go through log Z."""
+    table, targets = problem(random, words), random.integers(words - 2, size=TOKENS)
+    u, log_m = random.normal(size=TOKENS), random.normal(size=(TOKENS, words))
+    log_m[:, -2:] = table["bias"][-2:] = -np.inf
+    measure = {"log_measure": jax.tree_util.Partial(lambda contexts: contexts), "contexts": log_m}
+
+    def weighted(temperature, block, options):
+        arguments = *table.values(), targets, u, block, 0.3
+        return losses.weighted_softmax_loss(*arguments, temperature=temperature, **options)
+
+    for options, log_masses in ((measure, log_m), ({}, 0)):
+
+        def formula(arrays, log_masses=log_masses):
+            scores = table["hidden"] @ table["weights"].T + table["bias"]
+            scores = scores / arrays["temperature"]
+            log_z = np.log(np.exp(scores + log_masses).sum(-1))
+            return u @ (log_z - scores[range(TOKENS), targets] + 0.3 * log_z**2)
+
+        functions = [
+            lambda temperature, block=block, options=options: weighted(temperature, block, options)
+            for block in (None, 3)
+        ]
+        assert_values_and_gradients(functions, {"temperature": np.array(0.7)}, formula)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("p_share", [None, 0.5, 0.2])
+def test_divergences_of_softmaxes_with_caps_and_temperatures_of_their_own(random, words, p_share):
+    """KL, and Jensen-Shannon; q has no cap, and a temperature for each token."""
+    q_arrays = {f"q_{name}": array for name, array in problem(random, words, 3).items()}
+    arrays, u = problem(random, words) | q_arrays, random.normal(size=TOKENS)
+    arrays |= {"cap": np.array(1.5), "temperatures": random.uniform(0.5, 2, TOKENS)}
+
+    def formula(arrays):
+        *table, cap, temperatures = arrays.values()
+        p = references.softmax_log_probs(*table[:3], cap, 0.8)
+        q = np.array(
+            [
+                references.softmax_log_probs(row[None], *table[4:], None, temperature)[0]
+                for row, temperature in zip(table[3], temperatures, strict=True)
+            ]
+        )
+        if p_share is None:
+            return u @ (np.exp(p) * (p - q)).sum(-1)
+        m = np.log(p_share * np.exp(p) + (1 - p_share) * np.exp(q))
+        from_p, from_q = ((np.exp(x) * (x - m)).sum(-1) for x in (p, q))
+        return u @ (p_share * from_p + (1 - p_share) * from_q)
+
+    def function(*arrays):
+        *table, cap, temperatures = arrays
+        options = {"soft_cap": (cap, None), "temperature": (0.8, temperatures)}
+        if p_share is None:
+            return u @ losses.softmax_kl_divergence(*table, **options)
+        return u @ losses.softmax_js_divergence(*table, p_share=p_share, **options)
+
+    assert_values_and_gradients([function], arrays, formula)
+
+
+def test_mixtures_of_near_and_of_disjoint_softmaxes_are_measured_in_float32(random):
+    """No difference of large sums; disjoint words differ by log 2, with finite gradients."""
+    hidden, weights = 6 * random.normal(size=(50, 16)), random.normal(size=(4096, 16))
+    near, bias = weights + 1e-4 * random.normal(size=weights.shape), np.zeros(4096)
+    arguments = [np.float32(x) for x in (hidden, weights, bias, hidden, near, bias)]
+    p = references.softmax_log_probs(*arguments[:3])
+    q = references.softmax_log_probs(*arguments[3:])
+    m = np.log((np.exp(p) + np.exp(q)) / 2)
+    expected = ((np.exp(p) * (p - m)).sum(-1) + (np.exp(q) * (q - m)).sum(-1)) / 2
+    actual = np.asarray(jax.jit(losses.softmax_js_divergence)(*arguments))
+    assert np.abs(actual - expected).max() < 1e-6
+    table = jnp.zeros((1, 2)), jnp.zeros((4, 2))
+    bias = jnp.array([0, 0, -jnp.inf, -jnp.inf])
+    arguments = *table, bias, *table, bias[::-1]
+    value, gradients = jax.value_and_grad(
+        lambda *arrays: losses.softmax_js_divergence(*arrays).sum(), range(6)
+    )(*arguments)
+    np.testing.assert_allclose(value, np.log(2), rtol=1e-6)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("block", [None, 3])
+def test_labels_are_smoothed_over_words_with_mass(random, words, block):
+    """Padded words, with a bias of -inf, get no share of the target distribution."""
+    arrays, targets = problem(random, words), random.integers(words - 2, size=TOKENS)
+    padded, u = arrays | {"bias": arrays["bias"].copy()}, random.normal(size=TOKENS)
+    padded["bias"][-2:] = -np.inf
+
+    def formula(arrays):
+        hidden, weights, bias = arrays.values()
+        log_probs = references.softmax_log_probs(hidden, weights[:-2], bias[:-2])
+        return -u @ (0.8 * log_probs[range(TOKENS), targets] + 0.2 * log_probs.mean(-1))
+
+    def token_losses(*table):
+        return u @ losses.softmax_loss(*table, targets, label_smoothing=0.2)[0]
+
+    def weighted(*table):
+        return losses.weighted_softmax_loss(*table, targets, u, block, label_smoothing=0.2)
+
+    assert_values_and_gradients((token_losses, weighted), padded, formula)
+
+
+def test_a_soft_cap_raises_a_bias_of_minus_infinity_to_minus_the_cap():
+    table = jnp.zeros((1, 2)), jnp.zeros((3, 2)), jnp.array([0, 0, -jnp.inf])
+    loss, log_z = losses.softmax_loss(*table, jnp.array([2]), soft_cap=1.5)
+    np.testing.assert_allclose(loss - log_z, [1.5], rtol=1e-6)
+    np.testing.assert_allclose(log_z, np.log(2 + np.exp([-1.5])), rtol=1e-6)
+
+
+@pytest.mark.parametrize("block", [None, 4])
+def test_tables_of_numpy_under_vmap(random, block):
+    arrays = [np.float32(array) for array in problem(random, 13).values()]
+    targets = random.integers(13, size=TOKENS)
+
+    def token_loss(hidden, target):
+        return losses.softmax_loss(hidden, *arrays[1:], target, block)[0]
+
+    actual = jax.vmap(token_loss)(arrays[0], targets)
+    expected = references.softmax_loss(*arrays, targets)[0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["hidden", "weights", "bias"])
+def test_float8_is_refused(random, name):
+    arrays = {key: jnp.float32(array) for key, array in problem(random, 13).items()}
+    arrays[name] = arrays[name].astype(jnp.float8_e4m3fn)
+    with pytest.raises(TypeError, match=f"{name} is of the type float8_e4m3fn: give bfloat16"):
+        losses.softmax_loss(**arrays, targets=np.zeros(TOKENS, int))
 
 
 def test_bfloat16_is_capped_in_float32(random):
@@ -244,6 +418,9 @@ FUNCTIONS = {
     ),
     "entropy": lambda *table: losses.softmax_statistics(*table[:4]).entropy.sum(),
     "divergence": lambda *table: losses.softmax_kl_divergence(*table[:3], *table[4:]).sum(),
+    "divergence from a mixture": lambda *table: losses.softmax_js_divergence(
+        *table[:3], *table[4:]
+    ).sum(),
 }
 
 
@@ -264,6 +441,10 @@ def test_memory_is_a_fraction_of_the_logits(name):
     [
         ({"soft_cap": 0.0}, "soft_cap is 0.0: give a number above 0"),
         ({"soft_cap": jnp.ones(3)}, r"soft_cap has the shape \(3,\): give one number"),
+        (
+            {"temperature": jnp.array([1.0, 0.0])},
+            r"temperature is \[1. 0.\]: give a number above 0",
+        ),
         ({"temperature": -1.0}, "temperature is -1.0: give a number above 0"),
         ({"temperature": float("inf")}, "temperature is inf: give a number above 0"),
         ({"label_smoothing": 1.0}, "label_smoothing is 1.0: give a number of at least 0"),

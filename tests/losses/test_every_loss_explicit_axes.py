@@ -53,6 +53,35 @@ CASES = {
             t[0], *a, *t[1:], soft_cap=1.5, temperature=jnp.float32(0.7), label_smoothing=0.1
         ),
     ),
+    "a learnt cap, and a temperature for each token": (
+        (HIDDEN, TARGETS, WEIGHTS, 0.5 + WEIGHTS),
+        (*TABLE, jnp.float32(1.5)),
+        lambda t, a: losses.weighted_softmax_loss(
+            t[0], *a[:2], *t[1:3], soft_cap=a[2], temperature=t[3], report=True
+        )[0],
+    ),
+    "losses at a learnt temperature": (
+        (HIDDEN, TARGETS),
+        (*TABLE, jnp.float32(0.7)),
+        lambda t, a: losses.softmax_loss(t[0], *a[:2], t[1], temperature=a[2]),
+    ),
+    "a low-rank change": (
+        (HIDDEN, TARGETS, WEIGHTS),
+        (*TABLE, 0.3 * normal(2, SIZE), 0.3 * normal(WORDS, 2)),
+        lambda t, a: losses.weighted_softmax_loss(
+            *losses.add_low_rank(t[0], a[0], *a[2:]), a[1], *t[1:]
+        ),
+    ),
+    "softmax_word_log_probs": (
+        (HIDDEN, jnp.stack([TARGETS, TARGETS[::-1]], axis=1)),
+        TABLE,
+        lambda t, a: losses.softmax_word_log_probs(t[0], *a, t[1]),
+    ),
+    "softmax_js_divergence": (
+        (HIDDEN, MIXTURE[0][:, 0]),
+        (*TABLE, *OTHER_TABLE),
+        lambda t, a: losses.softmax_js_divergence(t[0], *a[:2], t[1], *a[2:]),
+    ),
     "softmax_statistics": (
         (HIDDEN, TARGETS),
         TABLE,

@@ -38,6 +38,18 @@ def test_values_and_gradients_are_the_logistic_losses(draws, random):
     np.testing.assert_allclose(noise_gradients, shares, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("draws", [31, 32, 75])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_noise_words_of_narrow_types_are_summed_in_float32(draws, dtype):
+    """float16 has no 2^32, and bfloat16 rounds each product of factors to three digits."""
+    noise = jnp.zeros((1, draws), dtype)
+    arguments = noise[:, 0], noise, noise[:, 0], noise
+    value, slope = jax.value_and_grad(lambda *x: nce_loss(*x).sum(), 1)(*arguments)
+    np.testing.assert_allclose(value, (draws + 1) * np.log(2), rtol=1e-3 if draws else 0)
+    np.testing.assert_array_equal(slope, np.full((1, draws), 0.5))
+    assert slope.dtype == noise.dtype
+
+
 def test_hundreds_of_noise_words_do_not_overflow():
     """The product of 256 factors of 2 is more than a float32 holds."""
     noise = jnp.zeros((1, 300), jnp.float32)

@@ -1,5 +1,7 @@
 """The weighted sum of softmax losses and its gradients, in each form."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from tests import references
 from tests.losses.test_softmax import assert_all_close, problem, weighted
+from zoo import losses
 from zoo.base.arrays import sharded_functions
 from zoo.losses import softmax, weighted_softmax
 from zoo.losses.weighted_softmax import weighted_softmax_loss
@@ -249,3 +252,111 @@ def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, minimum):
     np.testing.assert_allclose(value, (loss + 0.4 * log_z**2) @ token_weights, rtol=1e-10)
     expected = references.softmax_gradients(*arguments, token_weights, 0.8 * log_z * token_weights)
     assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("form", ["tokens", "words", "plain"])
+@pytest.mark.parametrize(("soft_cap", "temperature"), [(None, 1.0), (1.5, 0.7)])
+def test_reports_of_tokens(random, form, soft_cap, temperature, monkeypatch):
+    """Beside loss and gradients, which they do not change."""
+    if form == "words":  # of a table on several devices
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 7 * 5)
+        monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    hidden, weights, bias, targets = problem(random, 13)
+    expected = references.softmax_log_probs(hidden, weights, bias, soft_cap, temperature)
+    targets[:3] = expected[:3].argmax(-1)
+    token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
+    shape = {"soft_cap": soft_cap, "temperature": temperature}
+    options = {"label_smoothing": 0.2, "penalty": 0.3, **shape}
+
+    def loss(*table, report=False):
+        block = 3 if form == "tokens" else None
+        arguments = *table, targets, token_weights, block
+        return weighted_softmax_loss(*arguments, report=report, **options)
+
+    @jax.jit
+    def evaluate(*table):
+        plain = jax.value_and_grad(loss, (0, 1, 2))(*table)
+        reported = functools.partial(loss, report=True)
+        return plain, jax.value_and_grad(reported, (0, 1, 2), has_aux=True)(*table)
+
+    plain, ((value, report), gradients) = evaluate(hidden, weights, bias)
+    np.testing.assert_allclose(value, plain[0], rtol=1e-12)
+    assert_all_close(gradients, plain[1], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(report.log_prob, expected[range(7), targets], rtol=1e-10)
+    np.testing.assert_array_equal(report.best_word, expected.argmax(-1))
+    np.testing.assert_array_equal(report.correct, expected.argmax(-1) == targets)
+    _, log_z = softmax.softmax_loss(hidden, weights, bias, targets, 13, **shape)
+    np.testing.assert_allclose(report.log_z, log_z, rtol=1e-10)
+    assert report.best_word.dtype == jnp.int32
+
+
+def test_reports_keep_the_axes_of_tokens(random):
+    hidden, weights, bias = random.normal(size=(3, 5, 7)), random.normal(size=(13, 7)), np.zeros(13)
+    targets, u = random.integers(13, size=(3, 5)), np.ones((3, 5))
+    table = [jnp.float32(array) for array in (hidden, weights, bias)]
+    loss, report = jax.jit(functools.partial(weighted_softmax_loss, report=True))(
+        *table, targets, u
+    )
+    assert {leaf.shape for leaf in report} == {(3, 5)}
+    np.testing.assert_allclose(loss, -report.log_prob.sum(), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("form", ["tokens", "words", "plain"])
+def test_low_rank_changes_of_the_table(random, form, monkeypatch):
+    """Values and gradients of (W + B A) h + c, in every form and function of a softmax."""
+    if form == "words":
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 7 * 5)
+        monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    hidden, weights, bias, targets = problem(random, 13)
+    size = hidden.shape[1]
+    down, up = random.normal(size=(2, size)), random.normal(size=(13, 2))
+    u = random.normal(size=7)
+
+    def functions(hidden, weights):
+        if form == "tokens":
+            return weighted_softmax_loss(hidden, weights, bias, targets, u, 3)
+        loss, log_z = softmax.softmax_loss(hidden, weights, bias, targets)
+        log_probs = losses.softmax_word_log_probs(hidden, weights, bias, targets[:, None])
+        best, _ = losses.softmax_top_k(hidden, weights, bias, 2)
+        entropy = losses.softmax_statistics(hidden, weights, bias, targets).entropy
+        total = weighted_softmax_loss(hidden, weights, bias, targets, u)
+        return total + u @ (loss + 2 * log_z + log_probs[:, 0] - entropy), jax.lax.stop_gradient(
+            best
+        )
+
+    def joined(hidden, weights, down, up):
+        return functions(*losses.add_low_rank(hidden, weights, down, up))
+
+    def formed(hidden, weights, down, up):
+        return functions(hidden, weights + up @ down)
+
+    has_aux = form != "tokens"
+    actual, expected = jax.jit(
+        lambda *arrays: [
+            jax.value_and_grad(f, range(4), has_aux=has_aux)(*arrays) for f in (joined, formed)
+        ]
+    )(hidden, weights, down, up)
+    for leaf, expected_leaf in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
+        np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-9, atol=1e-12)
+    loss, _ = references.softmax_loss(hidden, weights + up @ down, bias, targets)
+    if form == "tokens":
+        np.testing.assert_allclose(actual[0], u @ loss, rtol=1e-10)
+
+
+def test_a_table_with_a_low_rank_change_is_not_copied(monkeypatch):
+    """Neither in its type nor in the change's; a frozen one has no gradient either."""
+    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
+    tokens, size, words, rank = 512, 64, 80_000, 4
+    shapes = [(tokens, size), (words, size), (rank, size), (words, rank)]
+    arrays = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+
+    def loss(hidden, weights, down, up):
+        table = losses.add_low_rank(hidden, jax.lax.stop_gradient(weights), down, up)
+        targets = jnp.zeros(tokens, int)
+        return weighted_softmax_loss(*table, jnp.zeros(words), targets, jnp.ones(tokens), 32)
+
+    compiled = jax.jit(jax.grad(loss, (0, 2, 3))).lower(*arrays).compile()
+    table, logits = 4 * words * size, 4 * 32 * words
+    assert compiled.memory_analysis().temp_size_in_bytes < logits + table / 2

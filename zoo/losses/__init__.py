@@ -21,7 +21,10 @@ from zoo.losses.adaptive import adaptive_loss as adaptive_loss
 from zoo.losses.adaptive import adaptive_sample as adaptive_sample
 from zoo.losses.adaptive import adaptive_top_k as adaptive_top_k
 from zoo.losses.adaptive import weighted_adaptive_loss as weighted_adaptive_loss
+from zoo.losses.chosen_words import softmax_word_log_probs as softmax_word_log_probs
+from zoo.losses.chosen_words import top_k_kl_divergence as top_k_kl_divergence
 from zoo.losses.entropy import Statistics as Statistics
+from zoo.losses.entropy import softmax_js_divergence as softmax_js_divergence
 from zoo.losses.entropy import softmax_kl_divergence as softmax_kl_divergence
 from zoo.losses.entropy import softmax_statistics as softmax_statistics
 from zoo.losses.hierarchical import hierarchical_log_probs as hierarchical_log_probs
@@ -54,10 +57,12 @@ from zoo.losses.noise_sampling import sample_noise as sample_noise
 from zoo.losses.sampled_log_linear import importance_weights as importance_weights
 from zoo.losses.sampled_log_linear import metropolis_choice as metropolis_choice
 from zoo.losses.sampled_log_linear import metropolis_walk as metropolis_walk
+from zoo.losses.softmax import add_low_rank as add_low_rank
 from zoo.losses.softmax import softmax_loss as softmax_loss
 from zoo.losses.token_blocks import weighted_sum as weighted_sum
 from zoo.losses.top_k import softmax_sample as softmax_sample
 from zoo.losses.top_k import softmax_top_k as softmax_top_k
+from zoo.losses.weighted_softmax import TokenReport as TokenReport
 from zoo.losses.weighted_softmax import weighted_softmax_loss as weighted_softmax_loss
 
 if not TYPE_CHECKING:  # type checkers read the imports

@@ -317,7 +317,7 @@ def weighted_sparse_log_linear_loss(
     words = len(tables["log_mass"])
     block = token_block(signatures.shape[0], words)
     shared, tokens = ((weights, bias), tables), (hidden, signatures)
-    loss = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
+    (loss,) = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
     return value_checks.nan_where_invalid(loss, words, signatures, token_weights)
 
 

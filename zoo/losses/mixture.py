@@ -142,7 +142,7 @@ def weighted_mixture_loss(
     minimum = row_blocks.at_most(weighted_softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= minimum:
         shared, tokens = ((weights, bias), shaping), ((contexts, log_prior), targets)
-        loss = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
+        (loss,) = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
         return undefined + loss
     losses = _losses((contexts, weights, bias), log_prior, targets, shaping)
     return undefined + weighted_sum(losses, token_weights)
@@ -201,7 +201,7 @@ def _block_loss(params, shaping, states, x, u):
     def gradients(sums):
         posterior = zero_padding_rows(u[:, None] * jnp.exp(joint - log_p[:, None]), u)
         flat = posterior.reshape(-1)
-        sums, context_gradients = residuals.gradients(sums, flat, flat)
+        sums, (context_gradients, _) = residuals.gradients(sums, flat, flat)
         return sums, (context_gradients.reshape(g.shape), -posterior)
 
     return -log_p, gradients

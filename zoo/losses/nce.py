@@ -16,6 +16,7 @@ sum: the classifier is only right if the model is normalised, which it therefore
 import jax
 import jax.numpy as jnp
 
+from zoo.base.arrays.precision import accumulator
 from zoo.base.arrays.types import Array
 from zoo.losses.importance import check_slots
 
@@ -60,6 +61,7 @@ def nce_loss(
     slots = true_logits, noise_logits, log_expected_true, log_expected_noise
     check_slots(slots, **draw_arrays)
     noise = jnp.where(mask, noise_logits - log_expected_noise, jnp.finfo(noise_logits.dtype).min)
+    noise = noise.astype(accumulator(noise))  # a product of 32 factors is no number of float16
     return jax.nn.softplus(log_expected_true - true_logits) + _softplus_sum(noise)
 
 

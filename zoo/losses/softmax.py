@@ -29,10 +29,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
-from zoo.base.arrays.precision import accumulator, as_wide
+from zoo.base.arrays.precision import accumulator, as_wide, cast_like
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
-from zoo.base.arrays.types import Array, Real
+from zoo.base.arrays.types import Array, Real, Shape
 from zoo.losses import value_checks
+from zoo.losses.token_blocks import add_gradients
 
 # Hidden states [N, D], and the weights [V, D] and bias [V] of the words.
 Operands: TypeAlias = tuple[Array, Array, Array]
@@ -67,43 +68,87 @@ def token_block(tokens: int, vocabulary: int, minimum: int = 1) -> int:
     return row_blocks.even_block(tokens, max(LOGITS_AT_A_TIME // vocabulary, minimum))
 
 
+@jax.tree_util.register_pytree_node_class
 class Shaping(NamedTuple):
     """A soft cap c and a temperature T, by which scores o become c tanh(o / c) / T.
 
-    Neither number gets a gradient.
+    Each is a float, an array of a number for each token, [N], which gets a gradient, or None.
     """
 
-    soft_cap: Real | None = None
-    temperature: Real | None = None
+    soft_cap: Any = None
+    temperature: Any = None
 
     @classmethod
-    def from_options(cls, soft_cap: Real | None, temperature: Real = 1.0) -> "Shaping":
-        """Returns the shaping, whose numbers get no gradient; a temperature of 1 becomes None.
-        Raises ValueError for a number that is known and not above 0, TypeError for another type."""
-        numbers = {"soft_cap": soft_cap, "temperature": temperature}
+    def from_options(
+        cls, soft_cap: Real | None, temperature: Real = 1.0, tokens: Shape | None = None
+    ) -> "Shaping":
+        """Returns the shaping of tokens [...], for None without arrays; a temperature of 1 becomes
+        None. Raises ValueError for a number that is known and not above 0, TypeError for another
+        type."""
+        numbers: dict[str, Any] = {"soft_cap": soft_cap, "temperature": temperature}
         for name, number in numbers.items():
-            if number is not None:
-                value_checks.check_number(name, number)
-            value = None if number is None else value_checks.concrete_values(number)
-            if value is not None and not (value > 0 and np.isfinite(value)):
-                raise ValueError(f"{name} is {value}: give a number above 0")
+            if number is None:
+                continue
+            value_checks.check_number(name, number, tokens or ())
+            values = value_checks.concrete_values(number)
+            if values is not None and not ((values > 0) & (values < np.inf)).all():
+                raise ValueError(f"{name} is {values}: give a number above 0")
+            if not isinstance(number, jax.Array) and not np.ndim(number):
+                numbers[name] = float(number)
+            elif tokens is None:
+                raise TypeError(f"{name} is an array: give a Python number")
+            else:
+                floats = jnp.asarray(number, jnp.promote_types(number.dtype, jnp.float32))
+                numbers[name] = jnp.broadcast_to(floats, tokens).reshape(-1)
         if isinstance(temperature, int | float) and temperature == 1:
             numbers["temperature"] = None
-        return cls(**jax.lax.stop_gradient({k: x for k, x in numbers.items() if x is not None}))
+        return cls(**numbers)
+
+    def tree_flatten(self):
+        """Returns (arrays, constants): JAX's form of a pytree."""
+        constants = tuple(number if isinstance(number, float) else None for number in self)
+        return [None if isinstance(number, float) else number for number in self], constants
+
+    @classmethod
+    def tree_unflatten(cls, constants, arrays):
+        """Returns the shaping of `tree_flatten`'s results."""
+        pairs = zip(constants, arrays, strict=True)
+        return cls(*(array if constant is None else constant for constant, array in pairs))
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether `backward` reads the shaped scores."""
+        return self.soft_cap is not None or isinstance(self.temperature, jax.Array)
+
+    def _columns(self, scores):
+        """Returns the two numbers in the shape and type of scores [N, V]; a missing T is 1."""
+        numbers: list[Any] = [self.soft_cap, 1 if self.temperature is None else self.temperature]
+        return [n[:, None].astype(scores.dtype) if np.ndim(n) else n for n in numbers]
 
     def apply(self, scores: Array) -> Array:
-        """Computes c tanh(o / c) / T of scores o."""
-        if self.soft_cap is not None:
-            scores = self.soft_cap * jnp.tanh(scores / self.soft_cap)
-        return scores if self.temperature is None else scores / self.temperature
+        """Computes c tanh(o / c) / T of scores o, [..., V]; of arrays of numbers, [N, V]."""
+        soft_cap, temperature = self._columns(scores)
+        if soft_cap is not None:
+            scores = soft_cap * jnp.tanh(scores / soft_cap)
+        return scores if self.temperature is None else scores / temperature
 
-    def backward(self, shaped_scores: Array, gradients: Array) -> Array:
-        """Computes the gradients of scores o from those of the shaped scores c tanh(o / c) / T,
-        which may be None without a soft cap."""
-        temperature = 1 if self.temperature is None else self.temperature
-        if self.soft_cap is not None:
-            gradients = gradients * (1 - (shaped_scores * temperature / self.soft_cap) ** 2)
-        return gradients / temperature
+    def backward(self, scores: Array, gradients: Array) -> tuple[Array, "Shaping"]:
+        """Computes the gradients of scores o, [N, V], and of arrays of numbers, from the gradients
+        of the shaped scores; `scores`, the latter, may be None unless `keeps_scores`."""
+        soft_cap, temperature = self._columns(gradients)
+        numbers = {}
+        if np.ndim(self.temperature):
+            shares = jnp.where(gradients == 0, 0, gradients * scores)  # scores may be -inf
+            numbers["temperature"] = -(shares / temperature).sum(axis=-1)
+        gradients = gradients / temperature
+        if soft_cap is not None:
+            tangents = jnp.clip(scores * temperature / soft_cap, -1, 1)
+            slopes = 1 - tangents**2
+            if np.ndim(self.soft_cap):
+                bend = jnp.where(slopes > 0, jnp.arctanh(tangents) * slopes, 0)
+                numbers["soft_cap"] = (gradients * (tangents - bend)).sum(axis=-1)
+            gradients = gradients * slopes
+        return gradients, self._replace(**numbers)
 
 
 UNSHAPED = Shaping()
@@ -111,14 +156,16 @@ UNSHAPED = Shaping()
 
 def logits(hidden: Array, weights: Array, bias: Array, shaping: Shaping = UNSHAPED) -> Array:
     """Computes the scores of all words, w_v . h + c_v, shaped, [..., V], in at least float32."""
-    scores = products.matmul_transposed(hidden, weights)
+    parts = row_lookup.split_columns(weights, hidden), jax.tree.leaves(weights)
+    scores: Any = sum(map(products.matmul_transposed, *parts))
     return shaping.apply(scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape))
 
 
 def target_logits(hidden, weights, bias, targets, shaping=UNSHAPED) -> Array:
     """Computes each token's target score, w_x . h + c_x, shaped, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
-    return shaping.apply(scores + bias[targets].astype(scores.dtype))
+    scores += row_lookup.take(bias, targets).astype(scores.dtype)
+    return shaping.apply(scores[:, None])[:, 0]
 
 
 def expected_minus_observed(expected, targets, observed, words=None) -> Array:
@@ -136,28 +183,41 @@ def expected_minus_observed(expected, targets, observed, words=None) -> Array:
 
 
 class TermOptions(NamedTuple):
-    """Options of the terms: label smoothing of the loss, or statistics (without smoothing)."""
+    """Options of the terms: label smoothing of the loss, or statistics (without it), or reports."""
 
     # epsilon of label smoothing: the loss is log Z - (1 - epsilon) o_x - epsilon / V sum_v o_v
     smoothing: float = 0.0
     statistics: bool = False
+    report: bool = False
 
 
 class Terms(NamedTuple):
-    """The loss, log Z, entropy and accuracy of each token, [N]."""
+    """The loss, log Z, and what options ask for, of each token, [N]."""
 
     loss: Array  # nats, with label smoothing
     log_z: Array  # nats
     # with TermOptions.statistics:
     entropy: Array | None = None  # nats
     correct: Array | None = None  # bool, whether no other word is as probable as the target
+    # with TermOptions.report:
+    log_prob: Array | None = None  # o_x - log Z, nats
+    best_word: Array | None = None  # int32, the word with the greatest mass
+
+
+def has_share(bias: Array, shaping: Shaping) -> Array:
+    """Whether a word has a share of smoothed labels: a score of -inf, by such a bias, excludes it;
+    under a soft cap, no score is."""
+    return (bias > -jnp.inf) | (shaping.soft_cap is not None)
 
 
 def _smoothed_target_scores(smoothing, scores, targets):
-    """Computes (1 - epsilon) o_x + epsilon / V sum_v o_v from all scores, [n, V]."""
+    """Computes (1 - epsilon) o_x + epsilon / V sum_v o_v from all scores, [n, V], over the V words
+    whose score is not -inf."""
     target_scores = jnp.take_along_axis(scores, targets[:, None], axis=-1)[:, 0]
     if smoothing:
-        target_scores += smoothing * (scores.mean(axis=-1) - target_scores)
+        has_mass = scores > -jnp.inf
+        mean = jnp.where(has_mass, scores, 0).sum(axis=-1) / has_mass.sum(axis=-1)
+        target_scores += smoothing * (mean - target_scores)
     return target_scores
 
 
@@ -170,14 +230,19 @@ def terms_from_scores(options: TermOptions, scores, targets, is_normalised: bool
     """Computes each token's loss and log Z from scores [N, V], or from log p if normalised."""
     log_z = jnp.zeros_like(scores[:, 0]) if is_normalised else jax.nn.logsumexp(scores, axis=-1)
     target_scores = _smoothed_target_scores(options.smoothing, scores, targets)
+    terms = Terms(log_z - target_scores, log_z)
+    if options.report:
+        log_prob = _smoothed_target_scores(0, scores, targets) - log_z
+        best_word = scores.argmax(axis=-1).astype(jnp.int32)
+        return terms._replace(log_prob=log_prob, best_word=best_word)
     if not options.statistics:
-        return Terms(log_z - target_scores, log_z)
+        return terms
     probs = jnp.exp(scores - log_z[:, None])
     log_probs = jnp.where(probs > 0, scores - log_z[:, None], 0)
     is_target = jnp.arange(scores.shape[-1])[None] == targets[:, None]
     rivals = jnp.where(is_target, -jnp.inf, scores)
     correct = target_scores > jax.lax.stop_gradient(rivals).max(axis=-1)
-    return Terms(log_z - target_scores, log_z, -(probs * log_probs).sum(axis=-1), correct)
+    return terms._replace(entropy=-(probs * log_probs).sum(axis=-1), correct=correct)
 
 
 def logits_of_block(blocks, number, shaping, operands) -> tuple[Array, Array]:
@@ -261,16 +326,16 @@ def scan_vocabulary(
 
     With a measure, log m [N, V], the blocks must be a single block. Gives (terms, the running sum,
     residuals for gradients or None: the exponentials [blocks, N, size], the largest logit so
-    far [blocks, N], and with a soft cap the logits).
+    far [blocks, N], and the logits if the shaping's gradients need them).
     """
     hidden, weights, bias = operands
     target_scores = target_logits(hidden, weights, bias, targets, shaping)
 
     def step(carry, number):
-        sums, total, rival, gap_sum = carry
+        sums, total, rival, gap_sum, best_word = carry
         scores, _ = logits_of_block(blocks, number, shaping, operands)
         if options.smoothing:
-            total += blocks.masked(number, scores, 0).sum(axis=-1)
+            total += jnp.where(scores > -jnp.inf, scores, 0).sum(axis=-1)
         if options.statistics:
             is_target = blocks.row_numbers(number)[None] == targets[:, None]
             rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, scores).max(axis=-1))
@@ -279,20 +344,28 @@ def scan_vocabulary(
         if options.statistics:
             gaps = _weighted_gaps(scores, merged.largest)
             gap_sum = sums.rescale(gap_sum, merged) + gaps.sum(axis=-1)
-        capped = None if shaping.soft_cap is None else scores
-        residuals = (exponentials, merged.largest, capped) if keep_residuals else None
-        return (merged, total, rival, gap_sum), residuals
+        if options.report:
+            block_best = blocks.row_numbers(number)[log_masses.argmax(axis=-1)].astype(jnp.int32)
+            best_word = jnp.where(merged.largest > sums.largest, block_best, best_word)
+        shaped = scores if shaping.keeps_scores else None
+        residuals = (exponentials, merged.largest, shaped) if keep_residuals else None
+        return (merged, total, rival, gap_sum, best_word), residuals
 
     zeros = sharded_functions.zeros(hidden.shape[0], accumulator(hidden), hidden)
-    initial = Exponentials.empty(hidden), zeros, zeros - jnp.inf, zeros
-    (sums, total, rival, gap_sum), residuals = jax.lax.scan(step, initial, blocks.numbers())
+    words = sharded_functions.zeros(hidden.shape[0], jnp.int32, hidden)
+    initial = Exponentials.empty(hidden), zeros, zeros - jnp.inf, zeros, words
+    results, residuals = jax.lax.scan(step, initial, blocks.numbers())
+    sums, total, rival, gap_sum, best_word = results
     log_z, smoothed = sums.log(), target_scores
     if options.smoothing:
-        smoothed += options.smoothing * (total / blocks.rows - target_scores)
+        mean = total / has_share(bias, shaping).sum()
+        smoothed += options.smoothing * (mean - target_scores)
     terms = Terms(log_z - smoothed, log_z)
     if options.statistics:
         entropy = jnp.log(sums.total) - gap_sum / sums.total
-        terms = Terms(*terms[:2], entropy, target_scores > rival)
+        terms = terms._replace(entropy=entropy, correct=target_scores > rival)
+    if options.report:
+        terms = terms._replace(log_prob=target_scores - log_z, best_word=best_word)
     return terms, sums, residuals
 
 
@@ -310,14 +383,14 @@ def _blocked_forward(options, block, operands, targets, shaping):
 
 
 def _blocked_backward(options, block, residuals, cotangents):
-    """Computes the gradients of hidden, weights and bias by blocks of words; the shaping gets none.
+    """Computes the gradients of hidden, weights, bias and the shaping by blocks of words.
 
     d log Z / d o_v = p_v, d o_x / d o_v = [v = x], d H / d o_v = -p_v (log p_v + H).
     """
     operands, targets, shaping, terms = residuals
     blocks = row_blocks.RowBlocks.from_size(operands[1].shape[0], block)
     observed = cotangents.loss * (1 - options.smoothing)
-    uniform = cotangents.loss * options.smoothing / blocks.rows
+    uniform = cotangents.loss * options.smoothing / has_share(operands[2], shaping).sum()
     scale = (cotangents.loss + cotangents.log_z)[:, None]
 
     def logit_gradients(number, block_logits):
@@ -328,57 +401,70 @@ def _blocked_backward(options, block, residuals, cotangents):
             factor -= cotangents.entropy[:, None] * (log_p + terms.entropy[:, None])
         words = blocks.row_numbers(number)
         gradients = expected_minus_observed(p * factor, targets, observed, words)
-        return [gradients - uniform[:, None] if options.smoothing else gradients]
+        if options.smoothing:
+            gradients -= jnp.where(block_logits > -jnp.inf, uniform[:, None], 0)
+        return [gradients]
 
-    return *gradients_by_blocks(blocks, [operands], shaping, logit_gradients), None, None
+    tables = [(operands, shaping)]
+    ((gradients, shaping_gradients),) = gradients_by_blocks(blocks, tables, logit_gradients)
+    return gradients, None, shaping_gradients
 
 
 blocked_terms.defvjp(_blocked_forward, _blocked_backward)
 
 
-def gradients_by_blocks(blocks, tables, shaping, logit_gradients) -> list[Operands]:
-    """Computes the gradients of (hidden, weights, bias) of each table by blocks of words.
+def gradients_by_blocks(blocks, tables, logit_gradients) -> list[tuple[Operands, Shaping]]:
+    """Computes the gradients of (operands, shaping) of each table by blocks of words.
 
     `logit_gradients`: (number of a block, *shaped logits [N, size] of each table) -> the gradients
     of these logits, [N, size] each.
     """
 
     def step(sums, number):
-        logits_and_rows = [logits_of_block(blocks, number, shaping, table) for table in tables]
+        logits_and_rows = [logits_of_block(blocks, number, s, operands) for operands, s in tables]
         gradients_by_table = logit_gradients(number, *(scores for scores, _ in logits_and_rows))
         groups = zip(sums, tables, logits_and_rows, gradients_by_table, strict=True)
-        return [
-            _add_block(blocks, number, table_sums, table, rows, shaping.backward(scores, gradients))
-            for table_sums, table, (scores, rows), gradients in groups
-        ], None
+        return [_add_block(blocks, number, *group) for group in groups], None
 
     def zeros(array, dtype):
-        return row_blocks.bits(sharded_functions.zeros(array.shape, dtype, tables[0][0]))
+        return row_blocks.bits(sharded_functions.zeros(array.shape, dtype, tables[0][0][0]))
 
     # A word's gradient comes from one block, and is rounded once.
     initial = [
-        (zeros(hidden, accumulator(hidden)), *(zeros(array, array.dtype) for array in word_arrays))
-        for hidden, *word_arrays in tables
+        (
+            jax.tree.map(lambda x: zeros(x, accumulator(x)), (hidden, shaping)),
+            jax.tree.map(lambda x: zeros(x, x.dtype), word_arrays),
+        )
+        for (hidden, *word_arrays), shaping in tables
     ]
     sums, _ = jax.lax.scan(step, initial, blocks.numbers())
-    return [
-        (hidden_sum.astype(hidden.dtype), *map(row_blocks.from_bits, word_sums, word_arrays))
-        for (hidden_sum, *word_sums), (hidden, *word_arrays) in zip(sums, tables, strict=True)
-    ]
+    results = []
+    for (state_sums, word_bits), ((hidden, *word_arrays), shaping) in zip(
+        sums, tables, strict=True
+    ):
+        hidden_gradient, shaping_gradient = cast_like(state_sums, (hidden, shaping))
+        word_gradients = jax.tree.map(row_blocks.from_bits, word_bits, word_arrays)
+        results.append(((hidden_gradient, *word_gradients), shaping_gradient))
+    return results
 
 
-def _add_block(blocks, number, sums, table, rows, gradients):
-    """Adds a block's gradient to the sum of hidden's, and puts its words' gradients, as bits, into
-    the gradients of weights and bias."""
-    (hidden_sum, *word_sums), (hidden, *word_arrays) = sums, table
-    gradients = blocks.masked(number, gradients, 0)
+def _add_block(blocks, number, sums, table, logits_and_rows, gradients):
+    """Adds a block's gradient to the sums of hidden's and the shaping's, and puts its words'
+    gradients, as bits, into the gradients of weights and bias."""
+    (state_sums, word_bits), ((hidden, *word_arrays), shaping) = sums, table
+    scores, rows = logits_and_rows
+    gradients, shaping_gradient = shaping.backward(scores, blocks.masked(number, gradients, 0))
     hidden_gradient, rows_gradient = products.both_gradients(gradients, hidden, rows)
-    word_gradients = rows_gradient, gradients.sum(axis=0)
+    row_gradients = *row_lookup.split_columns(word_arrays[0], rows_gradient), gradients.sum(axis=0)
+    bits, structure = jax.tree.flatten(word_bits)
     updated = [
-        blocks.put(number, bits, row_blocks.bits(gradient.astype(array.dtype)))
-        for bits, gradient, array in zip(word_sums, word_gradients, word_arrays, strict=True)
+        blocks.put(number, x, row_blocks.bits(gradient.astype(array.dtype)))
+        for x, gradient, array in zip(
+            bits, row_gradients, jax.tree.leaves(word_arrays), strict=True
+        )
     ]
-    return hidden_sum + hidden_gradient, *updated
+    state_sums = add_gradients(state_sums, (hidden_gradient, shaping_gradient))
+    return state_sums, jax.tree.unflatten(structure, updated)
 
 
 # ---------------------------------------------------------------- any leading axes
@@ -417,9 +503,12 @@ def softmax_loss(
       contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
       width: the most numbers that log_measure holds for a token, from which the size of token
         blocks is chosen; values below V count as V.
-      soft_cap: the number beyond which no score goes; None for no cap.
-      temperature: T, above 0; it gets no gradient, and neither does the cap.
-      label_smoothing: epsilon, the share of the target distribution that is uniform over V words.
+      soft_cap: c, the number beyond which no score goes, also none of -inf: a word with such a bias
+        has the score -c; None for no cap.
+      temperature: T, above 0: a constant, or an array of one number or of one for each token,
+        [...], which gets a gradient; so may be the cap.
+      label_smoothing: epsilon, the share of the target distribution that is uniform over the V
+        words, those with a score of -inf left out.
 
     Returns:
       (loss [...], log Z [...]), nats; both are exact and differentiable.
@@ -444,7 +533,8 @@ def softmax_loss(
     """
     check_softmax((hidden, weights, bias), targets=targets, block=block)
     value_checks.check_share(label_smoothing=label_smoothing)
-    shaping, vocabulary = Shaping.from_options(soft_cap, temperature), weights.shape[0]
+    shaping = Shaping.from_options(soft_cap, temperature, targets.shape)
+    vocabulary = weights.shape[0]
     if log_measure is None:
         options = TermOptions(label_smoothing)
         terms = softmax_terms((hidden, weights, bias), targets, block, shaping, options)
@@ -453,8 +543,8 @@ def softmax_loss(
     # Logits and measure are recomputed in the backward pass, so that the memory is O(block * V).
     @jax.checkpoint
     def block_losses(rows):
-        h, x, c = rows
-        scores = logits(h, weights, bias, shaping)
+        h, x, c, block_shaping = rows
+        scores = logits(h, weights, bias, block_shaping)
         log_z = jax.nn.logsumexp(scores + log_measure(c).astype(scores.dtype), axis=-1)
         return log_z - _smoothed_target_scores(label_smoothing, scores, x), log_z
 
@@ -462,7 +552,7 @@ def softmax_loss(
     if block is None:
         block = token_block(targets.size, max(vocabulary, width))
     block = row_blocks.at_most(block, targets.size)
-    rows = row_blocks.cut_rows((h, targets.reshape(-1), c), block, filling="edge")
+    rows = row_blocks.cut_rows((h, targets.reshape(-1), c, shaping), block, filling="edge")
     results = row_blocks.join_rows(jax.lax.map(block_losses, rows), targets.size)
     loss, log_z = (result.reshape(targets.shape) for result in results)
     return value_checks.nan_where_invalid(loss, vocabulary, targets), log_z
@@ -496,12 +586,13 @@ def softmax_terms(
 
     Arguments are not checked, so that targets of padding may be anything.
     """
-    hidden, weights, bias, flat_targets = vary_together((*operands, targets.reshape(-1)))
+    arrays = *operands, targets.reshape(-1), shaping
+    hidden, weights, bias, flat_targets, shaping = vary_together(arrays)
     hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
     if block is None:
         block = vocabulary_block(hidden.shape[0], *weights.shape)
     if block >= weights.shape[0]:
-        hidden, weights, bias = map(_backward_only, (hidden, weights, bias))
+        hidden, weights, bias, shaping = map(_backward_only, (hidden, weights, bias, shaping))
         terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
     else:
         terms = blocked_terms(options, block, (hidden, weights, bias), flat_targets, shaping)
@@ -531,3 +622,42 @@ def check_softmax(operands: Operands, block: int | None = None, **token_arrays: 
     value_checks.check_words(table, **token_arrays)
     if block is not None and (not isinstance(block, int | np.integer) or block < 1):
         raise ValueError(f"block is {block!r}: give a whole number of at least 1")
+
+
+# ---------------------------------------------------------------- low-rank changes of the table
+
+
+def add_low_rank(hidden: Array, weights: Array, down: Array, up: Array) -> tuple[Array, Any]:
+    """Makes states and weights of the scores (W + B A) h + c, for the functions of a softmax.
+
+    The states are [h, A h], and the weights are W beside B, which no array holds: so the changed
+    table is not formed, and W not copied.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D]; `jax.lax.stop_gradient` of it if it is not trained.
+      down: A, [R, D], of a low rank R; with the factor that scales B A.
+      up: B, [V, R].
+
+    Returns:
+      (states [..., D + R], weights [V, D + R]), in place of the first two arguments of
+      `softmax_loss`, `weighted_softmax_loss` and the other functions of a softmax.
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> table, down, up = jnp.zeros((3, 4)), jnp.ones((1, 4)), jnp.array([[0.0], [0.0], [0.25]])
+      >>> states, weights = losses.add_low_rank(jnp.ones((1, 4)), table, down, up)
+      >>> loss, log_z = losses.softmax_loss(states, weights, jnp.zeros(3), jnp.array([2]))
+      >>> print((log_z - loss).round(3))  # the score of word 2
+      [1.]
+
+    Source: Hu et al., "LoRA: low-rank adaptation of large language models" (2022), section 4.1.
+    """
+    value_checks.check_shapes(
+        hidden=(hidden, "... D"), weights=(weights, "V D"), down=(down, "R D"), up=(up, "V R")
+    )
+    states = products.matmul_transposed(hidden, down)
+    joined = jnp.concatenate([hidden.astype(states.dtype), states], axis=-1)
+    return joined, row_lookup.JoinedColumns((weights, up))

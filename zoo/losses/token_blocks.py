@@ -5,7 +5,7 @@ are computed with them: in the forward pass of a weighted sum, so that nothing i
 in the backward pass of losses per token, with the cotangents as weights. A loss provides a function
 of one block,
 
-    block_loss(params, constants, states, data, u) -> (losses [n], gradients)
+    block_loss(params, constants, states, data, u) -> (losses [n], gradients, *reports)
 
     params, constants: arrays that all tokens share, such as W; `params` gets gradients.
     states, data: arrays of each token, leaves [n, ...]; `states` gets gradients.
@@ -14,6 +14,7 @@ of one block,
     gradients: a function sums -> (sums, gradients of states), the gradients of sum_n u_n loss_n.
       `sums` are the gradients of `params` over earlier blocks, in at least float32, to which the
       function adds the block's (`add_gradients`).
+    reports: further results of each token, leaves [n, ...], without gradients; most have none.
 
 It is a module-level function; functools.partial may bind numbers to it, but not arrays.
 
@@ -42,8 +43,8 @@ def add_gradients(sums: Any, gradients: Any) -> Any:
     return jax.tree.map(lambda total, part: total + part.astype(total.dtype), sums, gradients)
 
 
-def weighted_loss(block_loss, block: int, shared, tokens, token_weights) -> Array:
-    """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens, with its gradients.
+def weighted_loss(block_loss, block: int, shared, tokens, token_weights) -> tuple:
+    """Computes (sum_n u_n loss_n, a scalar in nats, *reports), by blocks of tokens, with gradients.
 
     `block` is the number of tokens in a block; `shared` is (parameters, constants) and `tokens`
     (states, data), see the module's docstring.
@@ -51,7 +52,8 @@ def weighted_loss(block_loss, block: int, shared, tokens, token_weights) -> Arra
     params, constants = shared
     params = jax.tree.map(jnp.asarray, params)  # numpy's arrays take no traced numbers of rows
     params, *token_arrays = vary_together((params, *tokens, token_weights))
-    return _weighted_loss(block_loss, block, params, constants, *token_arrays)
+    loss, reports = _weighted_loss(block_loss, block, params, constants, *token_arrays)
+    return loss, *reports
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
@@ -60,16 +62,17 @@ def _weighted_loss(block_loss, block, params, constants, states, data, token_wei
 
     def step(total, inputs):
         (*tokens, u) = inputs
-        losses, _ = block_loss(params, constants, *tokens, u)
-        return total + weighted_sum(losses, u).astype(total.dtype), None
+        losses, _, *reports = block_loss(params, constants, *tokens, u)
+        return total + weighted_sum(losses, u).astype(total.dtype), reports
 
     inputs = _cut_blocks(block, states, data, token_weights)
-    return jax.lax.scan(step, _zero_loss(states), inputs)[0]
+    total, reports = jax.lax.scan(step, _zero_loss(states), inputs)
+    return total, row_blocks.join_rows(reports, token_weights.shape[0])
 
 
-def _weighted_backward(block_loss, block, gradients, cotangent):
+def _weighted_backward(block_loss, block, gradients, cotangents):
     """Scales the gradients by the cotangent of the sum; constants and data get none."""
-    params, states, token_weights = scale_gradients(gradients, cotangent)
+    params, states, token_weights = scale_gradients(gradients, cotangents[0])
     return params, None, states, None, token_weights
 
 
@@ -107,24 +110,24 @@ _losses.defvjp(lambda *arguments: (_losses(*arguments), arguments[2:]), _losses_
 
 
 def _weighted_forward(block_loss, block, params, constants, states, data, token_weights):
-    """Computes (sum_n u_n loss_n, its gradients (for params, for states, for the weights))."""
+    """Computes ((sum_n u_n loss_n, reports), gradients (for params, states and the weights))."""
 
     def step(carry, inputs):
         total, sums = carry
         (*tokens, u) = inputs
-        losses, gradients = block_loss(params, constants, *tokens, u)
+        losses, gradients, *reports = block_loss(params, constants, *tokens, u)
         sums, state_gradients = gradients(sums)
         total += weighted_sum(losses, u).astype(total.dtype)
-        return (total, sums), (cast_like(state_gradients, tokens[0]), losses)
+        return (total, sums), (cast_like(state_gradients, tokens[0]), losses, reports)
 
     sums = jax.tree.map(
         lambda x: sharded_functions.zeros(x.shape, accumulator(x), token_weights), params
     )
     inputs = _cut_blocks(block, states, data, token_weights)
     (total, sums), results = jax.lax.scan(step, (_zero_loss(states), sums), inputs)
-    state_gradients, losses = row_blocks.join_rows(results, token_weights.shape[0])
+    state_gradients, losses, reports = row_blocks.join_rows(results, token_weights.shape[0])
     weight_gradients = token_weight_gradients(losses, token_weights)
-    return total, (cast_like(sums, params), state_gradients, weight_gradients)
+    return (total, reports), (cast_like(sums, params), state_gradients, weight_gradients)
 
 
 _weighted_loss.defvjp(_weighted_forward, _weighted_backward)

@@ -33,7 +33,7 @@ def vocabulary_pass(operands, shaping, *, block: int = 0, k: int = 0, key=None) 
     distributed as the softmax of o. `operands`: (hidden [..., D], weights, bias); `shaping`: the
     soft cap and temperature of the logits; `block`: the rows of W in a block, 0 for a fast choice.
     """
-    hidden, weights, bias = vary_together(operands)
+    (hidden, weights, bias), shaping = vary_together((operands, shaping))
     hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
     tokens, dtype = hidden.shape[0], accumulator(hidden)
     block = block or softmax.vocabulary_block(tokens, *weights.shape)
@@ -111,7 +111,8 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None) -> tuple[Array, Ar
     """
     softmax.check_softmax((hidden, weights, bias))
     check_k(k, weights.shape[0])
-    results = vocabulary_pass((hidden, weights, bias), softmax.Shaping.from_options(soft_cap), k=k)
+    shaping = softmax.Shaping.from_options(soft_cap, tokens=hidden.shape[:-1])
+    results = vocabulary_pass((hidden, weights, bias), shaping, k=k)
     shape = (*hidden.shape[:-1], k)
     return (results.values - results.log_z[:, None]).reshape(shape), results.words.reshape(shape)
 
@@ -141,7 +142,7 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
     """
     value_checks.check_key("key", key)
     softmax.check_softmax((hidden, weights, bias))
-    shaping = softmax.Shaping.from_options(soft_cap, temperature)
+    shaping = softmax.Shaping.from_options(soft_cap, temperature, hidden.shape[:-1])
     words = vocabulary_pass((hidden, weights, bias), shaping, key=key).sample
     assert words is not None  # of a key
     return words.reshape(hidden.shape[:-1])

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from zoo.base.arrays.types import Array
+from zoo.base.arrays.types import Array, Shape
 
 # How far from 1 a sum of probabilities may be by rounding: for types of 32 bits or more, and fewer.
 ROUNDING, COARSE_ROUNDING = 1e-4, 0.05
@@ -87,14 +87,16 @@ def check_share(**arguments: float):
             raise ValueError(f"{name} is {number}: give a number of at least 0, and less than 1")
 
 
-def check_number(name: str, number: Any):
-    """Raises TypeError unless a number is real (it may be traced), ValueError for an array."""
+def check_number(name: str, number: Any, tokens: Shape = ()):
+    """Raises TypeError unless a number is real (it may be traced), ValueError for an array that is
+    not of a number for each token."""
     dtype = getattr(number, "dtype", None)
     real = isinstance(number, int | float) if dtype is None else jnp.issubdtype(dtype, jnp.floating)
     if not real and not (dtype is not None and jnp.issubdtype(dtype, jnp.integer)):
         raise TypeError(f"{name} is {_describe(number)}: give a number")
-    if np.shape(number):
-        raise ValueError(f"{name} has the shape {np.shape(number)}: give one number")
+    if np.shape(number) not in ((), tuple(tokens)):
+        remedy = f"one number, or one for each token, {tuple(tokens)}" if tokens else "one number"
+        raise ValueError(f"{name} has the shape {np.shape(number)}: give {remedy}")
 
 
 def _describe(value) -> str:
@@ -182,6 +184,9 @@ def check_shapes(integers: Iterable = (), **arguments: tuple[Any, str]) -> dict[
                 conflict = f"{letter} is {sizes[letter]} in {argument_by_axis[letter]}"
                 raise ValueError(f"{description}, {axis_list}, but {conflict}")
             argument_by_axis.setdefault(letter, name)
+        dtype = getattr(array, "dtype", np.dtype(int))
+        if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < 2:
+            raise TypeError(f"{name} is of the type {dtype}: give bfloat16, or a wider type")
     for name in integers:
         if not hasattr(arguments[name][0], "dtype"):
             kind = type(arguments[name][0]).__name__

@@ -49,7 +49,7 @@ class BlockResiduals(NamedTuple):
     blocks: row_blocks.RowBlocks
     sums: softmax.Exponentials
     # exp(o + log m - largest), [blocks of words, n, size]; the largest so far, [blocks, n]; and
-    # with a soft cap the scores o, [blocks, n, size].
+    # the scores o, [blocks, n, size], if the shaping keeps them.
     activations: tuple[Array, Array, Array | None]
 
     @classmethod
@@ -65,49 +65,81 @@ class BlockResiduals(NamedTuple):
         return terms, cls(operands, targets, shaping, blocks, sums, activations)
 
     def gradients(self, sums, d_log_z: Array, d_target: Array, d_words: Array | None = None):
-        """Returns (sums of (weights, bias) gradients with the block's added, hidden gradients).
+        """Returns (sums of (weights, bias) gradients with the block's added, (gradients of hidden
+        and of the shaping)).
 
         `d_log_z`, `d_target` and `d_words`, [n], are the derivatives of the weighted sum of losses
         with respect to log Z, to -o_x, and to -o_v for every word v (None: 0). Where `d_target` is
         0, a token has no gradient.
         """
-        hidden, weights, _ = self.operands
+        hidden, weights, bias = self.operands
 
         def step(carry, inputs):
-            (weights_sum, bias_sum), hidden_sum = carry
+            (weights_sum, bias_sum), state_sums = carry
             number, (exponentials, largest, scores) = inputs
             factor = jnp.exp(largest - self.sums.largest) * (d_log_z / self.sums.total)
             expected, words = exponentials * factor[:, None], self.blocks.row_numbers(number)
             gradients = softmax.expected_minus_observed(expected, self.targets, d_target, words)
             if d_words is not None:
-                gradients -= d_words[:, None]
-            gradients = token_blocks.zero_padding_rows(
-                self.shaping.backward(scores, gradients), d_target
-            )
+                has_share = softmax.has_share(self.blocks.take(number, bias), self.shaping)
+                gradients -= d_words[:, None] * has_share[None]
+            gradients = token_blocks.zero_padding_rows(gradients, d_target)
             gradients = self.blocks.masked(number, gradients, 0)
+            gradients, shaping_gradient = self.shaping.backward(scores, gradients)
             rows = self.blocks.take_narrow(number, weights)
             hidden_gradient, rows_gradient = products.both_gradients(gradients, hidden, rows)
             weights_sum = self.blocks.add(number, weights_sum, rows_gradient)
             bias_sum = self.blocks.add(number, bias_sum, gradients.sum(axis=0))
-            return ((weights_sum, bias_sum), hidden_sum + hidden_gradient), None
+            state_gradients = hidden_gradient, shaping_gradient
+            state_sums = token_blocks.add_gradients(state_sums, state_gradients)
+            return ((weights_sum, bias_sum), state_sums), None
 
-        zeros = sharded_functions.zeros(hidden.shape, accumulator(hidden), hidden)
+        zeros = jax.tree.map(
+            lambda x: sharded_functions.zeros(x.shape, accumulator(x), hidden),
+            (hidden, self.shaping),
+        )
         return jax.lax.scan(step, (sums, zeros), (self.blocks.numbers(), self.activations))[0]
 
 
-def _block_loss(penalty, smoothing, params, constants, h, data, u):
-    """Returns a block's (losses [n], function that adds their gradients): see `token_blocks`."""
-    (weights, bias), (log_measure, shaping), (x, contexts) = params, constants, data
+class TokenReport(NamedTuple):
+    """What a training step reports of each token.
+
+    Attributes:
+      log_prob: o_x - log Z, [...], nats: log p(x), without label smoothing and penalty.
+      log_z: log Z, [...], nats.
+      best_word: int32 [...], the most probable word.
+      correct: bool [...], whether it is the target.
+    """
+
+    log_prob: Array
+    log_z: Array
+    best_word: Array
+    correct: Array
+
+    @classmethod
+    def from_terms(cls, terms: softmax.Terms, targets: Array) -> "TokenReport":
+        """Returns the report of tokens, without gradients."""
+        assert terms.log_prob is not None and terms.best_word is not None  # as was asked for
+        report = cls(terms.log_prob, terms.log_z, terms.best_word, targets == terms.best_word)
+        return jax.lax.stop_gradient(report)
+
+
+def _block_loss(options, penalty, params, log_measure, states, data, u):
+    """Returns a block's (losses [n], function that adds their gradients, and a `TokenReport` if
+    asked for): see `token_blocks`."""
+    (weights, bias), (h, shaping), (x, contexts) = params, states, data
     measure = None if log_measure is None else log_measure(contexts)
-    options = TermOptions(smoothing)
     terms, residuals = BlockResiduals.forward(options, (h, weights, bias), x, shaping, measure)
+    smoothing = options.smoothing
 
     def gradients(sums):
         d_log_z = u * (1 + 2 * penalty * terms.log_z)
-        d_words = u * smoothing / len(bias) if smoothing else None
+        words = softmax.has_share(bias, shaping).sum()
+        d_words = u * smoothing / words if smoothing else None
         return residuals.gradients(sums, d_log_z, u * (1 - smoothing), d_words)
 
-    return terms.loss + penalty * terms.log_z * terms.log_z, gradients
+    report = (TokenReport.from_terms(terms, x),) if options.report else ()
+    return terms.loss + penalty * terms.log_z * terms.log_z, gradients, *report
 
 
 @sharded_functions.over_tokens("hidden")
@@ -126,7 +158,8 @@ def weighted_softmax_loss(
     soft_cap: Real | None = None,
     temperature: Real = 1.0,
     label_smoothing: float = 0.0,
-) -> Array:
+    report: bool = False,
+) -> Array | tuple[Array, TokenReport]:
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
     See `softmax_loss` for loss_n and log Z_n. The sum is computed by blocks of tokens, with
@@ -147,12 +180,14 @@ def weighted_softmax_loss(
       contexts: its argument, a pytree of leaves [..., ?], which get no gradient.
       width: the most numbers that log_measure holds for a token, see `softmax_loss`.
       soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
-      temperature: T, above 0.
+      temperature: T, above 0, see `softmax_loss`.
       label_smoothing: epsilon, at least 0 and below 1.
+      report: whether to return a `TokenReport` too, from the same logits.
 
     Returns:
-      A scalar, nats. Memory beside arguments and results is some 12 MiB or, if that is more, V
-      logits of each token of a block, twice with a soft cap: by default of 280 tokens, or as many
+      A scalar, nats; with `report`, (the scalar, a `TokenReport`, which gets no gradient). Memory
+      beside arguments and results is some 12 MiB or, if that is more, V logits of each token of a
+      block, twice with a soft cap or an array of temperatures: by default of 280 tokens, or as many
       as W has columns.
 
     Raises:
@@ -173,7 +208,7 @@ def weighted_softmax_loss(
     value_checks.check_number("penalty", penalty)
     value_checks.check_least(0, "at least 0", penalty=penalty)
     value_checks.check_share(label_smoothing=label_smoothing)
-    shaping = Shaping.from_options(soft_cap, temperature)
+    shaping, shape = Shaping.from_options(soft_cap, temperature, targets.shape), targets.shape
     hidden, contexts = flatten_contexts(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     hidden, token_weights = token_blocks.zero_padding_states(
@@ -185,14 +220,19 @@ def weighted_softmax_loss(
         minimum = least_tokens(weights.shape[1]) if log_measure is None else 1
         block = softmax.token_block(count, max(vocabulary, width), minimum)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
+    options = TermOptions(label_smoothing, report=report)
     if by_token or block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, count):
-        block_loss = functools.partial(_block_loss, penalty, label_smoothing)
-        shared = (weights, bias), (log_measure, shaping)
-        tokens = hidden, (targets, contexts)
-        loss = token_blocks.weighted_loss(block_loss, block, shared, tokens, token_weights)
+        block_loss = functools.partial(_block_loss, options, penalty)
+        shared, tokens = ((weights, bias), log_measure), ((hidden, shaping), (targets, contexts))
+        loss, *reports = token_blocks.weighted_loss(
+            block_loss, block, shared, tokens, token_weights
+        )
+    else:
+        table = hidden, weights, bias
+        terms = softmax.softmax_terms(table, targets, None, shaping, options)
+        losses = terms.loss + penalty * terms.log_z * terms.log_z if penalty else terms.loss
+        loss = token_blocks.weighted_sum(losses, token_weights)
+        reports = [TokenReport.from_terms(terms, targets)] if report else []
+    if not report:
         return undefined + loss
-    table, options = (hidden, weights, bias), TermOptions(label_smoothing)
-    losses, log_z, *_ = softmax.softmax_terms(table, targets, None, shaping, options)
-    if penalty:
-        losses += penalty * log_z * log_z
-    return undefined + token_blocks.weighted_sum(losses, token_weights)
+    return undefined + loss, jax.tree.map(lambda x: x.reshape(shape), reports[0])

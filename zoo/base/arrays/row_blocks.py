@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.base.arrays import sharded_functions
+from zoo.base.arrays import row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, cast_like
 from zoo.base.arrays.sharded_functions import vary_together
 from zoo.base.arrays.types import Array
@@ -190,8 +190,17 @@ class RowBlocks(NamedTuple):
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
     def take_narrow(self, number: int | Array, array: Array) -> Array:
-        """Returns the rows of a block of a table, which may be of 16-bit numbers."""
+        """Returns the rows of a block of a table, which may be of 16-bit numbers or joined."""
+        if isinstance(array, row_lookup.JoinedColumns):
+            return array.join([self.take_narrow(number, part) for part in array.parts])
         return from_bits(self.take(number, bits(array)), array)
+
+    def find(self, number: int | Array, rows: Array) -> tuple[Array, Array]:
+        """Returns (the positions of rows in a block, whether the block is the first with them)."""
+        if self.is_strided:
+            return rows // self.blocks, rows % self.blocks == number
+        positions = rows - self._start(number)
+        return positions, (rows >= number * self.size) & (positions < self.size)
 
     def put(self, number: int | Array, array: Array, rows: Array) -> Array:
         """Replaces the rows of a block, except those that an earlier block has."""
@@ -206,7 +215,12 @@ class RowBlocks(NamedTuple):
 
     def add(self, number: int | Array, array: Array, rows: Array) -> Array:
         """Adds to the rows of a block; `rows` are 0 where an earlier block has them."""
-        return self.put(number, array, self.take(number, array) + rows.astype(array.dtype))
+        leaves, structure = jax.tree.flatten(array)
+        sums = [
+            self.put(number, x, self.take(number, x) + part.astype(x.dtype))
+            for x, part in zip(leaves, row_lookup.split_columns(array, rows), strict=True)
+        ]
+        return jax.tree.unflatten(structure, sums)
 
     def _is_first(self, number):
         return self.row_numbers(number) >= number * self.size

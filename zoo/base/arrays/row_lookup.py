@@ -1,7 +1,7 @@
 """Lookup of table rows that a trainer can differentiate by the rows instead of the table."""
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,9 @@ def take(table: Any, ids: Array) -> Array:
     """Looks up table[ids]. Gives [..., *row]."""
     if isinstance(table, Watched | Computed):
         return table.take(ids)
-    return _narrow_rows(table, ids) if precision.is_narrow(table) else table[ids]
+    if isinstance(table, JoinedColumns):
+        return table.join([take(part, ids) for part in table.parts])
+    return _narrow_rows(table, ids) if precision.is_narrow(table) else jnp.asarray(table)[ids]
 
 
 @jax.custom_vjp
@@ -32,6 +34,33 @@ def _narrow_rows_backward(residuals, cotangent):
 _narrow_rows.defvjp(
     lambda table, ids: (_narrow_rows(table, ids), (ids, table)), _narrow_rows_backward
 )
+
+
+class JoinedColumns(NamedTuple):
+    """The columns of several tables with the same rows, [V, ?] each, as a table that is never
+    formed: rows are joined when they are looked up."""
+
+    parts: tuple[Array, ...]
+
+    @property
+    def shape(self):
+        return self.parts[0].shape[0], sum(part.shape[1] for part in self.parts)
+
+    @property
+    def dtype(self):
+        return jnp.result_type(*self.parts)
+
+    def join(self, rows: list[Array]) -> Array:
+        """Joins the rows of each part, [..., ?], to rows of the table."""
+        return jnp.concatenate(rows, axis=-1, dtype=self.dtype)
+
+
+def split_columns(table: Any, rows: Array) -> list[Array]:
+    """Cuts an array with the columns of a table, [..., ?], into one for each of its parts."""
+    if not isinstance(table, JoinedColumns):
+        return [rows]
+    ends = [sum(part.shape[1] for part in table.parts[:end]) for end in range(1, len(table.parts))]
+    return jnp.split(rows, ends, axis=-1)
 
 
 class Computed:
