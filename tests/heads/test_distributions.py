@@ -56,6 +56,19 @@ def test_values_are_the_formula(float64, random):
     np.testing.assert_allclose(divergence(p, p), np.zeros(3), atol=1e-12)
 
 
+def test_a_capped_teacher_and_an_uncapped_student(float64, random):
+    p = make_distribution(heads.Softmax(soft_cap=1.5), random)
+    q = make_distribution(heads.Softmax(), random, size=7)
+    log_p, log_q = (
+        references.softmax_log_probs(
+            d.hidden, d.params["weights"], d.params["bias"], d.head.soft_cap
+        )
+        for d in (p, q)
+    )
+    expected = (np.exp(log_p) * (log_p - log_q)).sum(-1)
+    np.testing.assert_allclose(compiled(kl_divergence)(p, q), expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("at_a_time", [13, 26, None])
 def test_gradients_are_the_formula(at_a_time, float64, random, monkeypatch):
     """One token at a time, two, of which the last is padding, and all."""

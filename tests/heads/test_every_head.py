@@ -376,10 +376,34 @@ def test_samples_have_the_declared_probabilities(trial):
 
 
 @representative_heads
-@pytest.mark.parametrize("temperature", [0.6, jnp.float32(1.7)])
+def test_reports_of_tokens(trial):
+    """Log p, log Z and the best word beside the loss."""
+    head, arrays = trial.head, (trial.params, trial.tables, trial.hidden, trial.targets)
+
+    @jax.jit
+    def evaluate(*arrays):
+        options = {"key": training_key()}
+        return (
+            head.weighted_loss(*arrays, trial.weights, report=True, **options),
+            head.weighted_loss(*arrays, trial.weights, **options),
+            head.log_prob_and_log_z(*arrays),
+        )
+
+    (loss, report), plain_loss, (log_prob, log_z) = evaluate(*arrays)
+    np.testing.assert_allclose(loss, plain_loss, rtol=1e-10)
+    np.testing.assert_allclose(report.log_prob, log_prob, **CLOSE)
+    np.testing.assert_allclose(report.log_z, log_z, **CLOSE)
+    best = trial.expected.argmax(-1)
+    np.testing.assert_array_equal(report.best_word, best)
+    np.testing.assert_array_equal(report.correct, best == np.asarray(trial.targets))
+
+
+@representative_heads
+@pytest.mark.parametrize("temperature", [0.6, np.linspace(0.6, 1.7, 6).reshape(2, 3)], ids=str)
 def test_at_a_temperature(trial, temperature):
-    """p^(1/T) over its sum, its entropy, and whether a target is its best word."""
-    powers = np.exp(trial.expected) ** (1 / float(temperature))
+    """p^(1/T) over its sum, its entropy, and whether a target is its best word: of all tokens, or
+    of each its own."""
+    powers = np.exp(trial.expected) ** (1 / np.reshape(temperature, (*np.shape(temperature), 1)))
     expected = np.log(powers / powers.sum(-1, keepdims=True))
     target_log_probs = np.take_along_axis(expected, np.asarray(trial.targets)[..., None], -1)[
         ..., 0
@@ -387,6 +411,7 @@ def test_at_a_temperature(trial, temperature):
     best = expected.argmax(-1)
     draws, head, tables = 10_000, trial.head, trial.tables
     states = jnp.broadcast_to(trial.hidden[0, 0], (draws, SIZE))
+    chosen_words = expected.argsort(-1)[..., [0, -1, 5]]
 
     @jax.jit
     def evaluate(params, hidden, states):
@@ -395,10 +420,17 @@ def test_at_a_temperature(trial, temperature):
             head.log_prob(*inputs, trial.targets, **options),
             head.statistics(*inputs, trial.targets, **options),
             head.statistics(*inputs, jnp.asarray(best)),
-            head.sample(params, tables, states, jax.random.key(6), **options),
+            head.word_log_probs(*inputs, chosen_words, **options),
+            head.sample(
+                *(params, tables, states, jax.random.key(6)),
+                temperature=jnp.full(draws, np.ravel(temperature)[0]),
+            ),
         )
 
-    log_prob, statistics, best_statistics, words = evaluate(trial.params, trial.hidden, states)
+    results = evaluate(trial.params, trial.hidden, states)
+    log_prob, statistics, best_statistics, word_log_probs, words = results
+    chosen = np.take_along_axis(expected, chosen_words, -1)
+    np.testing.assert_allclose(word_log_probs, chosen, **CLOSE)
     np.testing.assert_allclose(log_prob, target_log_probs, **CLOSE)
     np.testing.assert_allclose(statistics.log_prob, target_log_probs, **CLOSE)
     entropies = -(np.exp(expected) * expected).sum(-1)

@@ -42,6 +42,8 @@ HEADS = {
     "letter by letter": heads.CharLSTM(),
 }
 OPERATIONS = ("weighted_loss", "loss", "log_prob", "log_probs", "sample", "top_k")
+OPERATIONS += ("report", "word_log_probs")
+WITH_GRADIENTS = ("weighted_loss", "loss", "report", "word_log_probs")
 
 
 @functools.cache
@@ -125,6 +127,23 @@ def evaluate_top_k(head, params, tables, hidden, targets, weights, key):
     return {"tokens": head.top_k(params, tables, hidden, 3)}
 
 
+def evaluate_report(head, params, tables, hidden, targets, weights, key):
+    arguments = params, tables, hidden, targets, weights
+    loss, report = head.weighted_loss(*arguments, key=key, report=True)
+    return {"sum": loss, "tokens": report}
+
+
+def evaluate_word_log_probs(head, params, tables, hidden, targets, weights, key):
+    words = jnp.stack([targets, (targets + 5) % VOCABULARY, targets], axis=-1)
+
+    def total(params, hidden):
+        log_probs = head.word_log_probs(params, tables, hidden, words, temperature=0.5 + weights)
+        return (weights[..., None] * log_probs).sum(), log_probs
+
+    gradients, log_probs = jax.grad(total, (0, 1), has_aux=True)(params, hidden)
+    return {"params": gradients[0], "tokens": (gradients[1], log_probs)}
+
+
 def check_values(program, baseline):
     """The same but for rounding, to the size of the largest number."""
     leaves = jax.tree.leaves(program.results), jax.tree.leaves(baseline.results)
@@ -141,10 +160,12 @@ BY_FREQUENCY = ("adaptive", "hierarchical")
 def most_gathered(name, layout, operation):
     """Bytes of the largest array that may be sent whole."""
     device_layout = layouts.LAYOUTS[layout]
-    if device_layout.words and name in BY_FREQUENCY and operation == "log_probs":
+    reads_words = operation in ("log_probs", "word_log_probs")
+    if device_layout.words and name in BY_FREQUENCY and reads_words:
         return ALL_WORDS_BYTES
     automatic = layout in ("batch, automatic", "batch, in_shardings")
-    if operation == "top_k" and (device_layout.words or automatic):
+    together = HEADS[name].loss_draws and operation == "report"  # whose best words are a top_k
+    if operation in ("top_k", "report") and (device_layout.words or automatic or together):
         return ALL_WORDS_BYTES // 2  # of a block of tokens
     has_features = name == "product" or name.endswith(("sums", "log-linear"))
     if device_layout.words and has_features:
@@ -169,7 +190,7 @@ def check(name, layout, operation):
     sums = sum(c.times for c in program.collectives if c.kind == "all-reduce")
     if layout in ("batch, explicit", "batch, shard_map") and not head_trial.head.loss_draws:
         # One of all gradients, perhaps one of the loss.
-        assert sums <= (2 if operation in ("weighted_loss", "loss") else 0)
+        assert sums <= (2 if operation in WITH_GRADIENTS else 0)
 
 
 CORE = (
@@ -177,6 +198,10 @@ CORE = (
     ("softmax", "batch, explicit", "weighted_loss"),
     ("softmax", "batch, shard_map", "weighted_loss"),
     ("softmax", "words, automatic", "loss"),
+    ("softmax", "words, automatic", "word_log_probs"),
+    ("softmax", "batch, shard_map", "word_log_probs"),
+    ("softmax", "batch, explicit", "report"),
+    ("adaptive", "batch, explicit", "word_log_probs"),
     ("adaptive", "batch, explicit", "log_prob"),
     ("mixture", "batch and words, explicit", "log_prob"),
 )

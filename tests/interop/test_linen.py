@@ -113,7 +113,7 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
     "method",
     [
         *("__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k"),
-        *("sample", "statistics", "weighted_loss_and_penalty"),
+        *("sample", "statistics", "weighted_loss_and_penalty", "word_log_probs"),
     ],
 )
 def test_methods_can_be_named(method, lexicon):
@@ -122,6 +122,7 @@ def test_methods_can_be_named(method, lexicon):
     variables = module.init(jax.random.key(0), HIDDEN)
     arguments = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
     arguments |= {"weighted_loss_and_penalty": (TARGETS, WEIGHTS)}
+    arguments |= {"word_log_probs": (jnp.stack([TARGETS, TARGETS], axis=-1),)}
     arguments = arguments.get(method, (TARGETS,))
     result = module.apply(variables, HIDDEN, *arguments, method=method)
     function = getattr(head, "log_probs" if method == "__call__" else method)

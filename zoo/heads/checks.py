@@ -192,8 +192,9 @@ REMEDIES = {
     "hidden": "floating-point numbers of the shape [..., D]",
     "targets": "word ids, whole numbers",
     "token_weights": "numbers that broadcast to the targets",
+    "words": "word ids, whole numbers of the shape [..., K]",
 }
-ARRAY_ARGUMENTS = ("hidden", "targets", "token_weights")
+ARRAY_ARGUMENTS = ("hidden", "targets", "token_weights", "words")
 
 
 def _check_required(name, head, arguments):
@@ -401,16 +402,19 @@ def _call_without_tokens(function, arguments):
         filled = (*(max(1, count) for count in shape), *array.shape[len(shape) :])
         return jnp.zeros(filled, array.dtype)
 
-    names = ("hidden", "targets", "token_weights", "context")
+    names = ("hidden", "targets", "token_weights", "context", "words")
     filled = {name: jax.tree.map(zeros, arguments[name]) for name in names if name in arguments}
     arguments |= filled
-    if "targets" in arguments:
-        arguments["targets"] = arguments["targets"].astype(jnp.int32)
+    for name in {"targets", "words"} & arguments.keys():
+        arguments[name] = arguments[name].astype(jnp.int32)
     if isinstance(arguments.get("key"), Keys):
         arguments["key"] = arguments["key"].batch
     results = jax.eval_shape(lambda: function(**arguments))
-    shape = () if "token_weights" in arguments else shape
-    return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)
+
+    def empty(x):
+        return jnp.zeros((*shape, *x.shape[len(shape) :]) if x.ndim else (), x.dtype)
+
+    return jax.tree.map(empty, results)
 
 
 # ---- methods on arrays that lie over the explicit axes of a mesh, see `jax.make_mesh`
@@ -419,7 +423,7 @@ def _call_without_tokens(function, arguments):
 # tokens together, so that every layout draws the same numbers. Parameters may be sharded by their
 # words, along other axes: the compiler then inserts the communication that sums over words need.
 
-TOKEN_ARGUMENTS = ("targets", "token_weights", "context")
+TOKEN_ARGUMENTS = ("targets", "token_weights", "context", "words", "temperature")
 
 
 def _call_on_explicit_mesh(head, name, function, arguments, mesh):
@@ -468,17 +472,19 @@ def _map_over_devices(function, token_spec, axes, operands):
         operands = {**operands, "token_weights": jnp.broadcast_to(operands["token_weights"], shape)}
     numbers = {name: value for name, value in operands.items() if isinstance(value, int | float)}
     arrays = {name: value for name, value in operands.items() if name not in numbers}
-    is_sum = "token_weights" in operands
+    out_specs: Any = sharded
+    if "token_weights" in operands:
+        out_specs = (replicated, sharded) if operands.get("report") else replicated
 
     def call_on_device(arrays):
         results = function(**numbers, **arrays)
-        return jax.tree.map(lambda x: jax.lax.psum(x, tuple(axes)), results) if is_sum else results
+        return jax.tree.map(lambda x: x if x.ndim else jax.lax.psum(x, tuple(axes)), results)
 
     return jax.shard_map(
         call_on_device,
         in_specs=(
             {n: jax.tree.map(lambda x, n=n: spec(n, x), value) for n, value in arrays.items()},
         ),
-        out_specs=replicated if is_sum else sharded,
+        out_specs=out_specs,
         axis_names=axes,
     )(arrays)

@@ -108,8 +108,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
             f"p is over {p_words:,} words, and q over {q_words:,}: give heads over the same words"
         )
     p_arrays, q_arrays = (d.head._as_softmax(*d[1:4], d.prepared) for d in (p, q))
-    if p_arrays and q_arrays and p_arrays.soft_cap == q_arrays.soft_cap:
-        return softmax_kl_divergence(*p_arrays[:3], *q_arrays[:3], soft_cap=p_arrays.soft_cap)
+    if p_arrays and q_arrays:
+        soft_caps = p_arrays.soft_cap, q_arrays.soft_cap
+        return softmax_kl_divergence(*p_arrays[:3], *q_arrays[:3], soft_cap=soft_caps)
 
     prepared = [
         d.head.prepared(d.params, d.tables) if d.prepared is None else d.prepared for d in (p, q)

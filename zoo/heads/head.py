@@ -14,9 +14,10 @@ from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
 from zoo.lexicon import Lexicon
-from zoo.losses import entropy, softmax, top_k
+from zoo.losses import chosen_words, entropy, softmax, top_k
 from zoo.losses.entropy import Statistics
 from zoo.losses.token_blocks import weighted_sum
+from zoo.losses.weighted_softmax import TokenReport
 from zoo.priors.prior import Contextual
 
 
@@ -84,7 +85,8 @@ class Head(Component):
       key: a key of `jax.random`: for a sampled loss, a head's own dropout, `init` and `sample`.
       context: the context of a background or expert, leaves [..., ?].
       prepared: the result of `prepared`, computed once for many batches; None to compute it anew.
-      temperature: T, a number above 0, which gets no gradient.
+      temperature: T, above 0: a number, or an array of one number or of one for each token, [...],
+        which gets a gradient.
     """
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
@@ -116,7 +118,7 @@ class Head(Component):
     def row_tables(self) -> tuple[str, ...]:
         """Names of the parameters that `loss` reads only by `zoo.base.arrays.row_lookup.take`.
 
-        A training step then needs the gradients of some rows only: see zoo.lab.training.updates.
+        A training step then needs the gradients of some rows only: see zoo.row_updates.
         The name of b within a is "a/b". () unless a head overrides it.
         """
         return ()
@@ -216,9 +218,17 @@ class Head(Component):
         *,
         key: Key | None = None,
         context: Context = None,
-    ) -> jax.Array:
-        """Computes the sum of token_weights * loss, the objective of training, nats."""
+        report: bool = False,
+    ) -> Any:
+        """Computes the sum of token_weights * loss, the objective of training, nats.
+
+        Args:
+          report: whether to return (the sum, a `zoo.losses.TokenReport`), for a step's metrics. A
+            softmax takes it from the logits of its loss; other heads score the tokens once more.
+        """
         arguments = params, tables, hidden, targets, token_weights, key, context
+        if report:
+            return self._weighted_loss_and_report(*arguments)
         return self._weighted_loss_and_penalty(*arguments)[0]
 
     @checks.checked
@@ -290,6 +300,37 @@ class Head(Component):
         return self._statistics(
             params, tables, hidden, targets, temperature, context=context, prepared=prepared
         )
+
+    @checks.checked
+    def word_log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        words: jax.Array,
+        *,
+        temperature: float | jax.Array = 1.0,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
+        """Computes log p of K words of each token, [..., K], nats, without an array [tokens, V].
+
+        Args:
+          words: K words of each token, int [..., K], such as those that a teacher stored.
+        """
+        arrays = self._as_softmax(params, tables, hidden, prepared)
+        if arrays is not None:
+            *table, soft_cap = arrays
+            return chosen_words.softmax_word_log_probs(
+                *table, words, soft_cap=soft_cap, temperature=temperature
+            )
+
+        def block_log_probs(log_probs, first, block_words, shaping):
+            scores = jax.nn.log_softmax(shaping.apply(log_probs), axis=-1)
+            return chosen_words.take_words(scores, block_words)
+
+        arguments = params, tables, hidden, words, self._shaping_of_log_probs(temperature, hidden)
+        return self._map_log_probs(block_log_probs, *arguments, context=context, prepared=prepared)
 
     @checks.checked
     def log_prob_and_log_z(
@@ -475,16 +516,15 @@ class Head(Component):
             return entropy.softmax_statistics(
                 *table, targets, soft_cap=soft_cap, temperature=temperature
             )
-        shaping = softmax.Shaping.from_options(None, temperature)
 
-        def block_statistics(log_probs, first, block_targets):
+        def block_statistics(log_probs, first, block_targets, shaping):
             scores, requests = shaping.apply(log_probs), softmax.TermOptions(statistics=True)
             terms = softmax.terms_from_scores(
                 requests, scores, block_targets, shaping.temperature is None
             )
             return entropy.statistics_from_terms(terms)
 
-        arguments = params, tables, hidden, targets
+        arguments = params, tables, hidden, targets, self._shaping_of_log_probs(temperature, hidden)
         return self._map_log_probs(block_statistics, *arguments, context=context, prepared=prepared)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
@@ -493,16 +533,13 @@ class Head(Component):
         )
 
     def _sample_log_probs(self, params, tables, hidden, key, temperature, context, prepared):
-        shaping = softmax.Shaping.from_options(None, temperature)
-
-        def sample_block(log_probs, first):
+        def sample_block(log_probs, first, shaping):
             block_key = jax.random.fold_in(key, first)
             words = jax.random.categorical(block_key, shaping.apply(log_probs))
             return words.astype(jnp.int32)  # with 64 bits, too
 
-        return self._map_log_probs(
-            sample_block, params, tables, hidden, context=context, prepared=prepared
-        )
+        arguments = params, tables, hidden, self._shaping_of_log_probs(temperature, hidden)
+        return self._map_log_probs(sample_block, *arguments, context=context, prepared=prepared)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def block_top_k(log_probs, first):
@@ -525,6 +562,17 @@ class Head(Component):
         penalty = weighted_sum(penalties, token_weights)
         return loss + penalty, penalty
 
+    def _weighted_loss_and_report(
+        self, params, tables, hidden, targets, token_weights, key, context
+    ):
+        arguments = params, tables, hidden, targets, token_weights, key, context
+        loss, _ = self._weighted_loss_and_penalty(*arguments)
+        options = {"context": context, "prepared": self._prepared(params, tables)}
+        log_prob, log_z = self._log_prob_and_log_z(params, tables, hidden, targets, **options)
+        best_word = self._top_k(params, tables, hidden, 1, **options)[1][..., 0]
+        report = TokenReport(log_prob, log_z, best_word, best_word == targets)
+        return loss, jax.lax.stop_gradient(report)
+
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         """Returns V, the size that is "V" in `array_shapes`; None if no array tells it."""
         shapes = self.array_shapes
@@ -541,6 +589,12 @@ class Head(Component):
     def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
         """Returns the shapes of `prepared`; written beside `_prepared` and `array_shapes`."""
         return None
+
+    def _shaping_of_log_probs(self, temperature, hidden):
+        """Returns the shaping at a temperature, whose arrays are [...]."""
+        shape = hidden.shape[:-1]
+        shaping = softmax.Shaping.from_options(None, temperature, shape)
+        return jax.tree.map(lambda array: array.reshape(shape), shaping)
 
     def _map_log_probs(self, function, params, tables, hidden, *token_arrays, context, prepared):
         """Applies function(log p of every word [n, V], position of the first token, ...) to blocks.

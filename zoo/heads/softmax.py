@@ -149,6 +149,14 @@ class Softmax(SoftmaxScores):
             *scores, targets, token_weights, penalty=penalty, **self._loss_options
         )
 
+    def _weighted_loss_and_report(
+        self, params, tables, hidden, targets, token_weights, key, context
+    ):
+        scores, options = self._softmax_inputs(params, hidden), self._loss_options
+        return weighted_softmax_loss(
+            *scores, targets, token_weights, penalty=self.z_loss, report=True, **options
+        )
+
     @property
     def _loss_options(self):
         return {"soft_cap": self.soft_cap, "label_smoothing": self.label_smoothing}

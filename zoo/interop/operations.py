@@ -60,9 +60,9 @@ class HeadOperations(abc.ABC):
 
     def weighted_loss(
         self, hidden, targets, token_weights, *, key: Any = None, **options: Any
-    ) -> jax.Array:
+    ) -> Any:
         """Computes the sum of token_weights * loss, nats, the objective of training; weights are
-        [...] or broadcast to it, 0 for padding."""
+        [...] or broadcast to it, 0 for padding. report=True: a `zoo.losses.TokenReport`, too."""
         arguments = hidden, targets, token_weights
         return self._call("weighted_loss", *arguments, key=self._noise(key), **options)
 
@@ -84,6 +84,10 @@ class HeadOperations(abc.ABC):
     def statistics(self, hidden, targets, **options: Any) -> Statistics:
         """Computes log p(targets | hidden), the entropy, and whether targets are the best words."""
         return self._call("statistics", hidden, targets, **options)
+
+    def word_log_probs(self, hidden, words, **options: Any) -> jax.Array:
+        """Computes log p of K words of each token, int [..., K], nats, [..., K]."""
+        return self._call("word_log_probs", hidden, words, **options)
 
     def log_probs(self, hidden, **options: Any) -> jax.Array:
         """Computes log p of every word, nats, [..., V]."""
