@@ -168,6 +168,16 @@ def test_the_losses_of_the_page_are_computed():
     assert names["loss"].shape == (2, 4)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["preferences.md", "distillation.md", "items.md"])
+def test_losses_of_pages_are_computed_with_their_gradients(page):
+    names = {}
+    for snippet in snippets(page):
+        exec(snippet, names)
+    for leaf in jax.tree.leaves((names["value"], names["gradients"], names["loss"])):
+        assert np.isfinite(leaf).all()
+
+
 def test_unknown_words_of_the_page_are_put_in():
     snippet, data_snippet = snippets("alignments.md")
     names = {}

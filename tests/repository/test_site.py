@@ -22,6 +22,7 @@ HEADS = sorted((DOCS / "heads").glob("*.md"))
 ELSEWHERE = {
     *("alignments.md", "characters.md", "configs.md", "decoding.md", "losses.md"),
     *("python.md", "your_model.md", "own_components.md", "runs.md", "scoring.md"),
+    *("preferences.md", "distillation.md", "items.md"),
 }
 
 
