@@ -126,8 +126,8 @@ format: $(VENV)/development
 
 # A script that fails does not stop the others.
 BENCHMARKS := log_linear contextual_background softmax_losses beam_search cores \
-  sampled_step adaptive ptb_heads log_linear_letters log_linear_gradients char_cnn char_lstm \
-  cnn_softmax allocator training_step scaling translation_step "translation_step --attention" \
+  ptb_heads log_linear_letters log_linear_gradients char_cnn char_lstm \
+  cnn_softmax training_step scaling translation_step "translation_step --attention" \
   pytorch_steps pytorch_beam generation lost_process serving
 benchmarks: $(VENV)/installed
 	@failed=; for script in $(BENCHMARKS); do \

@@ -12,11 +12,13 @@ head compiled; zoo, with dense updates and with updates by rows.
     python -m benchmarks.adaptive_pytorch --words uniform
 """
 
+import functools
+
 import jax
 import numpy as np
 
-from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
-from benchmarks.pytorch_eager_steps import torch
+from benchmarks import pytorch, same_device, steps, timing
+from benchmarks.pytorch import torch
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import AdaptiveSoftmax
@@ -55,11 +57,11 @@ def _compiled(head):
 
 def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
-    return pytorch_eager_steps.one_step(
-        params,
-        by_rows,
+    return pytorch.language_model_step(
+        pytorch.embedding(params["embedding"], by_rows),
+        pytorch.recurrent("LSTM", params["core"]),
         through(TorchHead(params["head"], vocabulary)),
-        lambda trained: torch.optim.SGD(trained, lr=1.0),
+        functools.partial(torch.optim.SGD, lr=1.0),
         CLIP,
         batch,
     )

@@ -107,7 +107,7 @@ class Regularised(torch.nn.Module):
 def torch_side(params, rates, data):
     """Returns a function that does one step and returns the cross-entropy."""
     model = Regularised(params, rates)
-    update = pytorch.training_step(model, LEARNING_RATE, CLIP, DECAY)
+    update = pytorch.training_step(model, pytorch.sgd(LEARNING_RATE, DECAY), CLIP)
     words, targets = (pytorch.tensor(array) for array in (data.inputs.words, data.inputs.targets))
     sizes = [len(second) // 4 for second in model.second]
     carry = [tuple(torch.zeros(1, len(words), size) for _ in range(2)) for size in sizes]

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import steps, timing
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon
 from zoo.sources import files
@@ -40,15 +40,11 @@ def main():
     head = CharLSTM()
     hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)), jnp.float32)
     targets = jnp.asarray(random.integers(0, min(VOCABULARIES), TOKENS))
-    weights = jnp.full(TOKENS, 1 / TOKENS)
 
     sides = {}
     for size in VOCABULARIES:
         lexicon = Lexicon(tuple(words[:size]), np.ones(size, np.int64))
-        params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
-        step = jax.value_and_grad(head.weighted_loss, argnums=(0, 2))
-        arguments = params, tables, hidden, targets, weights
-        sides[f"V = {size:,}"] = timing.compiled_side(step, *arguments)
+        sides[f"V = {size:,}"] = steps.head_step(head, lexicon, hidden, targets)
     title = f"{TOKENS} tokens, D = {SIZE}, {head.size} cells; forward and backward"
     timing.compare(title, sides, rounds, f"V = {VOCABULARIES[0]:,}")
     text_words = files.read_text(files.find(options.text)).split() if options.text else words

@@ -17,12 +17,12 @@ import numpy as np
 import torch
 
 from benchmarks import pytorch, same_device, timing
+from benchmarks.steps import zipf_lexicon
 from zoo.cores import LSTM
 from zoo.decoding import sample, steps
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lab.commands import program
-from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 
 SIZE, LAYERS, VOCABULARY, WORDS, BOUNDARY = 256, 2, 10_000, 50, 0
@@ -33,7 +33,7 @@ TEMPERATURES = 0.8, 0.0
 
 def starting():
     """Returns a model with random parameters, its parameters and tables."""
-    lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
+    lexicon = zipf_lexicon(VOCABULARY)
     model = LanguageModel(
         Lookup(SIZE, initial_scale=1.0), LSTM(SIZE, LAYERS), Softmax(initial_scale=SCALE)
     )

@@ -15,10 +15,8 @@ adds, and 1 where time is proportional to n.
 
 import json
 import math
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -33,8 +31,7 @@ from zoo.lab.runs.workdir import Workdir
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 
-ROOT = pathlib.Path(__file__).parents[1]
-MODEL = ROOT / "models/english"
+MODEL = timing.ROOT / "models/english"
 VOCABULARIES = 10_000, 100_000, 400_000, 1_000_000
 SIZE, BATCH, LENGTH = 256, 8, 16
 HEADS = {
@@ -78,21 +75,9 @@ def write_inputs(folder: pathlib.Path, words: list[str], tokens: int):
     (folder / "weights.json").write_text(json.dumps(weights))
 
 
-def measured(command: list, folder: pathlib.Path) -> tuple[float, float]:
+def measured(command: list) -> tuple[float, float]:
     """Runs a command; returns its seconds of CPU time and its largest memory, MB."""
-    log = folder / "log.txt"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "zoo", *map(str, command)],
-            cwd=ROOT,
-            env={**os.environ, "JAX_PLATFORMS": "cpu"},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(map(str, command))} failed: {log.read_text()[-2000:]}")
+    _, usage = timing.run_process([sys.executable, "-m", "zoo", *map(str, command)])
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
 
 
@@ -138,9 +123,9 @@ def measure_commands(tokens: int):
             folder.mkdir()
             write_inputs(folder, words, times * tokens)
             for name, command in commands(folder, models).items():
-                measured(command, folder)  # its programs are compiled, and kept for the next time
+                measured(command)  # its programs are compiled, and kept for the next time
                 shutil.rmtree(folder / "run", ignore_errors=True)
-                usage_by_command.setdefault(name, []).append(measured(command, folder))
+                usage_by_command.setdefault(name, []).append(measured(command))
     sizes = "".join(f"{f'{times * tokens:,}':>12}" for times in SIZES)
     print(f"{'CPU seconds, MB; words':24}{sizes}  exponent   {sizes}")
     for name, values in usage_by_command.items():

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import steps, timing
 from zoo import lexicon as lexicons
 from zoo.heads import LogLinear, Softmax
 from zoo.losses import log_linear_log_probs
@@ -48,44 +48,24 @@ def dense_features(lexicon: lexicons.Lexicon) -> np.ndarray:
     return features
 
 
-def builders(lexicon: lexicons.Lexicon) -> dict:
-    """Returns {name: function that compiles and returns a side}, of equal losses where the model
-    is the same."""
-    random, vocabulary = np.random.default_rng(0), len(lexicon)
-    hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)) * 0.3, jnp.float32)
-    targets = jnp.asarray(random.choice(vocabulary, TOKENS, p=np.exp(lexicon.log_background)))
-    weights = jnp.full(TOKENS, 1 / TOKENS)
-    log_linear, softmax = LogLinear(), Softmax()
+def dense_step(loss, head, lexicon, inputs, tables):
+    """Compiles a mean loss of all log-probabilities [N, V] and its gradients, as `head_step`.
 
-    def signatures_loss(params, hidden, tables):
-        return log_linear.weighted_loss(params, tables, hidden, targets, weights)
+    Args:
+      loss: from parameters, hidden states and tables to the log-probabilities.
+      head: of the parameters.
+      lexicon: the words.
+      inputs: hidden states and targets.
+      tables: for the function.
+    """
+    hidden, targets = inputs
 
-    def dense_loss(params, hidden, tables):
-        log_probs = log_linear_log_probs(log_linear.adaptor(params, hidden), *tables)
-        return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
+    def mean_loss(params, hidden, tables):
+        return -jnp.mean(loss(params, hidden, tables)[jnp.arange(TOKENS), targets])
 
-    def zoo_softmax_loss(params, hidden, _):
-        return softmax.weighted_loss(params, {}, hidden, targets, weights)
-
-    def plain_softmax_loss(params, hidden, _):
-        log_probs = softmax.log_probs(params, {}, hidden)
-        return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
-
-    def features():
-        log_background = jnp.asarray(lexicon.log_background, jnp.float32)
-        return jnp.asarray(dense_features(lexicon)), log_background
-
-    def compiled(loss, head, make_tables):
-        params = head.init(jax.random.key(0), SIZE, lexicon)
-        step = jax.value_and_grad(loss, argnums=(0, 1))
-        return timing.compiled_side(step, params, hidden, make_tables())
-
-    return {
-        "signatures": lambda: compiled(signatures_loss, log_linear, lexicon.tables),
-        "dense formula": lambda: compiled(dense_loss, log_linear, features),
-        "softmax (zoo)": lambda: compiled(zoo_softmax_loss, softmax, lambda: None),
-        "softmax (autodiff)": lambda: compiled(plain_softmax_loss, softmax, lambda: None),
-    }
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    step = jax.value_and_grad(mean_loss, argnums=(0, 1))
+    return timing.compiled_side(step, params, hidden, tables)
 
 
 def main():
@@ -93,7 +73,21 @@ def main():
     rounds = timing.parser(__doc__, rounds=9).parse_args().rounds
 
     lexicon = synthetic_lexicon(np.random.default_rng(0))
-    sides = {name: build() for name, build in builders(lexicon).items()}
+    inputs, log_linear, softmax = steps.random_tokens(SIZE, TOKENS, lexicon), LogLinear(), Softmax()
+
+    def dense_formula(params, hidden, tables):
+        return log_linear_log_probs(log_linear.adaptor(params, hidden), *tables)
+
+    def plain_softmax(params, hidden, _):
+        return softmax.log_probs(params, {}, hidden)
+
+    features = dense_features(lexicon), jnp.asarray(lexicon.log_background, jnp.float32)
+    sides = {
+        "signatures": steps.head_step(log_linear, lexicon, *inputs),
+        "dense formula": dense_step(dense_formula, log_linear, lexicon, inputs, features),
+        "softmax (zoo)": steps.head_step(softmax, lexicon, *inputs),
+        "softmax (autodiff)": dense_step(plain_softmax, softmax, lexicon, inputs, None),
+    }
     values = {name: float(side()[0]) for name, side in sides.items()}
     signatures = len(lexicon.tables()["log_mass"])
     title = (

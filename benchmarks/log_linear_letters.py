@@ -8,11 +8,9 @@ identities and three of 600 shared features.
     python -m benchmarks.log_linear_letters
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import steps, timing
 from zoo import lexicon as lexicons
 from zoo import priors
 from zoo.heads import LogLinear, Softmax
@@ -55,25 +53,18 @@ def spelled_lexicon(
 
 def compare(kind: str, size: int, tokens: int, rounds: int):
     """Prints a table for a kind of features, a vocabulary and a batch."""
-    random = np.random.default_rng(0)
-    lexicon = spelled_lexicon(random, size, kind)
-    hidden = jnp.asarray(random.normal(size=(tokens, SIZE)) * 0.3, jnp.float32)
-    targets = jnp.asarray(random.choice(size, tokens, p=np.exp(lexicon.log_background)))
-    weights = jnp.full(tokens, 1 / tokens)
-    steps = {}
-    for name, head in ((kind, LogLinear()), ("softmax", Softmax())):
-        arguments = head.init(jax.random.key(0), SIZE, lexicon), hidden, head.tables(lexicon)
-
-        def loss(params, hidden, tables, head=head):
-            return head.weighted_loss(params, tables, hidden, targets, weights)
-
-        steps[name] = timing.compiled_side(jax.value_and_grad(loss, argnums=(0, 1)), *arguments)
+    lexicon = spelled_lexicon(np.random.default_rng(0), size, kind)
+    inputs = steps.random_tokens(SIZE, tokens, lexicon)
+    sides = {
+        name: steps.head_step(head, lexicon, *inputs)
+        for name, head in ((kind, LogLinear()), ("softmax", Softmax()))
+    }
     title = (
         f"N = {tokens:,}, D = {SIZE}, V = {size:,}, S = {len(lexicon.signatures[1]):,}, "
         f"F = {len(lexicon.feature_names):,}, "
         f"{len(lexicon.feature_ids) / size:.1f} features a word"
     )
-    timing.compare(title, steps, rounds, "softmax")
+    timing.compare(title, sides, rounds, "softmax")
 
 
 def main():

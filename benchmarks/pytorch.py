@@ -8,6 +8,7 @@ on the device of `benchmarks.same_device`.
     pip install torch==2.13.0
 """
 
+import functools
 import sys
 
 import numpy as np
@@ -86,25 +87,87 @@ def _loaded(module, values):
     return module
 
 
-def training_step(
-    model: torch.nn.Module, learning_rate: float, clip: float, weight_decay: float = 0.0
-):
+class SoftmaxLoss(torch.nn.Module):
+    """The mean loss of targets [N] after hidden states [N, D], by a softmax."""
+
+    def __init__(self, params, through):
+        """Copies zoo's parameters; `through` compiles, or not."""
+        super().__init__()
+        self.output, self.loss = linear(params), through(self._loss)
+
+    def forward(self, hidden, targets):
+        """Computes the mean loss."""
+        return self.loss(hidden, targets)
+
+    def _loss(self, hidden, targets):
+        return torch.nn.functional.cross_entropy(self.output(hidden), targets)
+
+
+def sgd(learning_rate: float, weight_decay: float = 0.0):
+    """Returns a function from parameters to PyTorch's fused SGD, for `training_step`."""
+    return functools.partial(
+        torch.optim.SGD, lr=learning_rate, weight_decay=weight_decay, fused=True
+    )
+
+
+def clip_norm(parameters, max_norm: float):
+    """Clips the norm of all gradients together, of which some may be sparse."""
+    gradients = []
+    for parameter in parameters:
+        if parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
+            gradients.append(parameter.grad.values())
+        else:
+            gradients.append(parameter.grad)
+    with torch.no_grad():
+        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0))
+
+
+def training_step(model: torch.nn.Module, optimizer, clip: float):
     """Returns step(loss), which updates the parameters by the gradient of a scalar loss.
 
     Args:
       model: the parameters.
-      learning_rate: of SGD.
+      optimizer: parameters -> a `torch.optim.Optimizer`.
       clip: largest norm of the gradient.
-      weight_decay: of SGD.
     """
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.SGD(trained, learning_rate, weight_decay=weight_decay, fused=True)
+    torch_optimizer = optimizer(trained)
 
     def step(loss):
-        optimizer.zero_grad(set_to_none=True)
+        torch_optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(trained, clip)
-        optimizer.step()
+        clip_norm(trained, clip)
+        torch_optimizer.step()
+
+    return step
+
+
+def language_model_step(embedding, core, loss, optimizer, clip, batch, autocast=False):
+    """Returns a function that does one step of a language model and returns its loss per token.
+
+    Args:
+      embedding: a module, words [B, T] -> vectors.
+      core: recurrent layers, see `recurrent`.
+      loss: a module, (hidden states [N, D], targets [N]) -> mean loss.
+      optimizer: see `training_step`.
+      clip: largest norm of the gradient.
+      batch: a Batch of the zoo.
+      autocast: whether products are in bfloat16.
+    """
+    update = training_step(torch.nn.ModuleList([embedding, core, loss]), optimizer, clip)
+    words, targets = (tensor(array) for array in (batch.inputs.words, batch.inputs.targets))
+    carry = None
+
+    def step():
+        nonlocal carry
+        with torch.autocast(words.device.type, torch.bfloat16, enabled=autocast):
+            hidden, new_carry = core(embedding(words), carry)
+            mean_loss = loss(hidden.flatten(0, 1), targets.flatten())
+        update(mean_loss)
+        carry = torch.utils._pytree.tree_map(lambda state: state.detach().float(), new_carry)
+        return mean_loss.item()
 
     return step
 

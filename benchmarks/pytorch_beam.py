@@ -20,7 +20,7 @@ from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_EXTRA, LONGEST_RATIO, translate
 from zoo.lab.commands import program
 
-SENTENCES, LONGEST = (32, 96, 100), 60
+SENTENCES, LONGEST = (32, 96, 100), beam_search.LONGEST
 
 
 class Translator:

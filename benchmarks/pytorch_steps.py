@@ -1,5 +1,4 @@
-"""Training steps with a GRU, with words read letter by letter, and with words spelled, against
-PyTorch.
+"""Training steps with a GRU, with words read by letters, and with words spelled, against PyTorch.
 
 Forward, backward, clipping of the gradient's norm and SGD; B = 32, T = 35, the carry passed from
 step to step, embeddings of 256, on a batch of the Penn Treebank in $ZOO_DATA, or of words drawn by
@@ -14,13 +13,11 @@ Zipf's law without it:
     python -m benchmarks.pytorch_steps [--only gru]
 """
 
-import argparse
-
 import jax
 import numpy as np
 import torch
 
-from benchmarks import char_cnn, pytorch, same_device, steps
+from benchmarks import char_cnn, pytorch, same_device, steps, timing
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
 from zoo.embeddings import CharCNN
@@ -132,54 +129,24 @@ def _turned(params):
     return {**params, "weights": params["weights"].T}
 
 
-class Model(torch.nn.Module):
-    """One of `MODELS`: words -> vectors -> recurrent layers -> the mean loss of targets."""
-
-    def __init__(self, model, params, tables, through):
-        """Copies zoo's parameters; `through` compiles, or not."""
-        super().__init__()
-        if isinstance(model.embedding, CharCNN):
-            self.embedding = DistinctWords(params["embedding"], tables["embedding"], through)
-        else:
-            self.embedding = pytorch.embedding(params["embedding"])
-        self.core = pytorch.recurrent(type(model.core).__name__, params["core"])
-        if isinstance(model.head, CharLSTM):
-            self.loss = Speller(params["head"], tables["head"], through)
-        else:
-            self.output = pytorch.linear(params["head"])
-            self.loss = through(self._softmax)
-
-    def _softmax(self, hidden, targets):
-        return torch.nn.functional.cross_entropy(self.output(hidden), targets)
-
-    def forward(self, words, targets, carry):
-        """Computes (the mean loss, the carry)."""
-        hidden, carry = self.core(self.embedding(words), carry)
-        return self.loss(hidden.flatten(0, 1), targets.flatten()), carry
-
-
-def torch_step(model, params, tables, words, targets, autocast=False):
+def torch_step(model, params, tables, batch, autocast=False):
     """Returns build(through) -> a function that does one step and returns its loss a token.
 
     With `autocast`, products are in bfloat16.
     """
-    words, targets = pytorch.tensor(words), pytorch.tensor(targets)
 
     def build(through):
-        module, carry = Model(model, params, tables, through), None
-        step = pytorch.training_step(module, LEARNING_RATE, CLIP)
-
-        def run():
-            nonlocal carry
-            with torch.autocast(words.device.type, torch.bfloat16, enabled=autocast):
-                loss, next_carry = module(words, targets, carry)
-            step(loss)
-            next_carry = next_carry if isinstance(next_carry, tuple) else (next_carry,)
-            carry = tuple(x.detach().float() for x in next_carry)
-            carry = carry if len(carry) > 1 else carry[0]
-            return loss.item()
-
-        return run
+        if isinstance(model.embedding, CharCNN):
+            embedding = DistinctWords(params["embedding"], tables["embedding"], through)
+        else:
+            embedding = pytorch.embedding(params["embedding"])
+        core = pytorch.recurrent(type(model.core).__name__, params["core"])
+        if isinstance(model.head, CharLSTM):
+            loss = Speller(params["head"], tables["head"], through)
+        else:
+            loss = pytorch.SoftmaxLoss(params["head"], through)
+        optimizer = pytorch.sgd(LEARNING_RATE)
+        return pytorch.language_model_step(embedding, core, loss, optimizer, CLIP, batch, autocast)
 
     return build
 
@@ -189,12 +156,11 @@ def training(compute: str) -> Training:
     return Training(optimizer=SGD(LEARNING_RATE), clip=CLIP, compute=compute)
 
 
-def whole_steps(name, lexicon, words, targets):
+def whole_steps(name, lexicon, data):
     """Returns the sides of one of `MODELS`."""
     model = MODELS[name]
     params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
-    sides = pytorch.eager_and_compiled(torch_step(model, params, tables, words, targets))
-    data = steps.batch_of(np.concatenate([words, targets[:, -1:]], axis=1))
+    sides = pytorch.eager_and_compiled(torch_step(model, params, tables, data))
     zoo = steps.step_of(model, params, lexicon, data, training("float32"))
     return {**sides, pytorch.ZOO: zoo}
 
@@ -230,18 +196,18 @@ def convolution_alone(lexicon, words, random):
 
 def main():
     """Prints a table a model."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
+    parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
     options = parser.parse_args()
     program.keep_memory()
     device, random = same_device.share_device(torch), np.random.default_rng(0)
     lexicon, text, source = char_cnn.batch_of_words(random, LENGTH + 1)
-    words, targets = (x.astype(np.int32) for x in (text[:, :-1], text[:, 1:]))
+    data = steps.batch_of(text.astype(np.int32))
+    words = data.inputs.words
     source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
     print(f"B = {len(words)}, T = {LENGTH} {source}; {device}")
     for name in [options.only] if options.only else MODELS:
-        sides = whole_steps(name, lexicon, words, targets)
+        sides = whole_steps(name, lexicon, data)
         pytorch.compare(f"a training step, {name}", sides, options.rounds)
         if name == "char_cnn":
             sides = convolution_alone(lexicon, words, random)

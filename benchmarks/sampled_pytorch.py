@@ -12,13 +12,14 @@ with dense gradients.
     python -m benchmarks.sampled_pytorch --vocabulary 1000000 --head NCE
 """
 
+import functools
 import gc
 
 import jax
 import numpy as np
 
-from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
-from benchmarks.pytorch_eager_steps import torch
+from benchmarks import pytorch, same_device, steps, timing
+from benchmarks.pytorch import torch
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import NCE, ImportanceSampling
@@ -41,13 +42,10 @@ class TorchHead(torch.nn.Module):
         super().__init__()
         self.loss = through(self._loss)
         self.is_nce = isinstance(head, NCE)
-
-        def table(array):
-            return torch.nn.Embedding.from_pretrained(
-                pytorch.tensor(array), freeze=False, sparse=sparse
-            )
-
-        self.weights, self.bias = table(params["weights"]), table(params["bias"][:, None])
+        self.weights, self.bias = (
+            pytorch.embedding({"table": table}, sparse)
+            for table in (params["weights"], params["bias"][:, None])
+        )
         q = head.noise.probabilities(counts)
         threshold, alias = alias_table(q)
         self.threshold = pytorch.tensor(threshold.astype(np.float32))
@@ -79,12 +77,12 @@ class TorchHead(torch.nn.Module):
 
 def torch_side(head, params, counts, sparse, batch, through=lambda function: function):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
-    return pytorch_eager_steps.one_step(
-        params,
-        sparse,
+    return pytorch.language_model_step(
+        pytorch.embedding(params["embedding"], sparse),
+        pytorch.recurrent("LSTM", params["core"]),
         TorchHead(head, params["head"], counts, sparse, through),
-        lambda trained: torch.optim.Adagrad(
-            trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
+        functools.partial(
+            torch.optim.Adagrad, lr=RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
         ),
         CLIP,
         batch,

@@ -240,9 +240,8 @@ def compiled_on_mesh(step, devices: MeshDevices):
         jax.tree.map(lambda _: devices.by_rows, batch),
         devices.replicated,
     )
-    return function.lower(*jax.tree.map(with_layout, step.arguments, layouts)).compile(
-        AS_CHEAP_AS_CAN_BE
-    )
+    shapes = jax.tree.map(with_layout, step.arguments, layouts)
+    return function.lower(*shapes).compile(AS_CHEAP_AS_CAN_BE)
 
 
 def memory_table(names) -> str:

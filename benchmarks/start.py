@@ -13,19 +13,14 @@ with their files in the system's cache. Both sides compute on the CPU, also wher
 
 import collections
 import os
-import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 from benchmarks import timing
 
-ROOT = pathlib.Path(__file__).parents[1]
 BATCH, LENGTH, SIZE, LAYERS, LEARNING_RATE, CLIP, DROPOUT = 20, 35, 256, 2, 20.0, 0.25, 0.2
 FIRST = "first step"
-ON_CPU = {"JAX_PLATFORMS": "cpu"}  # PyTorch is there by default
 
 
 def pytorch(train: str, validation: str, layers: int, steps: int):
@@ -77,35 +72,9 @@ def texts() -> list[str]:
     return [f"{folder}/ptb/ptb.{split}.txt" for split in ("train", "valid")]
 
 
-def measured(command: list[str], until: str, **environment: str):
-    """Runs a command until it prints a line.
-
-    Returns:
-      Seconds by the clock, and the resources that the process has used; its CPU time is less
-      disturbed by other work.
-    """
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **ON_CPU, **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    is_printed = any(until in line for line in process.stdout)
-    elapsed = time.perf_counter() - begun
-    process.kill()
-    process.stdout.close()
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
-    if not is_printed:
-        sys.exit(f"{until!r} is not printed: {' '.join(command)}")
-    return elapsed, usage
-
-
 def seconds(command: list[str], **environment: str) -> tuple[float, float]:
     """Returns the seconds of a command until its first step, by the clock and of CPU time."""
-    elapsed, usage = measured(command, FIRST, **environment)
+    elapsed, usage = timing.run_process(command, FIRST, **environment)
     return elapsed, usage.ru_utime + usage.ru_stime
 
 

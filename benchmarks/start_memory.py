@@ -20,7 +20,7 @@ STEPS = 50
 
 def peak(command: list[str], until: str, **environment: str) -> int:
     """Returns the greatest resident size of a command when it prints a line, in bytes."""
-    return start.measured(command, until, **environment)[1].ru_maxrss * 1024
+    return timing.run_process(command, until, **environment)[1].ru_maxrss * 1024
 
 
 def main():

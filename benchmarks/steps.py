@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import char_cnn
+from benchmarks import char_cnn, timing
 from zoo.cores import GRU, LSTM
 from zoo.embeddings import CharCNN, Lookup
 from zoo.experiment import Training
@@ -75,6 +75,24 @@ def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, dr
     data = draw(vocabulary, batch, length)
     training = Training(optimizer=recipe, clip=clip, row_sparse=row_sparse)
     return step_of(model, params, lexicon, data, training)
+
+
+def head_step(head, lexicon: Lexicon, hidden, targets):
+    """Compiles loss and gradients of a head's parameters and of hidden states [N, D].
+
+    Returns a function of no arguments; its result is (loss, gradients).
+    """
+    params, tables = head.init(jax.random.key(0), hidden.shape[-1], lexicon), head.tables(lexicon)
+    step = jax.value_and_grad(head.weighted_loss, argnums=(0, 2))
+    weights = jnp.full(targets.shape, 1 / targets.size)
+    return timing.compiled_side(step, params, tables, hidden, targets, weights)
+
+
+def random_tokens(size: int, tokens: int, lexicon: Lexicon):
+    """Draws (hidden states [tokens, size], targets by the lexicon's background)."""
+    random, probabilities = np.random.default_rng(0), np.exp(lexicon.log_background)
+    hidden = jnp.asarray(random.normal(size=(tokens, size)) * 0.3, jnp.float32)
+    return hidden, jnp.asarray(random.choice(len(lexicon), tokens, p=probabilities))
 
 
 def recipe_step(recipe, lexicon: Lexicon):

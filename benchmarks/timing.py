@@ -13,7 +13,9 @@ import os
 import pathlib
 import platform
 import re
+import signal
 import statistics
+import subprocess
 import sys
 import time
 from concurrent import futures
@@ -24,6 +26,7 @@ import jax.numpy as jnp
 
 from zoo.lab.commands import program
 
+ROOT = pathlib.Path(__file__).parents[1]
 # Thread pools (Eigen's, OpenMP's) spin for a while after their work; the pause keeps one side's
 # spinning out of the next side's time.
 SECONDS_BETWEEN = 0.02
@@ -32,12 +35,6 @@ SECONDS_BETWEEN = 0.02
 # Additions to the environment. With any glibc setting present, zoo.lab.commands.program changes
 # nothing; this setting has no effect of its own here.
 MEMORY = {"memory kept": {}, "glibc's own way": {"MALLOC_ARENA_MAX": "64"}}
-
-
-def environment(memory: str) -> dict[str, str]:
-    """Returns the environment of a process with one of the treatments in `MEMORY`."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    return clean | MEMORY[memory]
 
 
 def in_own_process(function, *arguments, environment: dict[str, str] | None = None):
@@ -55,6 +52,37 @@ def in_own_process(function, *arguments, environment: dict[str, str] | None = No
         return process.submit(function, *arguments).result()
 
 
+def run_process(command: list[str], until: str | None = None, **environment: str):
+    """Runs a command on the CPU to its end, or until it prints a line.
+
+    Returns:
+      Seconds by the clock, and the resources that the process has used; its CPU time is less
+      disturbed by other work.
+    """
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if until and until in line:
+            process.kill()
+            break
+    elapsed = time.perf_counter() - begun
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != (-signal.SIGKILL if until else 0):
+        sys.exit(f"{' '.join(command)} failed: {''.join(lines)[-2000:]}")
+    return elapsed, usage
+
+
 def in_each_memory(main):
     """Runs a benchmark's main() in a process for each treatment of memory, and prints its name.
 
@@ -67,9 +95,10 @@ def in_each_memory(main):
     if jax.default_backend() != "cpu":
         _keeping_memory(main)
         return
-    for memory in MEMORY:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    for memory, settings in MEMORY.items():
         print(f"{memory}, on both sides:", flush=True)
-        in_own_process(_keeping_memory, main, environment=environment(memory))
+        in_own_process(_keeping_memory, main, environment=clean | settings)
 
 
 def _keeping_memory(main):

@@ -40,8 +40,7 @@ def main():
     batch = steps.uniform_batch(VOCABULARY, BATCH, LENGTH)
     sides = {}
     for name, autocast in AUTOCAST.items():
-        text = batch.inputs.words, batch.inputs.targets
-        build = pytorch_steps.torch_step(model, params, {}, *text, autocast)
+        build = pytorch_steps.torch_step(model, params, {}, batch, autocast)
         try:
             build(lambda function: function)()
         except RuntimeError as error:  # PyTorch has no LSTM in bfloat16 for cores without AVX-512

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from benchmarks import pytorch, same_device, timing
+from benchmarks import pytorch, same_device, steps, timing
 from zoo import optimizers
 from zoo.attention import Luong
 from zoo.cores import LSTM
@@ -34,7 +34,6 @@ from zoo.lab.training.devices import Devices
 from zoo.lab.training.step import Batch, TrainState, train_step
 from zoo.lab.training.tasks import SourcesAndTargets
 from zoo.lab.training.updates import Updates
-from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
@@ -136,7 +135,7 @@ def torch_side(params, batches):
 
     def build(through):
         model = TorchModel(params, through)
-        step = pytorch.training_step(model, LEARNING_RATE, CLIP)
+        step = pytorch.training_step(model, pytorch.sgd(LEARNING_RATE), CLIP)
 
         def steps():
             losses = []
@@ -187,7 +186,7 @@ def main():
     parser.add_argument("--attention", action="store_true", help="with Luong's attention")
     arguments = parser.parse_args()
     device, size, random = same_device.share_device(torch), arguments.size, np.random.default_rng(0)
-    lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
+    lexicon = steps.zipf_lexicon(VOCABULARY)
     attention = Luong() if arguments.attention else None
     model = SequenceToSequence(
         Lookup(size), LSTM(size, LAYERS), Softmax(), attention=attention, order="forward"

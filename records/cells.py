@@ -9,11 +9,13 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from zoo.errors import UserError
 from zoo.lab.comparison import comparison
 from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.paired import GroupLosses, format_p
-from zoo.lab.evaluation import records
+from zoo.lab.evaluation import records, significance
 from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.figures import Passport
 from zoo.lab.evaluation.perplexity import perplexity_of
@@ -108,6 +110,12 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
     if spread and len(seeds) > 1:
         line += " In brackets the least and the greatest of the seeds."
     return line
+
+
+def estimate(sentence_statistics: np.ndarray, figure: Callable) -> tuple[float, float, float]:
+    """Computes a figure of statistics [sentences, S], with the ends of its 95 % interval."""
+    ends = significance.bootstrap_interval(sentence_statistics, figure)
+    return float(figure(sentence_statistics.sum(0))), *ends
 
 
 def provenance() -> dict:

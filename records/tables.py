@@ -26,6 +26,7 @@ from records import (
 from records import rows as rows_of
 from records.cells import (
     by_model,
+    estimate,
     grid,
     interval,
     join_runs,
@@ -195,8 +196,7 @@ def speech_lists() -> str:
     }
 
     def rate(name):
-        ends = significance.bootstrap_interval(counts[name], metric.figure)
-        return format_value((metric.figure(counts[name].sum(0)), *ends), SCORE)
+        return format_value(estimate(counts[name], metric.figure), SCORE)
 
     def cell(run):
         p = significance.paired_test(counts["untuned"], counts[run], metric.figure)

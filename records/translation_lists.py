@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from records.cells import FOLDER, grid, mean, provenance, provenance_line, read_json
+from records.cells import FOLDER, estimate, grid, mean, provenance, provenance_line, read_json
 from records.list_scores import with_scores
 from zoo.base.arrays import array_files
 from zoo.lab.commands import options, program
@@ -76,23 +76,6 @@ class Part:
     unseen: np.ndarray
     new_shares: list[float]
 
-    def truncate(self, limit: int) -> tuple["Part", np.ndarray]:
-        """Returns the lists with at most so many hypotheses, and the rows that these have here."""
-        lists = self.lists
-        positions = np.arange(len(self.texts)) - lists.starts[lists.owners]
-        rows = np.flatnonzero(positions < limit)
-        starts = np.concatenate([[0], np.cumsum(np.minimum(lists.sizes, limit))])
-        statistics = self.select(rows)
-        shorter = dataclasses.replace(
-            lists,
-            starts=starts,
-            features=lists.features[rows],
-            statistics=statistics[Bleu.name],
-            system_scores=None if lists.system_scores is None else lists.system_scores[rows],
-        )
-        texts = [self.texts[row] for row in rows]
-        return dataclasses.replace(self, lists=shorter, statistics=statistics, texts=texts), rows
-
     def select(self, rows: np.ndarray) -> Statistics:
         """Returns the statistics of some hypotheses."""
         return {name: statistics[rows] for name, statistics in self.statistics.items()}
@@ -114,6 +97,7 @@ def read_part(
     references: str,
     training_words: set[str],
     metrics: tuple[Metric, ...] = METRICS,
+    limit: int | None = None,
 ) -> Part:
     """Reads the references of lists.
 
@@ -122,8 +106,12 @@ def read_part(
       references: the file with a line for each of the text.
       training_words: all words of the text of training.
       metrics: with the tokenizers of the language.
+      limit: the most hypotheses of a list.
     """
-    lists = [*Columns(word_count=True).add(lists)]
+    lists = [
+        dataclasses.replace(nbest, hypotheses=nbest.hypotheses[:limit])
+        for nbest in Columns(word_count=True).add(lists)
+    ]
     lines = files.read_text(files.find(references)).split("\n")
     lines_by_id = {nbest.id: lines[int(nbest.id)] for nbest in lists}
     references_by_id: dict[str, tuple[str, ...]] = {id: (text,) for id, text in lines_by_id.items()}
@@ -200,7 +188,7 @@ def difference(metric: Metric, model: np.ndarray, opponent: np.ndarray) -> list[
 
     pair = np.hstack([model, opponent])
     p = significance.paired_test(model, opponent, metric.figure)
-    return [float(gain(pair.sum(0))), *significance.bootstrap_interval(pair, gain), p]
+    return [*estimate(pair, gain), p]
 
 
 def score_runs(
@@ -221,29 +209,35 @@ def group_seeds(runs: list[str]) -> dict[str, list[str]]:
     return models
 
 
+def read_parts(folder: pathlib.Path, limit: int | None = None) -> dict[str, Part]:
+    """Reads a translator's lists to tune on and of the tests, of at most so many hypotheses."""
+    training_words = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
+    parts = {}
+    for name in (TUNED, *TESTS):
+        file = folder / f"{name}.nbest"
+        if file.exists():
+            lists = read_lists(str(file))[1]
+            parts[name] = read_part(lists, TEXTS.format(name), training_words, limit=limit)
+    return parts
+
+
 def judge_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, dict]:
     """Returns all figures of a translator's lists, re-ranked by each run, and of their first
     `SHORT_LIST` hypotheses."""
-    training_words = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
-    parts = {
-        name: read_part(read_lists(f"{folder}/{name}.nbest")[1], TEXTS.format(name), training_words)
-        for name in (TUNED, *TESTS)
-        if (folder / f"{name}.nbest").exists()
-    }
+    parts = read_parts(folder)
     columns = score_runs(folder, runs, parts)
-    short_parts = {name: part.truncate(SHORT_LIST) for name, part in parts.items()}
+    is_early = {
+        name: np.concatenate([np.arange(size) < SHORT_LIST for size in part.lists.sizes])
+        for name, part in parts.items()
+    }
+    early_columns = {
+        run: {name: column[is_early[name]] for name, column in run_columns.items()}
+        for run, run_columns in columns.items()
+    }
     (folder / "few").mkdir(exist_ok=True)
     return {
         "all": judge(folder, parts, columns, BASELINE),
-        "few": judge(
-            folder / "few",
-            {name: part for name, (part, _) in short_parts.items()},
-            {
-                run: {name: column[short_parts[name][1]] for name, column in run_columns.items()}
-                for run, run_columns in columns.items()
-            },
-            BASELINE,
-        ),
+        "few": judge(folder / "few", read_parts(folder, SHORT_LIST), early_columns, BASELINE),
     }
 
 
@@ -287,13 +281,7 @@ def judge(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline:
 
 def figures(statistics: Statistics) -> dict[str, list[float]]:
     """Returns the figure and its 95 % interval by each metric, from statistics [lists, S]."""
-    return {
-        metric.name: [
-            float(metric.figure(statistics[metric.name].sum(0))),
-            *significance.bootstrap_interval(statistics[metric.name], metric.figure),
-        ]
-        for metric in METRICS
-    }
+    return {metric.name: [*estimate(statistics[metric.name], metric.figure)] for metric in METRICS}
 
 
 def gains(statistics: dict[str, Statistics], part: Part, baseline: str) -> dict:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from records import list_scores
+from records import cells, list_scores
 from records import rows as rows_of
 from records.cells import grid, loss, markdown, mean, origin, p_cell, provenance_line, results
 from zoo.lab.comparison.paired import format_p
@@ -166,9 +166,9 @@ def by_length() -> str:
     for name, mask in {**masks, "all": groups > 0}.items():
         nats = (float(order[mask].sum() / lengths[mask].sum()) for order in losses.values())
         scores = (float(BLEU(ngrams[mask].sum(0))) for ngrams in bleu.values())
-        nats_gain = _with_interval(gains[mask], lambda sums: sums[..., 0] / sums[..., 1])
+        nats_gain = cells.estimate(gains[mask], lambda sums: sums[..., 0] / sums[..., 1])
         rows.append(
-            [name, int(mask.sum()), *nats, nats_gain, *scores, _with_interval(pairs[mask], _gain)]
+            [name, int(mask.sum()), *nats, nats_gain, *scores, cells.estimate(pairs[mask], _gain)]
         )
     columns = [Column("source words"), Column("sentences", COUNT)]
     for quantity, form in (("nats a word", ".3f"), ("BLEU", ".2f")):
@@ -182,7 +182,7 @@ def by_length() -> str:
     source = origin([*rows_of.STRAIGHT, *rows_of.REVERSED[:3]], TEST, spread=False)
     return (
         f"{Table(columns, rows).markdown()}\n{source} Means of the seeds, beam 12. In nats the "
-        f"gain of the longest sources is {format_value(_with_interval(ends, growth), '.3f')} above "
+        f"gain of the longest sources is {format_value(cells.estimate(ends, growth), '.3f')} above "
         "the shortest sources'."
     )
 
@@ -231,12 +231,6 @@ def lists() -> str:
 
 def _p(left_counts, right_counts):
     return p_cell(significance.paired_test(left_counts, right_counts, BLEU))
-
-
-def _with_interval(statistics, figure):
-    """Computes a figure from statistics of sentences, with its 95 % interval."""
-    ends = significance.bootstrap_interval(statistics, figure)
-    return float(figure(statistics.sum(0))), *ends
 
 
 def _tuned_cell(counts_by_seed):

@@ -11,46 +11,31 @@ data.workdir=DIR --set model.head.background.workdir=DIR. Data: multi30k/ in $ZO
 test perplexity 49.1 (validation 48.1); the background alone has 157.4.
 """
 
-from zoo import Evaluation, Experiment, Training, priors
+from configs import captions_softmax, variant
+from zoo import priors
 from zoo.cores import LSTM
-from zoo.data import Text, Vocabulary
-from zoo.embeddings import Lookup
+from zoo.data import Vocabulary
 from zoo.heads import LogLinear
 from zoo.lab.adaptation import Trained, WithWordsOf
-from zoo.models import LanguageModel
 from zoo.optimizers import Adam
 
 BACKGROUND = "runs/ptb_awd_small"
+CAPTIONS = captions_softmax.get_config().data
 
-
-def get_config() -> Experiment:
-    return Experiment(
-        data=WithWordsOf(
-            Text(
-                train="multi30k/train.lc.norm.tok.en[:500]",
-                validation="multi30k/val.lc.norm.tok.en",
-                tests=("multi30k/test_2016_flickr.lc.norm.tok.en",),
-            ),
-            workdir=BACKGROUND,
-        ),
-        vocabulary=Vocabulary(
+get_config = variant(
+    captions_softmax,
+    {
+        "data": WithWordsOf(CAPTIONS, workdir=BACKGROUND),
+        "data.source.train": f"{CAPTIONS.train}[:500]",
+        "vocabulary": Vocabulary(
             minimum_count=1_000_000,  # no words but those of the background
             features=(priors.TopWords(count=500, splits=("train",)),),
         ),
-        model=LanguageModel(
-            embedding=Lookup(size=64),
-            core=LSTM(size=64, dropout=0.3, input_dropout=0.3),
-            head=LogLinear(initial_scale=0.0, background=Trained(BACKGROUND)),
-        ),
-        training=Training(
-            batch=20,
-            length=35,
-            state="sentences",
-            shuffle=True,
-            optimizer=Adam(learning_rate=0.003),
-            clip=1.0,
-            epochs=30,
-            patience=3,
-        ),
-        evaluation=Evaluation(state="sentences"),
-    )
+        "model.embedding.size": 64,
+        "model.core": LSTM(size=64, dropout=0.3, input_dropout=0.3),
+        "model.head": LogLinear(initial_scale=0.0, background=Trained(BACKGROUND)),
+        "training.optimizer": Adam(learning_rate=0.003),
+        "training.epochs": 30,
+        "training.patience": 3,
+    },
+)

@@ -9,37 +9,26 @@ their content, and a meaning is read from its last slot to its first, the name. 
 $ZOO_DATA. Expected: 0.505 nats a character on the test, a slot error rate of 88 %.
 """
 
+from configs import geoquery, variant
 from configs.answers._shared import A_FEATURE_A_WORD
-from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
-from zoo.embeddings import Lookup
-from zoo.heads import LogLinear
 from zoo.lab.papers import Realisations
-from zoo.models import LanguageModel
-from zoo.optimizers import Adam, Cosine
 
-
-def get_config() -> Experiment:
-    return Experiment(
-        data=Realisations(
+get_config = variant(
+    geoquery,
+    {
+        "data": Realisations(
             train="e2e/trainset.tokenized.csv",
             validation="e2e/devset.csv[:500]",
             tests=("e2e/testset_w_refs.csv",),
             last_first=True,
         ),
-        vocabulary=Vocabulary(features=A_FEATURE_A_WORD),
-        model=LanguageModel(
-            embedding=Lookup(size=32), core=LSTM(size=256, forget_bias=3.0), head=LogLinear()
-        ),
-        training=Training(
-            batch=32,
-            length=240,
-            state="sentences",
-            shuffle=True,
-            optimizer=Adam(learning_rate=0.004, schedule=Cosine()),
-            clip=1.0,
-            epochs=5,
-        ),
-        evaluation=Evaluation(state="sentences"),
-    )
+        "vocabulary": Vocabulary(features=A_FEATURE_A_WORD),
+        "model.embedding.size": 32,
+        "model.core": LSTM(size=256, forget_bias=3.0),
+        "training.batch": 32,
+        "training.optimizer.learning_rate": 0.004,
+        "training.epochs": 5,
+    },
+)

