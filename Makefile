@@ -85,14 +85,15 @@ test-slow: $(VENV)/development
 test-realdata: $(VENV)/development
 	$(TESTS) -m realdata
 
-# The tests of benchmarks once more, beside PyTorch for CPUs: no test may need it, or need it to be absent. A temporary environment
+# The tests of benchmarks and of models of PyTorch once more, beside PyTorch for CPUs: no test may need it, or need it to be absent. A temporary environment
 # has it and the packages of $(VENV).
 torch-test: $(VENV)/development
 	@torch=$$(mktemp -d) && trap 'rm -rf "$$torch"' EXIT && $(BIN)/python -m venv "$$torch" && \
 	if "$$torch/bin/python" -m pip install -q --retries 1 \
 	  --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu; then \
 	  $(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$(echo "$$torch"/lib/python*/site-packages)/zoo.pth"; \
-	  "$$torch/bin/python" -m pytest -n 2 --dist loadfile tests/benchmarks tests/heads/test_adaptive.py; \
+	  "$$torch/bin/python" -m pytest -n 2 --dist loadfile tests/benchmarks tests/heads/test_adaptive.py \
+	    tests/interop/test_torch_models_pytorch.py; \
 	else echo "PyTorch cannot be installed: the tests of benchmarks are not run beside it"; fi
 
 # Runs of `launch slurm` on a SLURM of four virtual nodes, which is made for it and ends with it.

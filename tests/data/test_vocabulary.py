@@ -10,6 +10,7 @@ import pytest
 from zoo.data import Corpus, Source, Text
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 from zoo.priors import (
     Background,
     DigitStrings,
@@ -209,6 +210,18 @@ def test_a_text_that_has_marks_of_its_own(unknown, counted):
     assert sorted(lexicon_words) == sorted([BOUNDARY, UNKNOWN, "a"])
     spellings, is_counted, _ = encoded(source=source, unknown=unknown, boundary="none")
     assert (spellings, is_counted) == (["a", UNKNOWN], counted)
+
+
+def test_a_lexicon_has_marks_of_its_own():
+    words = ("a", "<eos>", "<UNK>")
+    lexicon = Lexicon(words, np.zeros(3, np.int64), unknown="<UNK>", boundary="<eos>")
+    text = Vocabulary(unknown="skipped").encode(Corpus("a text", [["a", "b"], ["a"]]), lexicon)
+    assert text.words.tolist() == [0, 2, 1, 0, 1]
+    assert text.known.tolist() == [True, False, True, True, True]
+    assert text.counted.tolist() == [True, False, True, True, True]
+    assert text.occurrences(lexicon).tolist() == [-1] * 5  # not known
+    with pytest.raises(UserError, match=r"1 distinct word of a text is not in the lexicon: 'b'"):
+        Vocabulary().encode(Corpus("a text", [["a", "b"]]), Lexicon(("a",), np.array([1])))
 
 
 def test_a_boundary_in_the_text_is_a_word_where_the_vocabulary_adds_none():

@@ -62,6 +62,20 @@ def adaptive(params, hidden):
     return np.array(rows)
 
 
+def split_softmax(params, hidden):
+    """A head of three words, tails of five."""
+    rows, scores = [], hidden @ params["weights"].T + params["bias"]
+    class_scores = hidden @ params["classes"].T + params["class_bias"]
+    for word_scores, tail_scores in zip(scores, class_scores, strict=True):
+        log_z = references.log_sum_exp([*word_scores[:3], *tail_scores])
+        row = [*(word_scores[:3] - log_z)]
+        for tail, words in enumerate((word_scores[3:8], word_scores[8:])):
+            log_z_tail = references.log_sum_exp(words)
+            row += [tail_scores[tail] - log_z + score - log_z_tail for score in words]
+        rows.append(row)
+    return np.array(rows)
+
+
 def hierarchical(params, hidden):
     """Classes of five words, the last of three."""
     rows = []

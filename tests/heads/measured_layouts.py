@@ -36,6 +36,7 @@ HEADS = {
     "product": heads.LogLinear(form="product"),
     # Whose rows all divide by four.
     "adaptive": heads.AdaptiveSoftmax(cutoffs=(2048, 4096, 8192, 16384), division=2),
+    "split": heads.SplitSoftmax(cutoffs=(2048, 8192)),
     "hierarchical": heads.HierarchicalSoftmax(classes=128),
     "Huffman": heads.HuffmanSoftmax(),
     "mixture": heads.MixtureOfSoftmaxes(components=3),

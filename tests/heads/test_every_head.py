@@ -30,6 +30,7 @@ from zoo.heads import (
     SampledLogLinear,
     SelfNormalisedSoftmax,
     Softmax,
+    SplitSoftmax,
 )
 from zoo.losses import huffman_paths
 from zoo.models import LanguageModel
@@ -72,6 +73,8 @@ HEADS = {
     ),
     "log-linear": HeadCase(LogLinear(), head_references.log_linear),
     "adaptive": HeadCase(AdaptiveSoftmax(cutoffs=(3, 8), division=2), head_references.adaptive),
+    "split": HeadCase(SplitSoftmax(cutoffs=(3, 8)), head_references.split_softmax),
+    "tied split": HeadCase(SplitSoftmax(cutoffs=(3, 8), tied=True), head_references.split_softmax),
     "hierarchical": HeadCase(HierarchicalSoftmax(), head_references.hierarchical),
     "Huffman": HeadCase(HuffmanSoftmax(), head_references.huffman),
     "mixture": HeadCase(MixtureOfSoftmaxes(components=3), head_references.mixture),

@@ -30,6 +30,7 @@ HEADS = {
     "sparse sums": heads.LogLinear(form="sparse_sums"),
     "product": heads.LogLinear(form="product", penalty=0.1),
     "adaptive": heads.AdaptiveSoftmax(cutoffs=(16, 32), division=2),
+    "split": heads.SplitSoftmax(cutoffs=(16, 32)),
     "hierarchical": heads.HierarchicalSoftmax(),
     "Huffman": heads.HuffmanSoftmax(),
     "mixture": heads.MixtureOfSoftmaxes(components=3),

@@ -17,8 +17,8 @@ LIBRARY = (
     ("layers", "row_updates", "sources"),
     ("attention", "cores", "embeddings", "priors"),
     ("data", "heads"),
-    ("decoding", "interop", "models"),
-    ("experiment",),
+    ("decoding", "models"),
+    ("experiment", "interop"),
 )
 LAB = (
     ("lab.options", "lab.papers", "lab.table"),

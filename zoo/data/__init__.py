@@ -19,6 +19,7 @@ from zoo.sources.mixed import Mixed
 from zoo.sources.pairs import AsPairs, Pairs, Prefixed, RawPairs
 from zoo.sources.source import Corpus, Source
 from zoo.sources.text import Characters, RawText, Text
+from zoo.sources.unknown import Unknown
 
 __all__ = [
     "AsPairs",
@@ -36,6 +37,7 @@ __all__ = [
     "RawText",
     "Source",
     "Text",
+    "Unknown",
     "Vocabulary",
     "with_background",
     "with_priors",

@@ -59,8 +59,9 @@ class EncodedText:
         return hasher.hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """Returns the training counts, int64 [n], of the text's words, or strings of classes."""
-        counts = lexicon.counts[self.words]
+        """Returns the training counts, int64 [n], of the text's words, or strings of classes; -1
+        where they are not known."""
+        counts = lexicon.counts[self.words] if lexicon.has_counts else np.full(len(self.words), -1)
         if self.strings is not None:
             counts = np.where(self.strings.counts >= 0, self.strings.counts, counts)
         return counts
@@ -74,7 +75,7 @@ class EncodedText:
         """Whether the model reads <unk>, also the text's own, at each position, bool [n]."""
         if lexicon.unknown is None:
             return np.zeros(len(self.words), bool)
-        return self.words == lexicon.ids[lexicon.unknown]
+        return self.words == lexicon.unknown_id
 
     def position(self, number: int) -> tuple[int, int]:
         """Returns (number of the sentence, number of the word in it), from 1, of a position."""

@@ -309,13 +309,13 @@ class Vocabulary:
         occurs = sentences.totals() > 0
         ids, strings = self._ids(sentences.words, lexicon)
         in_lexicon = (ids >= 0) | ~occurs
-        if self.unknown == "refused" and not in_lexicon.all():
+        unknown_id = -1 if lexicon.unknown_id is None else lexicon.unknown_id
+        if not in_lexicon.all() and (self.unknown == "refused" or unknown_id < 0):
             raise self._refusal(corpus, lexicon)
-        unknown_id = lexicon.ids.get(UNKNOWN, -1) if in_lexicon.all() else lexicon.ids[UNKNOWN]
         ids = np.where(ids >= 0, ids, max(unknown_id, 0)).astype(np.int32)
         # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
         counted = (ids != unknown_id) | ~occurs | (self.unknown != "skipped")
-        boundary = lexicon.ids[BOUNDARY] if marks else 0
+        boundary = lexicon.boundary_id or 0
         if is_mapped:
             order, ends = np.array(sentences.numbers), self.boundary == "counted"
             tables = ids, in_lexicon, counted

@@ -37,6 +37,7 @@ from zoo.heads.noise import UnigramNoise as UnigramNoise
 from zoo.heads.sampled_log_linear import SampledLogLinear as SampledLogLinear
 from zoo.heads.self_normalised import SelfNormalisedSoftmax as SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax as Softmax
+from zoo.heads.split_softmax import SplitSoftmax as SplitSoftmax
 from zoo.heads.spread_unknown import SpreadUnknown as SpreadUnknown
 from zoo.heads.with_cache import WithCache as WithCache
 from zoo.heads.with_expert import WithExpert as WithExpert

@@ -1,5 +1,9 @@
-"""The adaptive softmax, with rare words in clusters of smaller vectors: see zoo.losses.adaptive."""
+"""The adaptive softmax, with rare words in clusters of smaller vectors: see zoo.losses.adaptive.
 
+`SplitSoftmax` has the same clusters of words with whole vectors.
+"""
+
+import abc
 import dataclasses
 
 import jax
@@ -17,7 +21,53 @@ from zoo.losses import adaptive
 
 
 @dataclasses.dataclass(frozen=True)
-class AdaptiveSoftmax(Head):
+class Clusters(Head):
+    """Base class of heads of a softmax over words and clusters, and one within each cluster."""
+
+    cutoffs: tuple[int, ...]
+
+    def __post_init__(self):
+        is_rising = isinstance(self.cutoffs, tuple) and [*self.cutoffs] == sorted({*self.cutoffs})
+        if not is_rising or not self.cutoffs or self.cutoffs[0] < 1:
+            raise UserError(
+                f"cutoffs of {type(self).__name__} are {self.cutoffs}: give a tuple of rising "
+                "whole numbers of at least 1."
+            )
+
+    def _check_lexicon(self, lexicon: Lexicon):
+        """Raises UserError unless the last cluster has words."""
+        if self.cutoffs[-1] >= len(lexicon):
+            raise UserError(
+                f"cutoffs of {type(self).__name__} are {self.cutoffs} and leave no words for the "
+                f"last cluster: give cutoffs below the lexicon's {len(lexicon):,} words."
+            )
+
+    @abc.abstractmethod
+    def _arrays(self, params: Params, hidden: jax.Array) -> tuple:
+        """Returns (hidden, weights, bias, tails), arguments of functions in `losses.adaptive`."""
+
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
+        return adaptive.weighted_adaptive_loss(
+            *self._arrays(params, hidden), tables["rank"][targets], token_weights
+        )
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        log_prob = -adaptive.adaptive_loss(*self._arrays(params, hidden), tables["rank"][targets])
+        return log_prob, jnp.zeros_like(log_prob)  # normalised as it stands
+
+    def _log_probs(self, params, tables, hidden, context, prepared):
+        return adaptive.adaptive_log_probs(*self._arrays(params, hidden))[..., tables["rank"]]
+
+    def _top_k(self, params, tables, hidden, k, context, prepared):
+        log_probs, ranks = adaptive.adaptive_top_k(*self._arrays(params, hidden), k)
+        return log_probs, tables["word"][ranks]
+
+    def _sample(self, params, tables, hidden, key, context, prepared):
+        return tables["word"][adaptive.adaptive_sample(*self._arrays(params, hidden), key)]
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaptiveSoftmax(Clusters):
     """A softmax over frequent words and clusters, and one within each cluster.
 
     Attributes:
@@ -40,12 +90,7 @@ class AdaptiveSoftmax(Head):
 
     def __post_init__(self):
         check_least(self, division=1)
-        is_rising = isinstance(self.cutoffs, tuple) and [*self.cutoffs] == sorted({*self.cutoffs})
-        if not is_rising or not self.cutoffs or self.cutoffs[0] < 1:
-            raise UserError(
-                f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give a tuple of rising "
-                "whole numbers of at least 1."
-            )
+        super().__post_init__()
 
     @property
     def parameter_axes(self) -> Axes:
@@ -67,11 +112,7 @@ class AdaptiveSoftmax(Head):
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """Draws {"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i,
         D_i]}."""
-        if self.cutoffs[-1] >= len(lexicon):
-            raise UserError(
-                f"cutoffs of AdaptiveSoftmax are {self.cutoffs} and leave no words for the last "
-                f"cluster: give cutoffs below the lexicon's {len(lexicon):,} words."
-            )
+        self._check_lexicon(lexicon)
         scale, frequent = self.initial_scale, self.cutoffs[0]
         head_key, *tail_keys = jax.random.split(key, 1 + 2 * len(self.cutoffs))
         classes = frequent + len(self.cutoffs)
@@ -89,31 +130,10 @@ class AdaptiveSoftmax(Head):
                 params[f"{name}_{tail}"] = uniform(matrix_key, shape, width)
         return params
 
-    def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:
-        """Returns (weights, bias, tails), arguments of the functions in `zoo.losses.adaptive`."""
+    def _arrays(self, params: Params, hidden: jax.Array) -> tuple:
         tails = [(params[f"projection_{i}"], params[f"tail_{i}"]) for i in range(len(self.cutoffs))]
-        return params["head"], params["head_bias"], tails
+        return hidden, params["head"], params["head_bias"], tails
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        _, _, tails = self._arrays(params)
-        words = self.cutoffs[0] + sum(len(vectors) for _, vectors in tails)
-        return (("words", words, len(tables["rank"])),)
-
-    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        return adaptive.weighted_adaptive_loss(
-            hidden, *self._arrays(params), tables["rank"][targets], token_weights
-        )
-
-    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        log_prob = -adaptive.adaptive_loss(hidden, *self._arrays(params), tables["rank"][targets])
-        return log_prob, jnp.zeros_like(log_prob)  # normalised as it stands
-
-    def _log_probs(self, params, tables, hidden, context, prepared):
-        return adaptive.adaptive_log_probs(hidden, *self._arrays(params))[..., tables["rank"]]
-
-    def _top_k(self, params, tables, hidden, k, context, prepared):
-        log_probs, ranks = adaptive.adaptive_top_k(hidden, *self._arrays(params), k)
-        return log_probs, tables["word"][ranks]
-
-    def _sample(self, params, tables, hidden, key, context, prepared):
-        return tables["word"][adaptive.adaptive_sample(hidden, *self._arrays(params), key)]
+        tails = (params[f"tail_{i}"] for i in range(len(self.cutoffs)))
+        return (("words", self.cutoffs[0] + sum(map(len, tails)), len(tables["rank"])),)

@@ -1,7 +1,7 @@
-"""Heads, embeddings and cores as modules of Flax: zoo.interop.linen and zoo.interop.nnx.
+"""Components as modules of Flax, by linen and nnx; language models that PyTorch saved.
 
-A module holds the parameters and tables of a component and passes them to its methods; it computes
-nothing itself. No other package of zoo imports flax.
+A module of Flax holds the parameters and tables of a head, an embedding or a core and passes them
+to its methods; it computes nothing itself. No other package of zoo imports flax, and none PyTorch.
 
 The examples begin with
 

@@ -21,6 +21,7 @@ from zoo.layers.dropout import drop_weights
 ACTIVATIONS = {
     "tanh": (jnp.tanh, lambda y: 1 - y * y),
     "sigmoid": (jax.nn.sigmoid, lambda y: y * (1 - y)),
+    "relu": (jax.nn.relu, lambda y: (y > 0).astype(y.dtype)),
 }
 
 
@@ -73,7 +74,7 @@ class Elman(Stacked):
     layer. The further fields are the ones of `Stacked`.
 
     Attributes:
-      activation: f, "tanh" or "sigmoid" (the logistic function, as in Sutskever et al.).
+      activation: f, "tanh", "sigmoid" (the logistic function, as in Sutskever et al.) or "relu".
 
     Example:
       >>> core = cores.Elman(size=3, layers=2, activation="sigmoid")

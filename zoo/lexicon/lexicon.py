@@ -35,7 +35,7 @@ class Lexicon:
 
     Attributes:
       words: spellings, no two alike; a word's id is its position.
-      counts: int64 [V], occurrences in the training text.
+      counts: int64 [V], occurrences in the training text; all 0 if that text is not known.
       feature_names: names of the F features; empty if words have none.
       feature_offsets: int64 [V + 1]; word v has features feature_ids[offsets[v]:offsets[v + 1]].
       feature_ids: int32, rising within a word.
@@ -95,6 +95,16 @@ class Lexicon:
     def boundary_id(self) -> int | None:
         """The id of the boundary; None if there is none."""
         return None if self.boundary is None else self.ids[self.boundary]
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The id of the unknown word; None if there is none."""
+        return None if self.unknown is None else self.ids[self.unknown]
+
+    @functools.cached_property
+    def has_counts(self) -> bool:
+        """Whether the counts are known: not all of them are 0."""
+        return bool(self.counts.any())
 
     @functools.cached_property
     def letters(self) -> tuple[str, ...]:
@@ -242,9 +252,8 @@ class Lexicon:
         Raises:
           ValueError: a word is not in the lexicon, and the lexicon has no unknown word.
         """
-        outside = None if self.unknown is None else self.ids[self.unknown]
         words = list(words)
-        ids = [self.ids.get(word, outside) for word in words]
+        ids = [self.ids.get(word, self.unknown_id) for word in words]
         if None in ids:
             raise ValueError(
                 f"{words[ids.index(None)]!r} is not in the lexicon, which has no unknown word: "

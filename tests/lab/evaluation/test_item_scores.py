@@ -31,6 +31,16 @@ def test_words_have_their_scores(run, result):
     )
 
 
+def test_words_whose_counts_are_not_known_are_in_no_band(run, result):
+    _, arrays, _ = result
+    lexicon = dataclasses.replace(run.lexicon, counts=np.zeros(len(run.lexicon), np.int64))
+    text, scores = run.score_corpus(run.read("test"))
+    band = item_scores.from_text(text, scores, lexicon)["band"]
+    assert band.tolist() == [-1 if number == -1 else -2 for number in arrays["band"]]
+    rows = scores.bands(text.occurrences(lexicon), text.unknown(lexicon))
+    assert [row.band for row in rows] == ["unknown"]
+
+
 def test_an_interval_of_a_band_by_hand(result):
     _, arrays, _ = result
     # Two sentences have an unknown word each, of 1 and of 3 nats; all other words have 2 nats. Two

@@ -98,6 +98,11 @@ COMMANDS = {
         "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
         "runs/log_linear exports/log_linear",
     ),
+    "import": Command(
+        "corpora",
+        "reads a language model that PyTorch saved: word_language_model, awd-lstm-lm, flair ...",
+        "model.pt models/colorless --words vocab.txt",
+    ),
     "pull": Command(
         "corpora",
         "downloads an export from the Hugging Face hub, or a run from a bucket",

@@ -1,4 +1,4 @@
-"""zoo data, encode, export and pull: corpora, encoded text, and runs as files without Zoo."""
+"""zoo data, encode, export, import and pull: corpora, encoded text, and runs as files."""
 
 import argparse
 import pathlib
@@ -80,6 +80,33 @@ def run_export(arguments: argparse.Namespace):
         print(f"{file.stat().st_size:12,} {file}")
     if arguments.push:
         print(hub.push(out, arguments.push, private=not arguments.public))
+
+
+IMPORT = (
+    Option("file FILE", "what PyTorch saved: a module, a state dict, a checkpoint; or safetensors"),
+    Option("out OUT", "the folder to write"),
+    Option(
+        "--words FILE",
+        "the words in the order of their ids, one a line or in a pickle",
+        rules="--words excludes --corpus: lists the words",
+    ),
+    Option("--corpus DIR", "train.txt, valid.txt and test.txt, which the program was given"),
+    Option("--boundary WORD", "the word between sentences; default: <eos> or the like"),
+    Option("--unknown WORD", "the word that stands for unknown words; default: <unk> or the like"),
+    Option("--lower-case", "reads texts in lower case, as the training text was"),
+)
+
+
+def run_import(arguments: argparse.Namespace):
+    """Writes the folder, and prints what the model is."""
+    from zoo.lab.evaluation.run import Run
+    from zoo.lab.export import torch_import
+
+    names = ("file", "out", "words", "corpus", "boundary", "unknown", "lower_case")
+    options.print_notes(torch_import.write(*(getattr(arguments, name) for name in names)))
+    run = Run.load(arguments.out)
+    marks = f"boundary {run.lexicon.boundary}, unknown words {run.lexicon.unknown}"
+    print(f"{run.summary}; {type(run.experiment.language_model.core).__name__}, {marks}")
 
 
 PULL = (

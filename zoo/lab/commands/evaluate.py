@@ -203,8 +203,9 @@ def run_words(arguments: argparse.Namespace):
     """Writes or prints the table of words."""
     options.check_outputs(arguments, output="the table")
     lexicon = Workdir(arguments.folder).lexicon()
+    counts = lexicon.counts if lexicon.has_counts else [None] * len(lexicon)
     columns: tuple[str, ...] = ("word", "training_count")
-    rows: list[tuple] = [*zip(lexicon.words, lexicon.counts, strict=True)]
+    rows: list[tuple] = [*zip(lexicon.words, counts, strict=True)]
     if arguments.features:
         if not lexicon.feature_names:
             raise UserError(

@@ -213,8 +213,9 @@ def describe_word(row: surprisal.Row) -> list[str]:
         lines.append("read as an unknown word")
     elif row.read_as != row.word:
         lines.append(f"read as {row.read_as}")
-    times = "once" if row.training_count == 1 else f"{row.training_count:,} times"
-    lines.append(f"{times} in training" if row.training_count else "never in training")
+    if row.training_count is not None:
+        times = "once" if row.training_count == 1 else f"{row.training_count:,} times"
+        lines.append(f"{times} in training" if row.training_count else "never in training")
     if not row.counted:
         lines.append("not counted in the perplexity")
     return lines

@@ -112,7 +112,7 @@ def _judge_pairs(run, name, bank, split, forms, note=""):
     for column in COUNTS:
         words = tuple(pair_facts[column.replace("count", "word")] for pair_facts in facts)
         for pair_facts, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
-            pair_facts[column] = count
+            pair_facts[column] = count if run.lexicon.has_counts else None
     both_seen = np.array(
         [all(pair_facts[column] for column in COUNTS) for pair_facts in facts], bool
     )

@@ -5,7 +5,7 @@ Intervals and tests need them (`zoo.lab.evaluation.significance`) after the mode
 
     log_prob  float32 [tokens], nats, of the counted tokens in the order of the text,
     band      int8 [tokens], the number of the word's band by training count in `perplexity.BANDS`,
-              -1 for a word that is read as <unk>, and
+              -1 for a word that is read as <unk>, -2 where counts are not known, and
     lengths   int32 [sentences], counted tokens of each sentence: a text; or of
     right     int8 [questions], 1 where the answer is right, 0 where not, -1 where it was left out.
 
@@ -43,7 +43,7 @@ def from_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
     sentence = np.repeat(np.arange(len(text.starts)), text.lengths)
     lengths = np.bincount(sentence[scores.counted], minlength=len(text.starts))
     log_prob = np.round(scores.log_prob[scores.counted] * PARTS) / PARTS
-    band = np.searchsorted(BANDS, text.occurrences(lexicon), side="right") - 1
+    band = np.searchsorted((0, *BANDS), text.occurrences(lexicon), side="right") - 2
     band[text.unknown(lexicon)] = BAND_NUMBERS[UNKNOWN]
     return {
         "log_prob": log_prob.astype(np.float32),

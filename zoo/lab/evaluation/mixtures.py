@@ -75,9 +75,9 @@ def tune_weight(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
 
 
 def unseen_words(lexicon: Lexicon) -> int:
-    """Counts a lexicon's words without training text, but for boundary and unknown word."""
+    """Counts the words known to be without training text, but for boundary and unknown word."""
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
-    return int((np.delete(lexicon.counts, marks) == 0).sum())
+    return int((np.delete(lexicon.counts, marks) == 0).sum()) if lexicon.has_counts else 0
 
 
 def from_run(run: Run, weight: float | None = None) -> Mixture | None:

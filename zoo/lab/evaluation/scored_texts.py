@@ -287,7 +287,7 @@ def describe(record: PerplexityPassport) -> str:
     columns = [Column("seen in training"), Column("tokens", COUNT)]
     columns += [Column("log-perplexity", NATS), Column("perplexity", PERPLEXITY)]
     rows = [(row.band, row.tokens, row.log_perplexity, row.perplexity) for row in figures.bands]
-    return "\n".join([*lines, *(f"  {line}" for line in Table(columns, rows).text())])
+    return "\n".join([*lines, *(f"  {line}" for line in Table(columns, rows).text() if rows)])
 
 
 # ---------------------------------------- the texts that a command line asks for

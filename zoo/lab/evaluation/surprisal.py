@@ -24,7 +24,7 @@ class Row(NamedTuple):
     read_as: str
     words: int
     known: bool
-    training_count: int
+    training_count: int | None
     surprisal_nats: float
     surprisal_bits: float
     counted: bool
@@ -77,7 +77,7 @@ def rows(tokenized: TokenizedText, text: EncodedText, scores: Scores, lexicon: L
             text.read_as(lexicon, begin, end),
             end - begin,
             not unknown[chosen].any(),
-            int(min(occurrences[chosen], default=0)),
+            int(min(occurrences[chosen], default=0)) if lexicon.has_counts else None,
             total,
             bits(total),
             bool(scores.counted[chosen].all()),

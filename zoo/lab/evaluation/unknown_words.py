@@ -46,7 +46,8 @@ def describe_share(words: int, unknown: int, text: str, to: str = "the run") -> 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
     """Returns a warning if unknown words were scored as an <unk> that training never had."""
-    if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
+    has_unknown = unknown and lexicon.unknown is not None and lexicon.has_counts
+    if not has_unknown or lexicon.counts[lexicon.unknown_id]:
         return None
     return (
         f"{unknown:,} unknown word{'s were' if unknown > 1 else ' was'} scored as "

@@ -104,7 +104,7 @@ def _write(run, folder, name, licence, platforms):
         },
         "versions": provenance.versions(),
     }
-    _write_json(folder / RECORD, {**record, "digest": checksums.json_digest(record)})
+    write_json(folder / RECORD, {**record, "digest": checksums.json_digest(record)})
 
 
 def standalone_file() -> pathlib.Path:
@@ -121,14 +121,14 @@ def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[Passport]:
         passport = dataclasses.replace(read_passport(file), command=(), machine=None)
         passports.append(passport)
         (folder / "results").mkdir(exist_ok=True)
-        _write_json(folder / "results" / file.name, passport)
+        write_json(folder / "results" / file.name, passport)
         translations = file.with_suffix(".txt")
         if translations.is_file():
             shutil.copyfile(translations, folder / "results" / translations.name)
     return passports
 
 
-def _write_json(path, value):
+def write_json(path, value):
     """Writes a file of JSON."""
     text = strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8")

@@ -1,0 +1,186 @@
+"""A model of PyTorch is an export that every command reads, with log p as PyTorch has it."""
+
+import csv
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import zoo
+from tests.interop import torch_programs, torch_writer
+from tests.interop.torch_programs import SIZE
+from tests.interop.torch_writer import named
+from zoo.errors import UserError
+from zoo.lab.commands import command_table
+from zoo.lab.evaluation.run import Run
+from zoo.lab.export import torch_import
+
+# In the order of ids, with marks that are not Zoo's.
+WORDS = [*["the", "cat", "sat", "on", "mat", ".", "<eos>", "saw", "<UNK>", "dog", "ran", "a", "it"]]
+TEXT = ["the dog sat on the zebra", "it ran ."]
+TRAIN = "the cat sat\non <UNK> mat .\nthe cat saw\n"
+
+
+def surprisals(arrays):
+    """-log p of the words of TEXT and the end of each sentence, begun after <eos>."""
+    numbers = []
+    for sentence in TEXT:
+        ids = [WORDS.index(word) if word in WORDS else 8 for word in sentence.split()]
+        log_probs = torch_programs.log_probs("LSTM", arrays, [6, *ids])
+        numbers += [-row[word] for row, word in zip(log_probs, [*ids, 6], strict=True)]
+    return numbers
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return torch_programs.word_language_model(np.random.default_rng(3))
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory, arrays):
+    """The folder of an import by a list of words, whose counts are not known."""
+    folder = tmp_path_factory.mktemp("imported")
+    torch_writer.save(folder / "model.pt", arrays)
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (folder / "text.txt").write_text("\n".join(TEXT) + "\n")
+    words = ["--words", str(folder / "vocab.txt")]
+    command_table.main(["import", str(folder / "model.pt"), str(folder / "run"), *words])
+    return folder
+
+
+def test_surprisals_are_pytorchs(imported, arrays):
+    rows = zoo.load(imported / "run").surprisal("\n".join(TEXT))
+    np.testing.assert_allclose([row.surprisal_nats for row in rows], surprisals(arrays), rtol=1e-5)
+    assert [row.read_as for row in rows][5:7] == ["<UNK>", "<eos>"]
+    assert not rows[5].known
+
+
+def test_counts_that_are_not_known_are_not_zero(imported, capsys):
+    run = str(imported / "run")
+    command_table.main(["score", run, str(imported / "text.txt"), "--words"])
+    table, notes = capsys.readouterr()
+    rows = [*csv.DictReader(table.splitlines(), delimiter="\t")]
+    assert {row["training_count"] for row in rows} == {""}
+    assert "1 of the 9 words" in notes and "means nothing" not in notes
+    command_table.main(["words", run])
+    assert '"cat"\t\n' in capsys.readouterr().out
+    command_table.main(["evaluate", run, "--data", str(imported / "text.txt")])
+    figures = capsys.readouterr().out
+    assert "unseen" not in figures and "not recorded" in figures
+
+
+def test_its_own_text_is_not_known(imported):
+    with pytest.raises(UserError, match=r"text is not known.*--data FILE"):
+        command_table.main(["evaluate", str(imported / "run")])
+
+
+def test_a_corpus_gives_words_in_the_order_of_their_first_occurrence(tmp_path, arrays):
+    (tmp_path / "train.txt").write_text(TRAIN)
+    (tmp_path / "valid.txt").write_text("the dog ran .\n")
+    (tmp_path / "test.txt").write_text("a cat saw it\n")
+    torch_writer.save(tmp_path / "model.pt", arrays, legacy=True)
+    torch_import.write(str(tmp_path / "model.pt"), str(tmp_path / "run"), corpus=str(tmp_path))
+    lexicon = Run.load(tmp_path / "run").lexicon
+    expected = [
+        *["the", "cat", "sat", "<eos>", "on", "<UNK>", "mat", ".", "saw", "dog", "ran", "a", "it"]
+    ]
+    assert lexicon.words == (*expected,)
+    assert dict(zip(expected, lexicon.counts.tolist(), strict=True)) == {
+        **{"the": 2, "cat": 2, "sat": 1, "<eos>": 3, "on": 1, "<UNK>": 1, "mat": 1, ".": 1},
+        **{"saw": 1, "dog": 0, "ran": 0, "a": 0, "it": 0},
+    }
+    assert (lexicon.unknown, lexicon.boundary) == ("<UNK>", "<eos>")
+
+
+def test_words_of_a_pickle(tmp_path, arrays):
+    """As ULMFiT's itos.pkl, with words of white space, which no text has."""
+    listed = ["xxunk", "xxbos", "\n", *WORDS[3:8], "b", *WORDS[9:]]
+    (tmp_path / "itos.pkl").write_bytes(pickle.dumps(listed))
+    torch_writer.save(tmp_path / "model.pth", {"model": arrays})
+    files = str(tmp_path / "model.pth"), str(tmp_path / "run"), str(tmp_path / "itos.pkl")
+    torch_import.write(*files, boundary="xxbos")
+    run = Run.load(tmp_path / "run")
+    assert run.lexicon.words[:4] == ("xxunk", "xxbos", "'\\n'", "on")
+    assert (run.lexicon.unknown, run.lexicon.boundary) == ("xxunk", "xxbos")
+    assert not run.lexicon.is_character_level
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_characters_of_flair(tmp_path, forward):
+    """A checkpoint has its characters, and says in which direction it reads."""
+    random, letters = np.random.default_rng(7), ["<unk>", " ", *"abcdeé.,-x\n"]
+    arrays = torch_programs.word_language_model(random)
+    dictionary = torch_writer.module(named("flair.data", "Dictionary"))
+    dictionary.__dict__ = {"idx2item": [letter.encode() for letter in letters], "add_unk": True}
+    saved = {"state_dict": arrays, "dictionary": dictionary, "is_forward_lm": forward, "nout": None}
+    torch_writer.save(tmp_path / "model.pt", saved)
+    notes = torch_import.write(str(tmp_path / "model.pt"), str(tmp_path / "run"))
+    assert ("reverse" in "".join(notes)) is not forward
+    model = zoo.load(tmp_path / "run")
+    assert model.lexicon.is_character_level and model.lexicon.boundary is None
+    rows = model.surprisal("a bé")
+    log_probs = torch_programs.log_probs("LSTM", arrays, [2, 1, 3, 7])
+    expected = [-log_probs[0, 1], -log_probs[1, 3], -log_probs[2, 7]]
+    assert np.isnan(rows[0].surprisal_nats)
+    np.testing.assert_allclose([row.surprisal_nats for row in rows[1:]], expected, rtol=1e-5)
+
+
+def test_words_of_another_model_are_refused(imported, tmp_path):
+    (tmp_path / "words.txt").write_text("the\ncat\n")
+    files = str(imported / "model.pt"), str(tmp_path / "run")
+    with pytest.raises(UserError, match=r"words.txt: it has 2 words, and .*model.pt has 13"):
+        torch_import.write(*files, words=str(tmp_path / "words.txt"))
+    with pytest.raises(UserError, match=r"model.pt: it has no list of words: give --words"):
+        torch_import.write(*files)
+    (tmp_path / "words.txt").write_text("the\n" * 13)
+    with pytest.raises(UserError, match="'the' twice"):
+        torch_import.write(*files, words=str(tmp_path / "words.txt"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_whose_sizes_do_not_fit_is_refused(imported, arrays, tmp_path):
+    changed = {**arrays, "rnn.weight_ih_l1": np.zeros((4 * SIZE, SIZE + 2), np.float32)}
+    torch_writer.save(tmp_path / "model.pt", changed)
+    words = str(imported / "vocab.txt")
+    with pytest.raises(UserError, match=r"core/1/input is .*9, 28.* and should be .*7, 28"):
+        torch_import.write(str(tmp_path / "model.pt"), str(tmp_path / "run"), words)
+
+
+def test_the_record_names_the_file(imported):
+    record = json.loads((imported / "run" / "export.json").read_text())
+    assert record["imported"]["file"] == "model.pt"
+    assert len(record["imported"]["sha256"]) == 64
+
+
+@pytest.mark.slow
+def test_commands_read_an_import(imported, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run, text = str(imported / "run"), str(imported / "text.txt")
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("good\tbad\nthe cat sat\tthe cat saw\n")
+    (tmp_path / "new.txt").write_text("zebra\n")
+    lists = tmp_path / "lists.txt"
+    lists.write_text("0 ||| the cat sat ||| ||| 1\n0 ||| the cat ran ||| ||| 2\n")
+    (tmp_path / "references.txt").write_text("the cat sat\n")
+    spread = ["--add-words", "new.txt", "--spread-unknown"]
+    for line in (
+        ["score", run, text],
+        ["score", run, text, "--words", "--state", "carried"],
+        ["generate", run, "--prompt", "the cat", "--count", "2"],
+        ["words", run],
+        ["evaluate", run, "--data", text, "--state", "sentences"],
+        ["evaluate", run, "--data", text, "--cache", "100,0.3,0.1"],
+        ["evaluate", run, "--data", text, "--dynamic", "sgd,0.1,0.001"],
+        ["evaluate", run, "--data", text, *spread],
+        ["evaluate", run, "--minimal-pairs", str(pairs)],
+        ["compare", run],
+        ["compare", run, "--text", text, "--page", "page.html"],
+        ["rescore", "tune", str(lists), "references.txt", "--metric", "wer", "--run", run],
+        ["export", run, "exported"],
+        ["score", "exported", text, "--words"],
+        ["evaluate", "exported", "--data", text],
+    ):
+        command_table.main(line)
+        assert capsys.readouterr().out, line
+    assert "never in training" not in (tmp_path / "page.html").read_text()

@@ -1,0 +1,135 @@
+"""Models that PyTorch's programs trained, written as exports, which every command reads.
+
+An import has the files of an export but its programs, tables and model card, which `zoo export`
+makes of it. Its text is `data.Unknown`. Counts of words are known from a corpus alone.
+"""
+
+import collections
+import itertools
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from zoo import configuration
+from zoo.base import regular_files, temporary_files
+from zoo.data import Unknown, Vocabulary
+from zoo.errors import UserError
+from zoo.experiment import Evaluation, Experiment
+from zoo.interop import torch_files, torch_models
+from zoo.lab.export.folder import write_json
+from zoo.lab.runs import checksums
+from zoo.lab.runs.exported_run import PARAMS, RECORD, safetensors
+from zoo.lexicon import Lexicon
+
+# The words between sentences, and of unknown words, in the programs' texts.
+BOUNDARIES = ("<eos>", "</s>", "xxeos", "xxbos", "xbos")
+UNKNOWN = ("<unk>", "<UNK>", "_unk_", "xxunk", "UNK")
+# Fields of the programs' dictionaries that list their words in the order of ids.
+_LISTS = ("dictionary", "idx2word", "idx2item", "itos")
+
+
+def read_words(path: str, size: int) -> list[str]:
+    """Reads the words of a file, one a line or in a pickle, in the order of their ids."""
+    if torch_files.is_pickled(path):
+        return listed_words(torch_files.read(path))
+    text = regular_files.read_text(path)
+    lines = [*filter(None, map(str.strip, text.split("\n")))]
+    return lines if len(lines) == size else text.split()  # as colorlessgreenRNNs reads them
+
+
+def listed_words(saved: Any) -> list[str]:
+    """Finds the words in a list, a dictionary of a program, or an object that holds one."""
+    for name in _LISTS:
+        saved = saved[name] if isinstance(saved, dict) and name in saved else saved
+    if not isinstance(saved, list):
+        raise UserError("it has no list of words: give --words FILE or --corpus DIR.")
+    return [word.decode("utf-8") if isinstance(word, bytes) else word for word in saved]
+
+
+def count_words(folder: str) -> collections.Counter:
+    """Counts the training words of a folder of texts, in the order in which word_language_model and
+    awd-lstm-lm number the words of all its texts."""
+    counts: collections.Counter = collections.Counter()
+    for name in ("train", "valid", "test"):
+        with open(pathlib.Path(folder) / f"{name}.txt", encoding="utf-8") as lines:
+            for word in itertools.chain.from_iterable((*line.split(), "<eos>") for line in lines):
+                counts[word] += name == "train"
+    return counts
+
+
+def make_lexicon(
+    words: list[str], counts: Mapping[str, int], boundary: str | None, unknown: str | None
+) -> Lexicon:
+    """Makes the lexicon of a model; marks that are None are looked for among the words."""
+    if sum(len(word) > 1 for word in words) > len(words) / 2:  # white space is no character here
+        words = [word if word.strip() else repr(word) for word in words]
+    known = {*words}
+    return Lexicon(
+        words=tuple(words),
+        counts=np.array([counts.get(word, 0) for word in words], np.int64),
+        unknown=unknown or next(filter(known.__contains__, UNKNOWN), None),
+        boundary=boundary or next(filter(known.__contains__, BOUNDARIES), None),
+    )
+
+
+def write(
+    file: str,
+    out: str,
+    words: str | None = None,
+    corpus: str | None = None,
+    boundary: str | None = None,
+    unknown: str | None = None,
+    lower_case: bool = False,
+) -> list[str]:
+    """Writes the model of a file as an export, which exists whole or not at all; returns notes.
+
+    Its words are in the file `words` or in a corpus, or else in the model's file.
+    """
+    save = safetensors().save  # before any work begins, if it is missing
+    saved = torch_files.read(file)
+    with torch_files.naming(file):
+        model, params = torch_models.language_model(saved)
+    size = len(params["embedding/table"])
+    with torch_files.naming(words or corpus or file):
+        counts = count_words(corpus) if corpus else {}
+        listed = read_words(words, size) if words else [*counts] or listed_words(saved)
+        if len(listed) != size:
+            raise UserError(
+                f"it has {len(listed):,} words, and {file} has {size:,}: give the words of this "
+                "model, in the order of their ids."
+            )
+        lexicon = make_lexicon(listed, counts, boundary, unknown)
+    shapes = checksums.leaf_names(jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon)))
+    difference = checksums.first_difference(params, shapes)
+    if difference:
+        name, array, expected = difference
+        raise UserError(f"{file}: {name} is {array} and should be {expected}: give another model.")
+    vocabulary = Vocabulary(
+        lower_case=lower_case,
+        unknown="counted" if lexicon.unknown else "refused",
+        boundary="counted" if lexicon.boundary else "none",
+    )
+    # With a carried state, in one row: others would begin within the text.
+    evaluation = Evaluation("sentences" if lexicon.boundary else "carried", batch=1)
+    source = Unknown(lexicon.is_character_level)
+    recipe = configuration.to_json(Experiment(source, vocabulary, model, evaluation=evaluation))
+    with temporary_files.folder(out) as folder:
+        (folder / PARAMS).write_bytes(save(params))
+        lexicon.save(folder / "lexicon.npz")
+        write_json(folder / "experiment.json", recipe)
+        files = (PARAMS, "lexicon.npz", "experiment.json")
+        record = {
+            "checkpoint": 0,
+            "data": "",
+            "imported": {"file": pathlib.Path(file).name, "sha256": checksums.file_digest(file)},
+            "sha256": {name: checksums.file_digest(folder / name) for name in files},
+        }
+        write_json(folder / RECORD, {**record, "digest": checksums.json_digest(record)})
+    if isinstance(saved, dict) and saved.get("is_forward_lm") is False:
+        return [
+            "it reads text from its end: give lines with their characters in reverse, as by rev"
+        ]
+    return []
