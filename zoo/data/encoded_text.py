@@ -38,6 +38,8 @@ class EncodedText:
     pieces: Sequence[Sequence[str]] | None = None
     # int64, the positions of the first words of items; None if each sentence is an item
     items: np.ndarray | None = None
+    # of mapped text, whose arrays are `Computed` and whose words are all trained; else None
+    layout: "Layout | None" = None
 
     def __post_init__(self):
         if self.trained is None:
@@ -95,6 +97,8 @@ class EncodedText:
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
         """Returns the sentences with these numbers in this order, perhaps repeated."""
+        if self.layout is not None:
+            return dataclasses.replace(self.layout, order=self.layout.order[order]).text()
         positions, lengths = self.positions(order), self.lengths[order]
         strings = self.strings and Strings(*(field[positions] for field in self.strings))
         return EncodedText(
@@ -132,17 +136,6 @@ class Computed:
         return self[:].astype(dtype or self.dtype)
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class MappedText(EncodedText):
-    """An `EncodedText` of mapped text, whose arrays are `Computed`; `trained` is all True."""
-
-    layout: "Layout | None" = None
-
-    def reordered(self, order: np.ndarray) -> "MappedText":
-        assert self.layout is not None
-        return dataclasses.replace(self.layout, order=self.layout.order[order]).text()
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
     """Mapped sentences in an order, with boundaries after each."""
@@ -156,7 +149,7 @@ class Layout:
     boundary_counted: bool
     order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
 
-    def text(self) -> MappedText:
+    def text(self) -> EncodedText:
         """Returns the laid-out sentences as text whose values are computed when they are read."""
         text = self.sentences.text
         first = text.starts[self.order]
@@ -176,7 +169,7 @@ class Layout:
 
         all_true = np.broadcast_to(np.array(True), size)  # takes no memory
         counts_all = (self.boundary_counted or not self.marks) and self.counted.all()
-        return MappedText(
+        return EncodedText(
             words=values(self.table, self.boundary),
             known=values(self.known, True),
             counted=all_true if counts_all else values(self.counted, self.boundary_counted),

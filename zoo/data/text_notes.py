@@ -86,7 +86,8 @@ def note(
 ) -> str | None:
     """Returns a note on out-of-vocabulary words that are known without their marks, or None, also
     of a text most of whose marks stand alone."""
-    words = [word for word in unknown if _bare(word) in lexicon.ids and _bare(word) != word]
+    stripped_words = ((word, word.strip(MARKS)) for word in unknown)
+    words = [word for word, bare in stripped_words if bare != word and bare in lexicon.ids]
     if not words:
         return None
     counts = collections.Counter(itertools.chain.from_iterable(sentences))
@@ -145,10 +146,6 @@ def notes(
             f"{quote(joint, 3)}: words with blanks, which the training text has as several words: "
             "give plain text"
         )
-
-
-def _bare(word):
-    return word.strip(MARKS)
 
 
 # ------------------------- warnings about words that look the same but are different words

@@ -38,7 +38,7 @@ class StringClass(Component):
 
     def is_disjoint(self, other: "StringClass") -> bool:
         """Whether the classes have no string in common; every class writes this itself."""
-        raise self._unwritten("apart")
+        raise self._unwritten("is_disjoint")
 
     def check(self):
         """Raises UserError unless the share is between 0 and 1."""

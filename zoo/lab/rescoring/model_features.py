@@ -227,7 +227,10 @@ class Columns:
             if self.unknown_count:
                 columns[f"{name}.{UNKNOWN}"] = unknown.astype(float).tolist()
         if self.interpolation is not None:
-            columns[run_interpolation.NAME] = self._interpolate(texts)
+            run = next(self.runs[name] for name in self.runs if name in self.interpolation.weights)
+            sentences = [sentence_scores.words_by(run, text) for text in texts]
+            log_prob = self.interpolation.score(self.runs, sentences, "the n-best lists")
+            columns[run_interpolation.NAME] = log_prob.tolist()
         if self.lattices is not None:
             tell(f"reading the lattices of {len(batch):,} lists")
             features_by_list = [self.lattices.features(nbest) for nbest in batch]
@@ -256,13 +259,6 @@ class Columns:
                 features = {**hypothesis.features, **dict(zip(columns, next(values), strict=True))}
                 hypotheses.append(dataclasses.replace(hypothesis, features=features))
             yield dataclasses.replace(nbest, hypotheses=hypotheses)
-
-    def _interpolate(self, texts):
-        """Returns log p of texts under the interpolated runs as a list."""
-        assert self.interpolation is not None
-        run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
-        sentences = [sentence_scores.words_by(run, text) for text in texts]
-        return self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
 
 
 def _score_texts(model, texts, phrases):
