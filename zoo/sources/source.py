@@ -83,6 +83,19 @@ class Corpus:
         """Counts the occurrences of each word."""
         return self.arrays().counts()
 
+    def select(self, rows: Sequence[int]) -> "Corpus":
+        """Returns the corpus of some of the sentences, with the sources of translations."""
+        features, prefixes, source = self.features, self.prefixes, self.source_text
+        return dataclasses.replace(
+            self,
+            sentences=[self.sentences[row] for row in rows],
+            features=features and [features[row] for row in rows],
+            prefixes=prefixes and [prefixes[row] for row in rows],
+            source_text=source and source.select(rows),
+            mixture=None,
+            items=None,
+        )
+
     def lower_cased(self) -> "Corpus":
         """Returns the corpus in lower case."""
         arrays = self.arrays()

@@ -65,7 +65,7 @@ def test_translations_have_the_scores_of_evaluation(order):
     recipe = translation()
     model = dataclasses.replace(recipe.model, attention=Luong(), order=order)
     run = untrained(dataclasses.replace(recipe, model=model))
-    corpus = best_words.first_sentences(run.read("test"), 9)
+    corpus = run.read("test").select(range(9))
     assert len(corpus.sentences) == len(corpus.source_text.sentences) == 9
     text, scores = run.score_corpus(corpus)
     state_text, states = best_words.states(run, corpus)
@@ -81,7 +81,7 @@ def test_a_head_that_spells_has_no_list_of_words():
         small.MODEL, head=CharLSTM(Spelling(longest=4), size=3, letter_size=2)
     )
     run = untrained(small.experiment(model))
-    corpus = best_words.first_sentences(run.read("validation"), 2)
+    corpus = run.read("validation").select(range(2))
     text, states = best_words.states(run, corpus)
     best = best_words.best_words(run, text, states)
     assert best.words.shape == best.log_probs.shape == (len(text.words), 0)

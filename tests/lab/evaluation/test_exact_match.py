@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evaluate
+from tests import passports
 from tests.lab.training import small
 from zoo.cores import LSTM
 from zoo.data import AsPairs, Corpus, Prefixed
@@ -16,7 +17,7 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.heads import LogLinear
-from zoo.lab.evaluation import exact_match, significance
+from zoo.lab.evaluation import exact_match, passport, significance
 from zoo.lab.evaluation.changes.constraint import Constraint
 from zoo.lab.evaluation.run import Run
 from zoo.lab.papers import Overnight
@@ -176,7 +177,8 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     corpus = run.read("test")
     constrained = Constraint(grammar).apply(plain)
     (change,) = constrained.changes
-    assert constrained.variant == f"constrained-{change.digest[:8]}"
+    file = passport.file_of(constrained, passports.make())
+    assert file.name == f"test.carried.constrained-{change.digest[:8]}.json"
     assert change == Constraint(grammar, change.digest) and len(change.digest) == 16
     assert Constraint.from_recipe(plain) is None
     copy = workdir.parent / "other.grammar"

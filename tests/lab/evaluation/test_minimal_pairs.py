@@ -48,7 +48,7 @@ def test_a_sentence_scores_the_sum_over_its_words_without_the_boundary():
     np.testing.assert_allclose(np.exp(scores.good), [0.08, 0.02, 0.08], rtol=1e-5)
     np.testing.assert_allclose(np.exp(scores.bad), [0.06, 0.012, 0.08], rtol=1e-5)
     mean = (math.log(0.08 / 0.06) + math.log(0.02 / 0.012)) / 3
-    np.testing.assert_allclose(scores.mean_difference, mean, rtol=1e-4)
+    np.testing.assert_allclose(scores.figures().mean_difference, mean, rtol=1e-4)
 
 
 def test_only_a_strictly_higher_sum_is_right():
@@ -59,8 +59,8 @@ def test_only_a_strictly_higher_sum_is_right():
         scored=np.array([True, True, True, False, True]),
     )
     assert (scores.right, scores.pairs, scores.skipped) == (1, 4, 1)
-    assert scores.accuracy == 0.25
-    assert math.isnan(scores.mean_difference)
+    assert scores.figures().accuracy == 0.25
+    assert math.isnan(scores.figures().mean_difference)
 
 
 def test_a_pair_is_skipped_where_a_differing_word_is_unknown():
@@ -90,7 +90,7 @@ def test_equal_sentences_are_left_out_and_told():
 def test_no_pairs_have_no_accuracy():
     scores = judge([])
     assert (scores.pairs, scores.skipped) == (0, 0)
-    assert math.isnan(scores.accuracy)
+    assert math.isnan(scores.figures().accuracy)
 
 
 def test_repeated_sentences_score_as_if_alone():

@@ -8,7 +8,8 @@ import pytest
 
 from zoo.lab.evaluation import mixtures, scored_texts
 from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
-from zoo.lab.evaluation.mixtures import Mixture, mix, tune_weight
+from zoo.lab.evaluation.figures import Mixture
+from zoo.lab.evaluation.mixtures import mix, tune_weight
 from zoo.lab.evaluation.scored_texts import ScoredText
 
 # p of five words of a text; training never saw the last two. N = 4 words are such.
@@ -60,7 +61,7 @@ def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
     words.write_text("zèbre\nchèvre\nmouton\n", encoding="utf-8")
     wider = NewLexicon(str(words), adds=True, spread=True).apply(run)
     assert mixtures.unseen_words(wider.lexicon) == 3
-    assert mixtures.from_run(wider) == Mixture(0.0, 3)  # validation has none of them
+    assert mixtures.from_run(wider) == Mixture(0.0, 3, "validation")  # validation has none of them
     mixture = mixtures.from_run(wider, 0.125)
     assert mixture == Mixture(0.125, 3, None)
     corpus = wider.read("test")

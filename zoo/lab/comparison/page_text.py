@@ -283,7 +283,7 @@ def first_sentences(run: Run, text: TokenizedText, sentences: int) -> TokenizedT
     count = min(sentences, max(1, int((lengths <= WORDS).sum())))
     if text.source is None:
         return dataclasses.replace(text, sentences=text.sentences[:count])
-    cut = best_words.first_sentences(text.source, count)
+    cut = text.source.select(range(count))
     words = [sentence[:WORDS] for sentence in cut.sentences]
     cut = dataclasses.replace(cut, features=None, sentences=words)
     return run.tokenized(cut)

@@ -1,6 +1,5 @@
 """The most probable words at each position of a text, and the hidden states that they come from."""
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -119,19 +118,6 @@ def best_words(run: Run, text: EncodedText, states: States, k: int = 5) -> BestW
         k = min(k, len(run.lexicon))
         log_probs, words = head.top_k(params, tables, states.hidden, k, **arguments)
     return BestWords(log_prob, np.asarray(words), np.asarray(log_probs))
-
-
-def first_sentences(corpus: Corpus, sentences: int) -> Corpus:
-    """Returns the first sentences of a corpus, with the sources of translations."""
-    source = corpus.source_text
-    return dataclasses.replace(
-        corpus,
-        sentences=corpus.sentences[:sentences],
-        features=corpus.features and corpus.features[:sentences],
-        prefixes=corpus.prefixes and corpus.prefixes[:sentences],
-        mixture=None,
-        source_text=source and first_sentences(source, sentences),
-    )
 
 
 # ------ contributions of features to the log-probability of a word under a log-linear head

@@ -1,6 +1,5 @@
 """Exact match: answers that equal the given ones word for word, decoded greedily."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -120,12 +119,7 @@ def questions(corpus: Corpus) -> Corpus:
     rows = np.flatnonzero(corpus.prefixes).tolist()
     if not rows:
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
-    return dataclasses.replace(
-        corpus,
-        sentences=[corpus.sentences[number] for number in rows],
-        features=None if corpus.features is None else [corpus.features[number] for number in rows],
-        prefixes=[corpus.prefixes[number] for number in rows],
-    )
+    return corpus.select(rows)
 
 
 def judge(run: Run, name: str, text: Corpus, grammar: str | None = None) -> Judgement:
@@ -153,7 +147,13 @@ def judge(run: Run, name: str, text: Corpus, grammar: str | None = None) -> Judg
         data=passport.data_of(text.name, text.sentences),
         **passport.sentence_fields(run, text.sentences),
     )
-    return Judgement(run, record, _line(name, figures), item_scores.from_answers(np.array(correct)))
+    well_formed = figures.well_formed
+    parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"
+    description = (
+        f"{name}: exact match {figures.accuracy:.2%} {significance.percent(figures.interval)} "
+        f"({right:,} of {count:,} answers; {figures.complete:,} complete{parsed})"
+    )
+    return Judgement(run, record, description, item_scores.from_answers(np.array(correct)))
 
 
 def _well_formed(run, answers, grammar):
@@ -168,16 +168,6 @@ def _well_formed(run, answers, grammar):
     forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
     parsed = background.violations(tables, run.lexicon, forms) < 0
     return int((parsed & np.array([complete for _, complete in answers])).sum())
-
-
-def _line(name, figures):
-    """Formats the figures as one line of text."""
-    well_formed = figures.well_formed
-    parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"
-    return (
-        f"{name}: exact match {figures.accuracy:.2%} {significance.percent(figures.interval)} "
-        f"({figures.right:,} of {figures.answers:,} answers; {figures.complete:,} complete{parsed})"
-    )
 
 
 class ExactMatch(Metric):

@@ -42,18 +42,24 @@ class SubwordFigures:
 
 
 @dataclasses.dataclass(frozen=True)
-class MixtureFigures:
-    """The figures of a text under `zoo.lab.evaluation.mixtures`."""
+class Mixture:
+    """A mixture of a run with a uniform distribution, see `zoo.lab.evaluation.mixtures`."""
 
     weight: float
     words: int
     tuned_on: str | None  # the split on which the weight was set; None for a weight that was given
-    log_perplexity: float
 
     def __post_init__(self):
         if not 0 <= self.weight < 1:
             raise ValueError(f"weight is {self.weight}, where 0 or more, and below 1, should be")
         strict_json.check_least(self.words, 1, "words")
+
+
+@dataclasses.dataclass(frozen=True)
+class MixtureFigures(Mixture):
+    """The figures of a text under a mixture."""
+
+    log_perplexity: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

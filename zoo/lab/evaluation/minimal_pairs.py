@@ -7,6 +7,7 @@ Linzen (2018), or are tables with a header: docs/scoring.md describes each.
 
 import collections
 import dataclasses
+import math
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -85,34 +86,9 @@ class PairScores:
         return int((self.good > self.bad).sum())
 
     @property
-    def accuracy(self) -> float:
-        """right / pairs; NaN without pairs."""
-        return self.right / self.pairs if self.pairs else float("nan")
-
-    @property
-    def mean_difference(self) -> float:
-        """Mean of log p(good) - log p(bad) over the scored pairs, nats; NaN without pairs."""
-        with np.errstate(invalid="ignore"):  # two sentences of probability 0 differ by NaN
-            difference = self.good[self.scored] - self.bad[self.scored]
-        return float(difference.mean()) if self.pairs else float("nan")
-
-    @property
     def commonest_missing(self) -> list[tuple[str, int]]:
         """(word outside the lexicon, number of pairs skipped because of it), by falling number."""
         return collections.Counter(word for words in self.missing for word in words).most_common()
-
-    def by_group(self) -> dict[str, dict[str, "PairScores"]]:
-        """Returns {"field": {"syntax": the scores of its pairs, ...}, "UID": ...} for `GROUPS`."""
-        places: dict = {}
-        for place, groups in enumerate(self.groups):
-            for name, value in zip(items.GROUPS, groups, strict=False):
-                if value:
-                    places.setdefault(name, {}).setdefault(value, []).append(place)
-        return {
-            name: {value: self.select(np.array(rows)) for value, rows in places[name].items()}
-            for name in items.GROUPS
-            if name in places
-        }
 
     def select(self, selection: np.ndarray) -> "PairScores":
         """Returns the scores of some of the pairs, by a mask or their positions."""
@@ -126,18 +102,28 @@ class PairScores:
         return item_scores.from_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> PairAccuracy:
-        """Returns all figures, with those of `by_group`."""
+        """Returns all figures, also of each value of `GROUPS`; NaN without pairs."""
+        places: dict[str, dict[str, list[int]]] = {name: {} for name in items.GROUPS}
+        for place, values in enumerate(self.groups):
+            for name, value in zip(items.GROUPS, values, strict=False):
+                if value:
+                    places[name].setdefault(value, []).append(place)
+        with np.errstate(invalid="ignore"):  # two sentences of probability 0 differ by NaN
+            differences = self.good[self.scored] - self.bad[self.scored]
         return PairAccuracy(
-            accuracy=self.accuracy,
+            accuracy=self.right / self.pairs if self.pairs else math.nan,
             right=self.right,
             pairs=self.pairs,
             skipped=self.skipped,
-            mean_difference=self.mean_difference,
+            mean_difference=float(differences.mean()) if self.pairs else math.nan,
             equal=len(self.equal) or None,
             interval=significance.binomial_interval(self.right, self.pairs),
             groups={
-                name: {value: scores.figures() for value, scores in group.items()}
-                for name, group in self.by_group().items()
+                name: {
+                    value: self.select(np.array(rows)).figures() for value, rows in group.items()
+                }
+                for name, group in places.items()
+                if group
             },
         )
 
@@ -195,13 +181,13 @@ def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tupl
 
 def describe(path: str, scores: PairScores) -> str:
     """Formats the figures as a line, with groups and the commonest missing words below it."""
-    interval = significance.binomial_interval(scores.right, scores.pairs)
+    figures = scores.figures()
     lines = [
-        f"{path}: accuracy {scores.accuracy:.2%} {significance.percent(interval)} "
-        f"({scores.right:,} of {scores.pairs:,} pairs; {scores.skipped:,} skipped for want of a "
-        f"word), mean difference {scores.mean_difference:.3f} nats"
+        f"{path}: accuracy {figures.accuracy:.2%} {significance.percent(figures.interval)} "
+        f"({figures.right:,} of {figures.pairs:,} pairs; {figures.skipped:,} skipped for want of a "
+        f"word), mean difference {figures.mean_difference:.3f} nats"
     ]
-    for name, groups in scores.by_group().items():
+    for name, groups in figures.groups.items():
         lines.append(f"  by {name}:")
         lines += [
             f"    {value}: {group.accuracy:.2%} ({group.right:,} of {group.pairs:,}; "

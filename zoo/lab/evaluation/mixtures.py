@@ -11,13 +11,12 @@ any head.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.lab.evaluation.figures import MixtureFigures
+from zoo.lab.evaluation.figures import Mixture, MixtureFigures
 from zoo.lab.evaluation.perplexity import Scores
 from zoo.lab.evaluation.run import Run
 from zoo.lab.options import Option, number
@@ -32,15 +31,6 @@ UNSEEN_WEIGHT = Option(
     "training text; tune sets its weight on validation",
     lambda text: math.nan if text == "tune" else _WEIGHT(text),
 )
-
-
-class Mixture(NamedTuple):
-    """The mixture of a run."""
-
-    weight: float
-    words: int
-    # the split on which the weight was set; None for a weight that was given
-    tuned_on: str | None = TUNED_ON
 
 
 def mix(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -> np.ndarray:
@@ -94,7 +84,7 @@ def from_run(run: Run, weight: float | None = None) -> Mixture | None:
         return Mixture(weight, words, None)
     text, scores = run.score_corpus(run.read(TUNED_ON))
     log_prob, unseen = _counted(run.lexicon, text, scores)
-    return Mixture(tune_weight(log_prob, unseen, words), words)
+    return Mixture(tune_weight(log_prob, unseen, words), words, TUNED_ON)
 
 
 def figures(
@@ -103,7 +93,7 @@ def figures(
     """Computes the log-perplexity of a text under the mixture."""
     log_prob, unseen = _counted(lexicon, text, scores)
     mean = -float(mix(log_prob, unseen, mixture.weight, mixture.words).mean())
-    return MixtureFigures(*mixture, mean)
+    return MixtureFigures(mixture.weight, mixture.words, mixture.tuned_on, mean)
 
 
 def _counted(lexicon, text, scores):

@@ -171,30 +171,12 @@ def counts_sentence(run: Run) -> str:
     return sentence.replace("word", "character") if run.lexicon.is_character_level else sentence
 
 
-def _seen_text_fields(run: Run, sentences: Sequence[list[str]]) -> dict:
-    """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
-    texts, workdir = run.seen_texts, Workdir(run.path)
-    return {
-        "trained_on": texts and texts.trained_on.about,
-        "selected_on": texts and texts.selected_on.about,
-        "not_known": texts and texts.not_known,
-        "knowledge": texts and texts.knowledge,
-        "overlap": texts and leakage.overlap_by_role(sentences, texts),
-        "training": TrainingRecord(
-            seed=run.experiment.training.seed,
-            recipe_sha256=workdir.recipe_digest(),
-            recipe_but_seed=workdir.seedless_recipe_digest(),
-            made_with=texts.made_with if texts else None,
-            finished=workdir.is_finished(),
-        ),
-    }
-
-
 def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
-    head = run.experiment.head
+    head, texts, workdir = run.experiment.head, run.seen_texts, Workdir(run.path)
     trained = run.lexicon if run.training_lexicon is None else run.training_lexicon
+    of_training = LexiconRecord(trained.words_set_digest(), len(trained))
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
         over = "all spellings in letters of the training text"
@@ -206,14 +188,23 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
         "normalised_over": over,
         "changes": tuple(change.to_json() for change in registry.changes_of(run)),
         "notes": model.warnings(lexicon),
-        "lexicon": LexiconRecord(
-            *_words(lexicon), lexicon.digest(), LexiconRecord(*_words(trained))
-        ),
+        "lexicon": _lexicon_record(lexicon, of_training),
         **{
-            f"{name}_lexicon": LexiconRecord(*_words(source), source.digest())
+            f"{name}_lexicon": _lexicon_record(source)
             for name, source in zip(model.lexicon_names[1:], run.source_lexicons, strict=True)
         },
-        **_seen_text_fields(run, sentences),
+        "trained_on": texts and texts.trained_on.about,
+        "selected_on": texts and texts.selected_on.about,
+        "not_known": texts and texts.not_known,
+        "knowledge": texts and texts.knowledge,
+        "overlap": texts and leakage.overlap_by_role(sentences, texts),
+        "training": TrainingRecord(
+            seed=run.experiment.training.seed,
+            recipe_sha256=workdir.recipe_digest(),
+            recipe_but_seed=workdir.seedless_recipe_digest(),
+            made_with=texts and texts.made_with,
+            finished=workdir.is_finished(),
+        ),
         "head": repr(head),
         "form": head.form_name(run.tables["head"]),
         "model": configuration.to_json(model),
@@ -222,7 +213,7 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
         "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
         "matmul_precision": PRECISION,
         "checkpoint": run.checkpoint,
-        "started_from": Workdir(run.path).start(),
+        "started_from": workdir.start(),
         "versions": versions(),
         "revision": revision(),
         "command": tuple(sys.argv),
@@ -231,9 +222,9 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     }
 
 
-def _words(lexicon: Lexicon) -> tuple[str, int]:
-    """Returns the digest of the words and their number."""
-    return lexicon.words_set_digest(), len(lexicon)
+def _lexicon_record(lexicon: Lexicon, of_training: LexiconRecord | None = None) -> LexiconRecord:
+    digests = lexicon.words_set_digest(), len(lexicon), lexicon.digest()
+    return LexiconRecord(*digests, of_training)
 
 
 # ---------------------------------------- files of passports
@@ -244,8 +235,8 @@ def file_of(run: Run, passport: Passport, suffix: str = "") -> pathlib.Path:
     name = re.sub(r"[^\w.-]+", "_", passport.split)
     if ":" in passport.split:
         name += f"-{passport.data.sha256[:8]}"
-    variant = "-".join(filter(None, (run.variant, suffix)))
-    parts = name, passport.policies.state, variant, "json"
+    labels = (*(change.label for change in run.changes), suffix)
+    parts = name, passport.policies.state, "-".join(filter(None, labels)), "json"
     return run.path / "results" / ".".join(filter(None, parts))
 
 

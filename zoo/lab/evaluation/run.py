@@ -7,6 +7,7 @@ import re
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 
 from zoo.data import Corpus, Pairs
 from zoo.data.batches import Batches
@@ -61,10 +62,11 @@ class Run:
         """Loads the run of a work directory."""
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
-        step, params = workdir.params(experiment, lexicon)
+        step, params, _ = workdir.best(experiment, lexicon)
         sources = workdir.other_lexicons(experiment)
         tables = experiment.model.evaluation_tables(lexicon, *sources)
-        return cls(workdir.path, experiment, lexicon, params, tables, step, source_lexicons=sources)
+        parts = jax.tree.map(jnp.asarray, params), tables, step
+        return cls(workdir.path, experiment, lexicon, *parts, source_lexicons=sources)
 
     def with_state(self, state: str | None) -> Self:
         """Returns the run judged under another state policy; None changes nothing."""
@@ -100,11 +102,6 @@ class Run:
         if isinstance(self.experiment.model, SequenceToSequence):
             raise UserError(f"{option} is for language models, and {self.path} translates.")
         return self.experiment.language_model
-
-    @property
-    def variant(self) -> str:
-        """The changes in the names of results."""
-        return "-".join(change.label for change in self.changes)
 
     @property
     def dynamic(self) -> DynamicEvaluation | None:

@@ -15,17 +15,16 @@ from zoo.data.encoded_text import EncodedText
 from zoo.lab.evaluation import item_scores, mixtures, passport, unknown_words
 from zoo.lab.evaluation.changes import registry
 from zoo.lab.evaluation.figures import (
+    Mixture,
     Part,
     PerplexityFigures,
     PerplexityPassport,
     SubwordFigures,
 )
-from zoo.lab.evaluation.mixtures import Mixture
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
 from zoo.lab.evaluation.run import Run
 from zoo.lab.table import COUNT, NATS, PERPLEXITY, Column, Table
-from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.sources.tokens import TokenizedText
 
@@ -169,7 +168,9 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> Perplexit
     """Makes the passport of a perplexity."""
     run, name, corpus, text, scores, _ = scored
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
-    words = sum(map(len, corpus.sentences))
+    occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
+    is_unseen, words = occurrences == 0, sum(map(len, corpus.sentences))
+    marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     types = {word for sentence in corpus.sentences for word in sentence}
     figures: dict[str, Any] = {}
     if text.pieces is not None:
@@ -194,9 +195,9 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> Perplexit
             perplexity=scores.perplexity,
             bits=bits(scores.log_perplexity),
             log_z=scores.log_z_figures(),
-            bands=scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
-            seen=_part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),
-            unseen=unseen(lexicon, text, scores),
+            bands=scores.bands(occurrences, unknown),
+            seen=_part(scores, ~is_unseen & ~unknown),
+            unseen=_part(scores, text.known & is_unseen & ~np.isin(text.words, marks)),
             mixture=mixture and mixtures.figures(mixture, lexicon, text, scores),
             impossible=impossible_words(scores, text, lexicon),
             **figures,
@@ -204,7 +205,7 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> Perplexit
         tokens=scores.tokens,
         counts=passport.counts_sentence(run),
         out_of_vocabulary=int((~text.known).sum()),
-        unknown_tokens=int(text.unknown(lexicon).sum()),
+        unknown_tokens=int(unknown.sum()),
         priors_saw_this_text=passport.priors_that_saw(run, name, corpus),
         out_of_vocabulary_rate=float((~text.known).sum() / max(1, words)),
         types=len(types),
@@ -214,13 +215,6 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> Perplexit
         policies=passport.policies(run),
         **passport.run_fields(run, corpus.sentences),
     )
-
-
-def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> Part:
-    """Computes the figures of the lexicon's words that did not occur in the training text."""
-    marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
-    never = text.occurrences(lexicon) == 0
-    return _part(scores, text.known & never & ~np.isin(text.words, marks))
 
 
 def _part(scores: Scores, chosen: np.ndarray) -> Part:

@@ -156,8 +156,10 @@ class Translator:
     def _start(self):
         """Returns the start function of a batched search, for sources in text order."""
         members = [_member(run) for run in self.runs]
-        model = self.language_model
-        language = None if model is None else _language_member(model)
+        run = self.language_model
+        if run is not None:
+            language_model = run.experiment.language_model
+            language_step = steps.from_language_model(language_model, run.params, run.tables)
 
         def start(sources, lengths):
             started = [member(sources, lengths) for member in members]
@@ -165,8 +167,8 @@ class Translator:
             if len(started) > 1:
                 step = average([step for step, _ in started], quantity=self.average)
                 carry = tuple(carry for _, carry in started)
-            if language is not None:
-                language_step, language_carry = language(len(sources))
+            if run is not None:
+                language_carry = language_model.initial_carry(len(sources))
                 step, carry = fuse(step, language_step, self.weight), (carry, language_carry)
             return step, carry
 
@@ -188,12 +190,6 @@ def _member(run):
         )
 
     return start
-
-
-def _language_member(run):
-    model = run.experiment.language_model
-    step = steps.from_language_model(model, run.params, run.tables)
-    return lambda rows: (step, model.initial_carry(rows))
 
 
 # ------------------ source words that each word of a translation attends to, or depends on

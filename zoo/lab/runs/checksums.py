@@ -119,12 +119,6 @@ def json_digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def recipe_digest(recipe: dict) -> str:
-    """Computes the SHA-256 of a recipe without its seed and devices, which seeds of a run share."""
-    recipe = {name: value for name, value in recipe.items() if name != "parallel"}
-    return json_digest({**recipe, "training": {**recipe.get("training", {}), "seed": None}})
-
-
 def file_digest(file: Any) -> str:
     """Computes the SHA-256 of a file of a run; raises UserError if it cannot be read."""
     return hashlib.sha256(location.read_bytes(file)).hexdigest()

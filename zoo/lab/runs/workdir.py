@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from zoo import configuration
@@ -73,11 +72,7 @@ class Workdir:
     def __init__(self, path: Any):
         """Sets the path of the folder, which need not exist yet."""
         self.path: Any = location.to_path(path)
-
-    @property
-    def _experiment_file(self):
-        """The path of experiment.json."""
-        return self.path / "experiment.json"
+        self._experiment_file = self.path / "experiment.json"
 
     def permit(self, experiment: Experiment):
         """Permits paths and modules that the user's experiment names, if they were not closed."""
@@ -241,7 +236,9 @@ class Workdir:
         """Computes the SHA-256 of the recipe without its seed and devices; "" without a run."""
         if not self.exists():
             return ""
-        return checksums.recipe_digest(self._read_recipe())
+        recipe = {name: part for name, part in self._read_recipe().items() if name != "parallel"}
+        training = {**recipe.get("training", {}), "seed": None}
+        return checksums.json_digest({**recipe, "training": training})
 
     def data_digest(self) -> str:
         """Reads the digest of training and validation text from a checkpoint or export, or ""."""
@@ -268,13 +265,6 @@ class Workdir:
             return
         with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as store:
             yield store
-
-    def params(
-        self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
-    ) -> tuple[int, Any]:
-        """Reads (step, parameters as JAX arrays) of the best checkpoint; UserError if none."""
-        step, params, _ = self.best(experiment, lexicon, log)
-        return step, jax.tree.map(jnp.asarray, params)
 
     def is_finished(self) -> bool | None:
         """Whether training is complete; None for an exported run or without a last checkpoint."""

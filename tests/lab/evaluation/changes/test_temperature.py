@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import evaluate
-from tests import examples
+from tests import examples, passports
 from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax, CharLSTM, Softmax, WithCache
 from zoo.heads.with_cache import MemoryContext
+from zoo.lab.evaluation import passport
 from zoo.lab.evaluation.changes import registry, temperature
 from zoo.lab.evaluation.changes.temperature import Temperature, Tempered
 from zoo.lexicon.spelling import Spelling
@@ -77,7 +78,8 @@ def test_the_temperature_that_validation_gives_is_known_of_powers_of_its_frequen
 def test_a_passport_and_a_file_name_tell_it(run):
     change = Temperature(1.25, "validation")
     changed = change.apply(run)
-    assert changed.variant == "temperature" and registry.changes_of(changed) == (change,)
+    assert passport.file_of(changed, passports.make()).name == "test.carried.temperature.json"
+    assert registry.changes_of(changed) == (change,)
     assert registry.from_json(change.to_json()) == change
     assert change.sentence == "probabilities to the power of 1/1.25, divided by their sum"
 
