@@ -131,7 +131,8 @@ def rows(
         minimal_pairs.Pair(good, bad, (" ".join(good), " ".join(bad))) for good, bad, _ in pairs
     ]
     for row, (*_, facts) in zip(minimal_pairs.rows(plain, scores), pairs, strict=True):
-        yield Row(*row[: len(minimal_pairs.COLUMNS)], **facts)
+        values = row[: len(minimal_pairs.COLUMNS)]
+        yield Row._make((*values, *(facts[name] for name in (*FACTS, *COUNTS))))
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, PairAccuracy]:

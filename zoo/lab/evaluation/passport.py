@@ -202,7 +202,7 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
             seed=run.experiment.training.seed,
             recipe_sha256=workdir.recipe_digest(),
             recipe_but_seed=workdir.seedless_recipe_digest(),
-            made_with=texts and texts.made_with,
+            made_with=texts.made_with if texts else None,
             finished=workdir.is_finished(),
         ),
         "head": repr(head),

@@ -6,7 +6,7 @@ import contextvars
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -247,13 +247,13 @@ def score(
     else:
         carry = jax.device_put(carry, bound[0] if bound else None)
 
-    text_scores = TextScores(text)
-    with jax.default_matmul_precision(PRECISION), bar(len(text.words), "tokens") as advance:
+    def scored_batches(carry):
         step = _prepared_step(model, params, tables, mesh)
         for batch in batches:
             scores, carry = step(*shard((batch.words, batch.targets, batch.reset), mesh), carry)
-            advance(text_scores.add(batch, scores))
-    return text_scores.scores()
+            yield batch, scores
+
+    return collect(text, scored_batches(carry))
 
 
 def _prepared_step(model, params, tables, mesh, pairs=False):
@@ -264,30 +264,21 @@ def _prepared_step(model, params, tables, mesh, pairs=False):
     return functools.partial(step, params, tables, model.prepared(params, tables))
 
 
-class TextScores:
-    """The scores of a text, which come batch by batch."""
-
-    def __init__(self, text: EncodedText):
-        """Begins without the score of any word."""
-        self._text = text
-        self._log_prob = np.full(len(text.words), np.nan, np.float32)
-        self._log_z = self._log_prob.copy()
-        self._predicted = np.zeros(len(text.words), bool)
-
-    def add(self, batch: Any, scores: tuple) -> int:
-        """Puts (log p, log Z) of a batch in the order of the text; returns the number of words."""
-        is_real = batch.positions >= 0
-        at = batch.positions[is_real]
-        self._log_prob[at], self._log_z[at] = (np.asarray(array)[is_real] for array in scores)
-        self._predicted[at] = True
-        return len(at)
-
-    def scores(self) -> Scores:
-        """Returns the scores of all words."""
-        if self._text.strings is not None:  # a class has been judged; its string is a part of it
-            self._log_prob += self._text.strings.log_within.astype(np.float32)
-        # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
-        return Scores(self._log_prob, self._text.counted & self._predicted, self._log_z)
+def collect(text: EncodedText, scored_batches: Iterable[tuple[Any, tuple]]) -> Scores:
+    """Puts (log p, log Z) of batches, computed as they are needed, in the order of a text."""
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z, predicted = log_prob.copy(), np.zeros(len(text.words), bool)
+    with jax.default_matmul_precision(PRECISION), bar(len(text.words), "tokens") as advance:
+        for batch, scores in scored_batches:
+            is_real = batch.positions >= 0
+            at = batch.positions[is_real]
+            log_prob[at], log_z[at] = (np.asarray(array)[is_real] for array in scores)
+            predicted[at] = True
+            advance(len(at))
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
+    # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
+    return Scores(log_prob, text.counted & predicted, log_z)
 
 
 # ---------------------------- exact log-probabilities of translations, given their sources
@@ -317,13 +308,13 @@ def score_pairs(
     """Computes the log-probabilities of all translations of a text, in its order."""
     mesh = usable_mesh(mesh, batch)
 
-    text_scores, tokens = TextScores(pairs.target), len(pairs.target.words)
-    with jax.default_matmul_precision(PRECISION), bar(tokens, "tokens") as advance:
+    def scored_batches():
         step = _prepared_step(model, params, tables, mesh, pairs=True)
         for rows in BucketedPairs(pairs, batch, _PADDING).epoch():
             arrays = rows.source, rows.lengths, rows.words, rows.targets
-            advance(text_scores.add(rows, step(*shard(arrays, mesh))))
-    return text_scores.scores()
+            yield rows, step(*shard(arrays, mesh))
+
+    return collect(pairs.target, scored_batches())
 
 
 # -------------- bars of long computations, on a terminal and where a command asks for them

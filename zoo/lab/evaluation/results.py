@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from zoo.base import regular_files, strict_json
+from zoo.base import strict_json
 from zoo.errors import UserError
 from zoo.lab.evaluation import figures, item_scores, records
 from zoo.lab.evaluation.figures import AccuracyPassport, Passport, PerplexityPassport, Place
@@ -97,18 +97,15 @@ def _reading(path):
     """Raises UserError where the content of a file is not a passport."""
     try:
         yield
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror or error}): put back a copy of it."
-        ) from error
     except ValueError as error:
         raise UserError(f"{path} is not a result of this zoo ({error}): remove it.") from error
 
 
 def read_passport(path: pathlib.Path) -> Passport:
     """Reads the passport of a file."""
+    content = location.read_bytes(path)
     with _reading(path):
-        value = strict_json.loads(regular_files.read_text(path))
+        value = strict_json.loads(content.decode())
         return figures.parse(value, Place(path.name, item_scores.path_of(path)))
 
 

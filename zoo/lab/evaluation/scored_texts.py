@@ -198,7 +198,7 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> Perplexit
             bands=scores.bands(occurrences, unknown),
             seen=_part(scores, ~is_unseen & ~unknown),
             unseen=_part(scores, text.known & is_unseen & ~np.isin(text.words, marks)),
-            mixture=mixture and mixtures.figures(mixture, lexicon, text, scores),
+            mixture=mixtures.figures(mixture, lexicon, text, scores) if mixture else None,
             impossible=impossible_words(scores, text, lexicon),
             **figures,
         ),

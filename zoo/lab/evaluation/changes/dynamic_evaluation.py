@@ -148,10 +148,8 @@ def score(
     step = jax.jit(functools.partial(_step, model=model, settings=settings), donate_argnums=(0, 4))
     scales = _scales(squares, settings) if settings.rule == "rms" else None
 
-    text_scores, bar = perplexity.TextScores(text), perplexity.bar(len(text.words), "tokens")
-    trained = jax.tree.map(jnp.copy, params)  # the first is donated
-    with jax.default_matmul_precision(perplexity.PRECISION), bar as advance:
-        carry = model.initial_carry(1)
+    def scored_batches():
+        trained, carry = jax.tree.map(jnp.copy, params), model.initial_carry(1)  # they are donated
         for batch in Batches(text, 1, settings.length, state, boundary):
             arrays = batch.words, batch.targets, batch.reset, batch.trained
             scores, trained, carry = step(trained, params, scales, tables, carry, arrays)
@@ -160,8 +158,9 @@ def score(
                     f"the model diverges under {settings.description}: give --dynamic "
                     f"{settings.rule} a smaller rate."
                 )
-            advance(text_scores.add(batch, scores))
-    return text_scores.scores()
+            yield batch, scores
+
+    return perplexity.collect(text, scored_batches())
 
 
 def _step(params, origin, scales, tables, carry, batch, *, model, settings):
