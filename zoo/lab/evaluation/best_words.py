@@ -152,14 +152,25 @@ def word_contributions(
     context: Context = None,
 ) -> list[Contributions]:
     """Splits log p of words into the parts of the background, the features and the normaliser."""
-    words = np.asarray(words, np.int32)
-    log_background, log_z = _background_and_log_z(head, params, tables, hidden, words, context)
+    targets: Any = jnp.asarray(words, jnp.int32)
+    with jax.default_matmul_precision(PRECISION):
+        _, log_z = head.log_prob_and_log_z(
+            params, tables, jnp.asarray(hidden), targets, context=context
+        )
+        if head.background is None:
+            mass = tables["log_mass"][tables["signature"][targets]]
+            log_background = tables["log_within"][targets] + mass
+        else:
+            log_background = head.background.log_prob(tables["background"], context, targets)
     head_lexicon = lexicon.with_kinds(head.kinds)
     row_of = {name: row for row, name in enumerate(head_lexicon.feature_names)}
     weights, bias = (np.asarray(params[name], np.float64) for name in ("weights", "bias"))
     contributions = []
+    states, backgrounds, normalisers = (
+        np.asarray(array, np.float64) for array in (hidden, log_background, log_z)
+    )
     for word, state, background, normaliser in zip(
-        words.tolist(), np.asarray(hidden, np.float64), log_background, log_z, strict=True
+        targets.tolist(), states, backgrounds, normalisers, strict=True
     ):
         features = head_lexicon.features_of(word)
         rows = [row_of[name] for name in features]
@@ -167,21 +178,6 @@ def word_contributions(
         parts = sorted(zip(features, nats.tolist(), strict=True), key=lambda part: -abs(part[1]))
         contributions.append(Contributions(float(background), tuple(parts), float(normaliser)))
     return contributions
-
-
-def _background_and_log_z(head, params, tables, hidden, words, context):
-    """Computes (log b(x), log Z), float64 [n] each."""
-    targets: Any = jnp.asarray(words)
-    with jax.default_matmul_precision(PRECISION):
-        _, log_z = head.log_prob_and_log_z(
-            params, tables, jnp.asarray(hidden), targets, context=context
-        )
-        if head.background is None:
-            mass = tables["log_mass"][tables["signature"][targets]]
-            background = tables["log_within"][targets] + mass
-        else:
-            background = head.background.log_prob(tables["background"], context, targets)
-    return np.asarray(background, np.float64), np.asarray(log_z, np.float64)
 
 
 # ---------- the words to which kept scores belong, read from a run's data; no model is run

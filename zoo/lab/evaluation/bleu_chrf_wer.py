@@ -108,21 +108,29 @@ def describe_edits(alignment) -> Iterator[str]:
                 yield " -> ".join(pair)
 
 
-def _count_statistics(official, hypotheses, references) -> np.ndarray:
-    """Counts n-gram statistics by a `sacrebleu` metric, float64 [hypotheses, S]."""
-    # sacrebleu's own tests are made of these counts; there is no public function.
-    columns = [[text] * len(hypotheses) for text in references]
-    return np.array(official._extract_corpus_statistics(hypotheses, columns), np.float64)
+class _SacrebleuMetric(Metric):
+    """A metric of `sacrebleu`, which counts the n-grams."""
 
+    @abc.abstractmethod
+    def _official(self):
+        """Returns `sacrebleu`'s metric."""
 
-def _signature(official) -> str:
-    """Returns the signature of a `sacrebleu` metric, which it has after its first score."""
-    official.corpus_score(["a"], [["a"]])
-    return str(official.get_signature())
+    def statistics(self, hypotheses, references):
+        """Counts n-grams and matches, each hypothesis against its best reference."""
+        # sacrebleu's own tests are made of these counts; there is no public function.
+        columns = [[text] * len(hypotheses) for text in references]
+        counts = self._official()._extract_corpus_statistics(hypotheses, columns)
+        return np.array(counts, np.float64)
+
+    def signature(self):
+        """Returns `sacrebleu`'s signature, which its metric has after its first score."""
+        official = self._official()
+        official.corpus_score(["a"], [["a"]])
+        return str(official.get_signature())
 
 
 @dataclasses.dataclass(frozen=True)
-class Bleu(Metric):
+class Bleu(_SacrebleuMetric):
     """BLEU with n-grams to 4 (Papineni et al. 2002), as `sacrebleu` computes it.
 
     statistics: length, length of the nearest reference, matches of order 1 to 4, n-grams of each.
@@ -153,12 +161,7 @@ class Bleu(Metric):
             raise UserError(f"--tokenize {self.tokenize} is not installed: {remedy}.") from error
 
     def _official(self):
-        """Returns `sacrebleu`'s BLEU with this tokenizer."""
         return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
-
-    def statistics(self, hypotheses, references):
-        """Counts n-grams and matches of hypotheses, and lengths, float64 [hypotheses, S]."""
-        return _count_statistics(self._official(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
@@ -177,13 +180,9 @@ class Bleu(Metric):
         """Returns the length of the references in words."""
         return statistics[..., 1]
 
-    def signature(self):
-        """Returns `sacrebleu`'s signature of BLEU with this tokenizer."""
-        return _signature(self._official())
-
 
 @dataclasses.dataclass(frozen=True)
-class ChrF(Metric):
+class ChrF(_SacrebleuMetric):
     """chrF2 with n-grams of characters to 6 (Popović 2015), as `sacrebleu` computes it.
 
     statistics: for each order n-grams of the hypothesis, of the reference, and matches.
@@ -198,9 +197,8 @@ class ChrF(Metric):
     name: ClassVar[str] = "chrF2"
     order: ClassVar[int] = 6
 
-    def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, each against its best reference."""
-        return _count_statistics(_sacrebleu().CHRF(), hypotheses, references)
+    def _official(self):
+        return _sacrebleu().CHRF()
 
     def figure(self, statistics):
         """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
@@ -218,10 +216,6 @@ class ChrF(Metric):
     def size(self, statistics):
         """Returns the number of characters of the references, five to a word."""
         return statistics[..., 1] / 5
-
-    def signature(self):
-        """Returns `sacrebleu`'s signature of chrF2."""
-        return _signature(_sacrebleu().CHRF())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -266,8 +266,6 @@ def write(
             if scores is not None:
                 item_scores.write(path, scores)
             atomic_writes.write_text(path, text)
-            if scores is None and item_scores.path_of(path).exists():  # of a result replaced here
-                item_scores.path_of(path).unlink()
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise

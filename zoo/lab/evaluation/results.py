@@ -323,7 +323,8 @@ def read_answers(
     by_questions: dict[tuple[str, str], dict] = {}  # {questions: {run: {options: passport}}}
     for folder in folders:
         for passport in read_passports(folder, AccuracyPassport):
-            questions = Questions(passport.split, passport.data.sha256, _options(passport))
+            titles = tuple(change.title for change in passport.all_changes)
+            questions = Questions(passport.split, passport.data.sha256, titles)
             by_run = by_questions.setdefault(questions[:2], {})
             by_options = by_run.setdefault(folder, {})
             if questions.options in by_options:
@@ -341,8 +342,3 @@ def read_answers(
             if any(fewest[run] != options for run in same_options):
                 accuracies[Questions(split, digest, options)] = same_options
     return accuracies
-
-
-def _options(passport):
-    """Returns the changes of the trained model, a string each."""
-    return tuple(change.title for change in passport.all_changes)
