@@ -19,12 +19,7 @@ import numpy as np
 from records import probes
 from zoo.errors import UserError
 from zoo.lab.commands import program
-from zoo.lab.evaluation import (
-    item_scores,
-    minimal_pairs,
-    passport,
-    sentence_scores,
-)
+from zoo.lab.evaluation import item_scores, minimal_pairs, passport, sentence_scores
 from zoo.lab.evaluation.figures import AccuracyPassport, PairPassport
 from zoo.lab.table import COUNT, SCORE, SHARE, Column, Table
 from zoo.lexicon import Lexicon

@@ -16,15 +16,7 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.evaluation.figures import Overlap, OverlapByRole, OverlapCounts
 from zoo.lab.runs import seen_texts
-from zoo.lab.runs.seen_texts import (
-    ROLES,
-    KnowledgeText,
-    SeenTexts,
-    Texts,
-    WordSource,
-    hash_letters,
-    letters,
-)
+from zoo.lab.runs.seen_texts import ROLES, KnowledgeText, SeenTexts, Texts, WordSource
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, TopWords
 from zoo.sources import files
@@ -39,8 +31,8 @@ def priors_that_saw(
     split: str,
     path: str,
     sentences: Sequence[list[str]] = (),
-    knowledge: Iterable[KnowledgeText]
-    | None = (),  # with digests of texts whose files may be missing here
+    # with digests of texts whose files may be missing here
+    knowledge: Iterable[KnowledgeText] | None = (),
 ) -> list[str]:
     """Returns the names of the priors that were estimated on the judged text."""
     source = experiment.data
@@ -144,10 +136,10 @@ def overlap_by_role(sentences: Sequence[list[str]], seen: SeenTexts) -> OverlapB
 
 def overlap(sentences: Sequence[list[str]], texts: Texts) -> Overlap:
     """Counts the sentences of a text that are among others."""
-    spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
+    spelled = [(text, len(words)) for words in sentences if (text := seen_texts.letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
-    is_present = texts.contains(hash_letters(text for text, _ in spelled))
+    is_present = texts.contains(seen_texts.hash_letters(text for text, _ in spelled))
     return Overlap(
         all=_counts(is_present, np.ones_like(is_present), tokens),
         long=_counts(is_present, long, tokens),

@@ -20,13 +20,7 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.steps import States
 from zoo.errors import UserError, quote
-from zoo.lab.evaluation import (
-    agreement,
-    minimal_pairs,
-    passport,
-    scored_texts,
-    sentence_scores,
-)
+from zoo.lab.evaluation import agreement, minimal_pairs, passport, scored_texts, sentence_scores
 from zoo.lab.evaluation import surprisal as word_surprisal
 from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.changes.renormalised import Renormalised

@@ -25,16 +25,7 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lab.evaluation import figures, item_scores, leakage
 from zoo.lab.evaluation.changes import registry
-from zoo.lab.evaluation.figures import (
-    AccuracyPassport,
-    JudgedText,
-    LexiconRecord,
-    Passport,
-    PerplexityPassport,
-    Policies,
-    SourceText,
-    TrainingRecord,
-)
+from zoo.lab.evaluation.figures import AccuracyPassport, Passport, PerplexityPassport
 from zoo.lab.evaluation.perplexity import PRECISION, UNKNOWN
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.unknown_words import describe_share
@@ -42,7 +33,6 @@ from zoo.lab.options import Option
 from zoo.lab.runs import atomic_writes, location, output_files, seen_texts
 from zoo.lab.runs.provenance import machine, revision, versions
 from zoo.lab.runs.workdir import Workdir
-from zoo.lexicon import Lexicon
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 _MANY_UNKNOWN = 0.2
@@ -86,7 +76,7 @@ class Metric:
 # ---------------------------------------- the fields of a passport
 
 
-def source_of(run: Run, corpus: Corpus) -> SourceText | None:
+def source_of(run: Run, corpus: Corpus) -> figures.SourceText | None:
     """Describes the sources of translations and their unknown words; None for other texts."""
     if corpus.source_text is None or len(run.source_lexicons) != 1:
         return None
@@ -94,7 +84,7 @@ def source_of(run: Run, corpus: Corpus) -> SourceText | None:
     missing = vocabulary.missing(source.sentences, run.source_lexicons[0])
     digest, words = seen_texts.digest_text(source.sentences)
     unknown = sum(missing.values())
-    return SourceText(source.name, digest, len(source.sentences), words, unknown)
+    return figures.SourceText(source.name, digest, len(source.sentences), words, unknown)
 
 
 def priors_that_saw(run: Run, split: str, corpus: Corpus) -> tuple[str, ...]:
@@ -120,17 +110,17 @@ def translation_fields(run: Run, corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def data_of(path: str, sentences: Sequence[list[str]]) -> JudgedText:
+def data_of(path: str, sentences: Sequence[list[str]]) -> figures.JudgedText:
     """Describes a text."""
     digest, words = seen_texts.digest_text(sentences)
-    return JudgedText(path, digest, len(sentences), words)
+    return figures.JudgedText(path, digest, len(sentences), words)
 
 
-def policies(run: Run) -> Policies:
+def policies(run: Run) -> figures.Policies:
     """Returns the choices that change a figure without changing the model."""
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
     blank_lines = {source.form.blank_lines for source in run.experiment.data.texts()}
-    return Policies(
+    return figures.Policies(
         state=recipe.state,
         batch=recipe.batch if recipe.state == "carried" else None,
         boundary=vocabulary.boundary,
@@ -176,7 +166,7 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head, texts, workdir = run.experiment.head, run.seen_texts, Workdir(run.path)
     trained = run.lexicon if run.training_lexicon is None else run.training_lexicon
-    of_training = LexiconRecord(trained.words_set_digest(), len(trained))
+    of_training = figures.LexiconRecord(trained.words_set_digest(), len(trained))
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
         over = "all spellings in letters of the training text"
@@ -198,7 +188,7 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
         "not_known": texts and texts.not_known,
         "knowledge": texts and texts.knowledge,
         "overlap": texts and leakage.overlap_by_role(sentences, texts),
-        "training": TrainingRecord(
+        "training": figures.TrainingRecord(
             seed=run.experiment.training.seed,
             recipe_sha256=workdir.recipe_digest(),
             recipe_but_seed=workdir.seedless_recipe_digest(),
@@ -222,9 +212,9 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     }
 
 
-def _lexicon_record(lexicon: Lexicon, of_training: LexiconRecord | None = None) -> LexiconRecord:
+def _lexicon_record(lexicon, of_training=None):
     digests = lexicon.words_set_digest(), len(lexicon), lexicon.digest()
-    return LexiconRecord(*digests, of_training)
+    return figures.LexiconRecord(*digests, of_training)
 
 
 # ---------------------------------------- files of passports

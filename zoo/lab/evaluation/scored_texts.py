@@ -14,13 +14,7 @@ from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.lab.evaluation import item_scores, mixtures, passport, unknown_words
 from zoo.lab.evaluation.changes import registry
-from zoo.lab.evaluation.figures import (
-    Mixture,
-    Part,
-    PerplexityFigures,
-    PerplexityPassport,
-    SubwordFigures,
-)
+from zoo.lab.evaluation.figures import Part, PerplexityFigures, PerplexityPassport, SubwordFigures
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.perplexity import Scores, bits, impossible_words
 from zoo.lab.evaluation.run import Run
@@ -77,7 +71,7 @@ class ScoredText(NamedTuple):
             ]
         return remarks + unknown_words.unknown_notes(self.run, self.corpus.sentences)
 
-    def judgement(self, mixture: Mixture | None = None) -> Judgement:
+    def judgement(self, mixture: mixtures.Mixture | None = None) -> Judgement:
         """Returns the perplexity of the text, perhaps of a mixture too."""
         run, record = self.run, passport_of(self, mixture)
         figures, unknown = record.figures, record.unknown_tokens
@@ -164,7 +158,7 @@ def name_of(file: str) -> str:
     return f"data:{pathlib.PurePath(file).name}"
 
 
-def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> PerplexityPassport:
+def passport_of(scored: ScoredText, mixture: mixtures.Mixture | None = None) -> PerplexityPassport:
     """Makes the passport of a perplexity."""
     run, name, corpus, text, scores, _ = scored
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon

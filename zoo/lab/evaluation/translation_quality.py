@@ -13,12 +13,7 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.lab.evaluation import passport, significance
 from zoo.lab.evaluation.bleu_chrf_wer import TOKENIZERS, Bleu, ChrF, Metric
-from zoo.lab.evaluation.figures import (
-    Decoding,
-    DecodingRun,
-    Score,
-    TranslationPassport,
-)
+from zoo.lab.evaluation.figures import Decoding, DecodingRun, Score, TranslationPassport
 from zoo.lab.evaluation.results import TRANSLATION_FIELDS, check_comparable, read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator

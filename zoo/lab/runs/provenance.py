@@ -21,9 +21,8 @@ class Code:
 
     revision: str | None = None
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
-    sources: dict[str, str] = dataclasses.field(
-        default_factory=dict
-    )  # {the user's module: SHA-256}
+    # {the user's module: SHA-256}
+    sources: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

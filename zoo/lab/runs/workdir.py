@@ -254,16 +254,13 @@ class Workdir:
     @contextlib.contextmanager
     def _open_checkpoints(self, kind: str) -> Iterator[Any]:
         """Opens the checkpoints of a kind for reading, and closes them; yields None without any."""
-        from zoo.lab.runs.checkpoints import (  # orbax, which exports do not need
-            Checkpoints,
-            has_checkpoints,
-        )
+        from zoo.lab.runs import checkpoints  # orbax, which exports do not need
 
         folder = self.path / "checkpoints"
-        if not has_checkpoints(folder, kind):
+        if not checkpoints.has_checkpoints(folder, kind):
             yield None
             return
-        with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as store:
+        with contextlib.closing(checkpoints.Checkpoints(folder, (kind,), read_only=True)) as store:
             yield store
 
     def is_finished(self) -> bool | None:
