@@ -103,7 +103,7 @@ def test_bands_put_words_by_their_count_in_training():
         log_prob=np.log(np.array([0.5, 0.25, 0.125, 0.5, 0.01], np.float32)),
         counted=np.array([True, True, True, True, False]),
     )
-    bands = scores.bands(np.array([0, 9, 9, 10, 10]))
+    bands = scores.bands(np.array([0, 9, 9, 10, 10]), np.zeros(5, bool))
     assert [(row.band, row.tokens) for row in bands] == [
         ("unseen", 1),
         ("1-9", 2),

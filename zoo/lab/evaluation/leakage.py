@@ -140,13 +140,9 @@ def overlap(sentences: Sequence[list[str]], texts: Texts) -> Overlap:
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
     is_present = texts.contains(seen_texts.hash_letters(text for text, _ in spelled))
-    return Overlap(
-        all=_counts(is_present, np.ones_like(is_present), tokens),
-        long=_counts(is_present, long, tokens),
-    )
-
-
-def _counts(is_present, chosen, tokens):
-    is_counted = is_present & chosen
-    counts = is_counted.sum(), chosen.sum(), tokens[is_counted].sum(), tokens[chosen].sum()
-    return OverlapCounts(*map(int, counts))
+    counts = []
+    for chosen in (np.ones_like(is_present), long):
+        shared = is_present & chosen
+        numbers = shared.sum(), chosen.sum(), tokens[shared].sum(), tokens[chosen].sum()
+        counts.append(OverlapCounts(*map(int, numbers)))
+    return Overlap(*counts)

@@ -95,9 +95,8 @@ class Scores:
         log_z = self.log_z[self.counted].astype(np.float64)
         return LogZ(float(log_z.mean()), float(log_z.std()))
 
-    def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> tuple[Band, ...]:
+    def bands(self, occurrences: np.ndarray, unknown: np.ndarray) -> tuple[Band, ...]:
         """Returns figures by how often words occurred in training, `UNKNOWN` and "unseen" first."""
-        unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
         masks = {UNKNOWN: unknown}
         for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
             masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
