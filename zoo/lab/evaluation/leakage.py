@@ -139,7 +139,7 @@ def overlap(sentences: Sequence[list[str]], texts: Texts) -> Overlap:
     spelled = [(text, len(words)) for words in sentences if (text := seen_texts.letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
-    is_present = texts.contains(seen_texts.hash_letters(text for text, _ in spelled))
+    is_present = np.isin(seen_texts.hash_letters(text for text, _ in spelled), texts.hashes)
     counts = []
     for chosen in (np.ones_like(is_present), long):
         shared = is_present & chosen

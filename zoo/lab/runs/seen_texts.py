@@ -113,10 +113,6 @@ class Texts:
         """Joins the hashes and the descriptions of the texts."""
         return Texts(np.union1d(self.hashes, other.hashes), (*self.about, *other.about))
 
-    def contains(self, hashes: np.ndarray) -> np.ndarray:
-        """Whether the texts contain each of the hashed sentences, bool [n]."""
-        return np.isin(hashes, self.hashes)
-
 
 def _prefix_origins(by: str, texts: Iterable[Any]) -> tuple[Any, ...]:
     """Returns texts with `by` before their origins, in place of "this run"."""
