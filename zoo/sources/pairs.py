@@ -466,16 +466,8 @@ class Prefixed(FileSource):
     def read(self, split):
         """Reads the pairs of a split; raises UserError, with its place, for a malformed pair."""
         part = self.part(split)
-        path = files.find(part.path)
         sentences, prefixes = [], []
-        for number, cells in table_rows.lines(files.read_text(path), path):
-            columns = [files.bare(cell).split() for cell in cells]
-            if not any(columns):
-                continue
-            location = f"{path}, line {number}"
-            if len(columns) != 2 or not all(columns):
-                raise UserError(f"{location}: write a question, one tab and its answer.")
-            question, answer = columns
+        for location, question, answer in self._pairs(files.find(part.path)):
             if self.separator in (*question, *answer):
                 raise UserError(
                     f"{location}: the separator {self.separator!r} is in the question or its "
@@ -484,3 +476,14 @@ class Prefixed(FileSource):
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)
         return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])
+
+    def _pairs(self, path) -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
+        """Yields (place, words of the question, words of the answer); subclasses read others."""
+        for number, cells in table_rows.lines(files.read_text(path), path):
+            columns = [files.bare(cell).split() for cell in cells]
+            if not any(columns):
+                continue
+            location = f"{path}, line {number}"
+            if len(columns) != 2 or not all(columns):
+                raise UserError(f"{location}: write a question, one tab and its answer.")
+            yield location, columns[0], columns[1]

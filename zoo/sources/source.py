@@ -150,6 +150,10 @@ class Source:
         """How the source reads text."""
         return Form()
 
+    def within(self) -> "Source":
+        """Returns the source that reads the text: itself, unless it wraps another."""
+        return self
+
     def with_test(self, path: str) -> "Source":
         """Returns the source with `path` as its only test; plain text if it has no test files."""
         if any(field.name == "tests" for field in dataclasses.fields(self)):

@@ -58,7 +58,7 @@ FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
 def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judgement]:
     """Judges a run on the agreement pairs of splits of its data, and of another treebank."""
     for split in splits:
-        source = run.experiment.data
+        source = run.experiment.data.within()
         if not isinstance(source, Conllu):
             raise UserError(
                 "agreement pairs are made from a treebank: give a run whose data are data.Conllu "

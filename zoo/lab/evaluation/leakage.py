@@ -82,6 +82,7 @@ def _texts_of(treebank: str, vocabulary: Vocabulary) -> Texts:
 
 def _splits_from(source: Source, path: str) -> set[str]:
     """Returns the splits of a source that are read from the file at `path` or from a part of it."""
+    source = source.within()
     if isinstance(source, Mixed):
         parts = {
             f"{name}.{split}"

@@ -144,7 +144,7 @@ def for_text(run: Run, text: TokenizedText, state: str | None, lines: bool = Fal
 
 def split_text(run: Run, split: str, corpus: Corpus) -> TokenizedText:
     """Reads the tokens of a split from its file if it has plain sentences; else its words."""
-    source: Any = run.experiment.data
+    source: Any = run.experiment.data.within()
     # A line of untokenised text may have several sentences.
     if source.form.plain and not source.form.language:
         text = run.read_file(source.path_of(split))
