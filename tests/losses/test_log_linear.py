@@ -38,7 +38,7 @@ def spelled_lexicon(random, count=WORDS):
 
 def test_the_form_follows_from_the_counts():
     def cheapest(**counts):
-        estimates = feature_signatures.costs(feature_signatures.Counts(words=10_000, **counts))
+        estimates = feature_signatures.costs(**counts)
         return min(estimates, key=estimates.get)
 
     tags = {"shared": 60, "entries": 58_000, "shared_entries": 48_000}

@@ -15,7 +15,6 @@ import enum
 import itertools
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -60,30 +59,20 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
     return is_single & (before - before[starts] < MOST_PRIVATE)
 
 
-class Counts(NamedTuple):
-    """The counts of a lexicon from which costs are estimated."""
-
-    words: int
-    signatures: int
-    features: int
-    shared: int
-    entries: int
-    shared_entries: int
-
-
-def costs(counts: Counts) -> dict[Form, float]:
+def costs(
+    *, signatures: int, features: int, shared: int, entries: int, shared_entries: int
+) -> dict[Form, float]:
     """Estimates the cost of a training step of each form, in multiplications of a product."""
     # Weights are written and their gradients read once a step; shared features are summed and
     # their gradients summed back.
     tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
-    move_cost = MOVE_COST * (counts.signatures + counts.features) * size
-    sum_cost = 3 * counts.signatures * size * tokens + move_cost
+    move_cost = MOVE_COST * (signatures + features) * size
+    sum_cost = 3 * signatures * size * tokens + move_cost
     return {
-        Form.DENSE_SUMS: sum_cost + 2 * counts.signatures * counts.shared * size,
-        Form.SPARSE_SUMS: sum_cost + 2 * GATHER_COST * counts.shared_entries * size,
+        Form.DENSE_SUMS: sum_cost + 2 * signatures * shared * size,
+        Form.SPARSE_SUMS: sum_cost + 2 * GATHER_COST * shared_entries * size,
         Form.PRODUCT: (
-            3 * FEW_TOKENS_COST * counts.features * size * tokens
-            + 2 * GATHER_COST * counts.entries * tokens
+            3 * FEW_TOKENS_COST * features * size * tokens + 2 * GATHER_COST * entries * tokens
         ),
     }
 
@@ -94,15 +83,19 @@ def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
     rows, ids, _ = sets.entries()
     shared_ids = ids[~is_private(rows, ids, features)]
     shared = len(np.unique(shared_ids))
-    counts = Counts(len(lexicon), len(sets), features, shared, len(ids), len(shared_ids))
-    estimates = costs(counts)
+    estimates = costs(
+        signatures=len(sets),
+        features=features,
+        shared=shared,
+        entries=len(ids),
+        shared_entries=len(shared_ids),
+    )
     form = min(forms, key=estimates.__getitem__)
     logger.info(
         "%d words, %d signatures, %d features, %d of them shared, %.1f a signature: %s, "
         "estimated at %.2f of a softmax over the words",
-        *(counts.words, counts.signatures, counts.features, counts.shared),
-        *(counts.entries / counts.signatures, form.value),
-        estimates[form] / (3 * counts.words * TYPICAL_SIZE * TYPICAL_TOKENS),
+        *(len(lexicon), len(sets), features, shared, len(ids) / len(sets), form.value),
+        estimates[form] / (3 * len(lexicon) * TYPICAL_SIZE * TYPICAL_TOKENS),
     )
     return form
 
