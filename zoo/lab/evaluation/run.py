@@ -46,10 +46,15 @@ class Run:
     tokenizer: str = ""
 
     def __repr__(self):
+        return f"{type(self).__name__}({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """Folder, head, words, parameters and training step, in one line."""
         parameters = sum(leaf.size for leaf in jax.tree.leaves(self.params))
         return (
-            f"{type(self).__name__}({str(self.path)!r}: {type(self.experiment.head).__name__}, "
-            f"{len(self.lexicon):,} words, {parameters:,} parameters, step {self.checkpoint:,})"
+            f"{str(self.path)!r}: {type(self.experiment.head).__name__}, "
+            f"{len(self.lexicon):,} words, {parameters:,} parameters, step {self.checkpoint:,}"
         )
 
     @classmethod
