@@ -9,7 +9,6 @@ head compiled; zoo, with dense updates and with updates by rows.
     pip install torch==2.13.0
     python -m benchmarks.adaptive_pytorch
     python -m benchmarks.adaptive_pytorch --vocabulary 1000000
-    python -m benchmarks.adaptive_pytorch --words uniform
 """
 
 import functools
@@ -28,7 +27,6 @@ from zoo.optimizers import SGD
 
 BATCH, LENGTH, SIZE, LAYERS, CLIP = 32, 35, 256, 2, 1.0
 CUTOFFS = 2_000, 10_000, 40_000
-DRAW = {"zipf": steps.zipf_batch, "uniform": steps.uniform_batch}
 
 
 class TorchHead(torch.nn.Module):
@@ -70,29 +68,27 @@ def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
 def main():
     """Prints a table and the losses of the first steps."""
     parser = timing.parser(__doc__, rounds=15, vocabulary=100_000)
-    parser.add_argument("--words", choices=DRAW, default="zipf", help="law of the words")
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
     arguments = parser.parse_args()
     program.keep_memory()
     device = same_device.share_device(torch)
 
-    vocabulary, draw = arguments.vocabulary, DRAW[arguments.words]
+    vocabulary = arguments.vocabulary
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))
     params = jax.tree.map(np.asarray, model.init(jax.random.key(0), steps.zipf_lexicon(vocabulary)))
-    batch = draw(vocabulary, BATCH, LENGTH)
+    batch = steps.zipf_batch(vocabulary, BATCH, LENGTH)
     sides = {}
     for name, by_rows in {"dense": False, "by rows": True}.items():
         if arguments.by_rows_only and not by_rows:
             continue
         sides[f"PyTorch, {name}"] = torch_side(params, vocabulary, by_rows, batch)
         sides[f"zoo, {name}"] = steps.one_step(
-            model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows, draw
+            model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows
         )
-    compiled = torch_side(params, vocabulary, True, batch, through=_compiled)
-    sides["PyTorch, by rows, compiled"] = compiled
+    sides["PyTorch, by rows, compiled"] = torch_side(params, vocabulary, True, batch, _compiled)
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
-        f"V = {vocabulary:,}, {arguments.words} words, {device}"
+        f"V = {vocabulary:,}, words by Zipf's law, {device}"
     )
     pytorch.print_steps(title, sides, arguments.rounds, "PyTorch, by rows")
 

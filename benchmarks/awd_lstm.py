@@ -31,7 +31,13 @@ from zoo.optimizers import SGD
 RECIPE = configs.load("ptb_awd_lstm")
 VOCABULARY, LEARNING_RATE, CLIP, DECAY = 10_000, 1.0, 0.25, 1.2e-6
 # Rates of words, inputs, states between layers, the last states, and recurrent weights.
-RATES = {"word": 0.1, "input": 0.4, "between": 0.3, "output": 0.4, "recurrent": 0.5}
+RATES = {
+    "word_dropout": 0.1,
+    "core.input_dropout": 0.4,
+    "core.dropout": 0.3,
+    "output_dropout": 0.4,
+    "core.recurrent_dropout": 0.5,
+}
 NONE = dict.fromkeys(RATES, 0.0)
 ALPHA, BETA = RECIPE.model.activation_penalty, RECIPE.model.temporal_penalty
 PLAIN = " without masks"
@@ -40,17 +46,8 @@ PRECISION = {"default": "default", "yes": "tf32", "no": "float32"}
 
 def model_of(size: int, layers: int, last_size: int, rates: dict) -> LanguageModel:
     """Returns the model of `ptb_awd_lstm` with sizes and rates; without rates, no penalties."""
-    changes = {
-        "embedding.size": last_size,
-        "core.size": size,
-        "core.layers": layers,
-        "core.last_size": last_size,
-        "core.input_dropout": rates["input"],
-        "core.dropout": rates["between"],
-        "core.recurrent_dropout": rates["recurrent"],
-        "word_dropout": rates["word"],
-        "output_dropout": rates["output"],
-    }
+    changes = {"embedding.size": last_size, "core.size": size, "core.layers": layers}
+    changes |= {"core.last_size": last_size, **rates}
     if not any(rates.values()):
         changes |= {"activation_penalty": 0.0, "temporal_penalty": 0.0}
     return changed(RECIPE.model, changes)
@@ -80,21 +77,21 @@ class Regularised(torch.nn.Module):
     def forward(self, words, targets, carry):
         """Computes (cross-entropy, penalties, carry)."""
         rates, table = self.rates, self.table
-        if rates["word"]:
-            keep = table.new_empty(len(table), 1).bernoulli_(1 - rates["word"])
-            table = table * (keep / (1 - rates["word"]))
-        x = self._locked(torch.nn.functional.embedding(words, table), rates["input"])
+        if rates["word_dropout"]:
+            keep = table.new_empty(len(table), 1).bernoulli_(1 - rates["word_dropout"])
+            table = table * (keep / (1 - rates["word_dropout"]))
+        x = self._locked(torch.nn.functional.embedding(words, table), rates["core.input_dropout"])
         after = []
         for number, second in enumerate(self.second):
             input_weights, recurrent, bias = self.layers[3 * number : 3 * number + 3]
-            recurrent = torch.nn.functional.dropout(recurrent, rates["recurrent"])
+            recurrent = torch.nn.functional.dropout(recurrent, rates["core.recurrent_dropout"])
             weights = [input_weights, recurrent, bias, second]
             state = carry[number]
             x, *state = torch._VF.lstm(x, state, weights, True, 1, 0.0, True, False, True)
             after.append(tuple(part.detach() for part in state))
             if number < len(self.second) - 1:
-                x = self._locked(x, rates["between"])
-        dropped = self._locked(x, rates["output"])
+                x = self._locked(x, rates["core.dropout"])
+        dropped = self._locked(x, rates["output_dropout"])
         logits = torch.nn.functional.linear(dropped.flatten(0, 1), self.table, self.bias)
         loss = torch.nn.functional.cross_entropy(logits, targets.flatten())
         if rates is NONE:
@@ -156,10 +153,7 @@ def main():
             pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, training),
         }
 
-    with same_device.multiplying_in("float32", torch):
-        losses = {
-            name: [side() for _ in range(pytorch.CHECKED)] for name, side in sides(NONE).items()
-        }
+    losses = pytorch.first_results(sides(NONE))
     pytorch.equal_losses(*losses.values())
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
     all_sides = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
@@ -174,8 +168,7 @@ def main():
         seconds = timing.medians(product_sides(*shape), 4 * options.rounds)
         rates = (f"{name} {2e-9 * math.prod(shape) / time:.0f}" for name, time in seconds.items())
         print(f"  [{shape[0]}, {shape[1]}] x [{shape[1]}, {shape[2]}], GF/s: {', '.join(rates)}")
-    for name, values in losses.items():
-        print(f"  losses without masks, {name}: {' '.join(f'{loss:.5f}' for loss in values)}")
+    pytorch.print_losses("losses without masks", losses)
 
 
 if __name__ == "__main__":

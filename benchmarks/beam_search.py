@@ -17,18 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from benchmarks.steps import zipf_lexicon
-from zoo.cores import LSTM
+from benchmarks.steps import random_model
 from zoo.decoding import BeamSearch, steps
 from zoo.decoding.batched_search import translate
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
-from zoo.models import LanguageModel
 
 VOCABULARY, SIZE, LAYERS, BEAM, BATCH, BOUNDARY = 10_000, 512, 2, 12, 32, 0
 LONGEST = 60
-# Initial scales of the embedding and the head: the most probable word has p of about 0.5.
-SCALES = 1.0, 12.0
+# Initial scale of the head: the most probable word has p of about 0.5.
+SCALE = 12.0
 # log p of the boundary before and after the given length.
 BEFORE, AFTER = math.log(1e-6), math.log(0.9)
 
@@ -46,11 +42,8 @@ def ending(step, words, carry):
 def starting():
     """Returns the model's parameters, and start(sources, lengths) -> (step, carry), as for a
     translator."""
-    embedding, head = Lookup(SIZE, initial_scale=SCALES[0]), Softmax(initial_scale=SCALES[1])
-    model = LanguageModel(embedding, LSTM(SIZE, layers=LAYERS), head)
-    lexicon = zipf_lexicon(VOCABULARY)
-    params = model.init(jax.random.key(0), lexicon)
-    inner = steps.from_language_model(model, params, model.tables(lexicon))
+    model, params, tables = random_model(SIZE, LAYERS, VOCABULARY, SCALE)
+    inner = steps.from_language_model(model, params, tables)
     step = jax.tree_util.Partial(ending, inner)
 
     def start(sources, lengths):

@@ -1,11 +1,10 @@
 """A log-linear head over a contextual background against the same head over a unigram background.
 
-One step forward and backward with the sizes of the Penn Treebank: V = 10,000 words, 887,521 tokens
-of a text with similarly skewed words and bigrams, a batch of 20 x 35 positions, D = 256. The
-features are the identity of the M most frequent words, and one tag for all other words.
+One step forward and backward on words of the Penn Treebank, V = 10,000, in a batch of 20 x 35
+positions, D = 256. The features are the identity of the M most frequent words, and one tag for all
+other words.
 
-    python -m benchmarks.contextual_background            synthetic text
-    python -m benchmarks.contextual_background --text ptb/ptb.train.txt
+    python -m benchmarks.contextual_background [--text ptb/ptb.train.txt]
     python -m benchmarks.contextual_background --trained        over a softmax LSTM of 256 cells
 """
 
@@ -18,30 +17,14 @@ import numpy as np
 
 from benchmarks import timing
 from zoo.cores import LSTM
-from zoo.data import Corpus, Text, Vocabulary
+from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.lab.adaptation import Static, Trained
 from zoo.models import LanguageModel
 from zoo.priors import KneserNey, TopWords, Unigram
 
-BATCH, TIME, SIZE, VOCABULARY, TOKENS = 20, 35, 256, 10_000, 887_521
-
-
-@dataclasses.dataclass(frozen=True)
-class Skewed(Text):
-    """A text of Zipf's law in which half of the words depend on the preceding word."""
-
-    def read(self, split):
-        random = np.random.default_rng(0)
-        shares = 1 / np.arange(1, VOCABULARY)
-        words = random.choice(VOCABULARY - 1, TOKENS, p=shares / shares.sum())
-        followers = random.choice(VOCABULARY - 1, (VOCABULARY, 8), p=shares / shares.sum())
-        for place in np.flatnonzero(random.random(TOKENS - 1) < 0.5) + 1:
-            words[place] = followers[words[place - 1], words[place] % 8]
-        return Corpus(
-            split, [[f"w{word}" for word in row] for row in np.array_split(words, 42_068)]
-        )
+BATCH, TIME, SIZE, VOCABULARY = 20, 35, 256, 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,10 +56,9 @@ def main():
     """Prints a table for each M."""
     parser = timing.parser(__doc__, rounds=9, order=3)
     parser.add_argument("--trained", action="store_true", help="over a trained model, no n-grams")
-    parser.add_argument("--text", help="a file to read instead of the synthetic text")
+    parser.add_argument("--text", default="ptb/ptb.train.txt", help="the words")
     arguments = parser.parse_args()
-    path = arguments.text
-    source = Text(path, path) if path else Skewed("", "")
+    source = Text(arguments.text, arguments.text)
     background, name = KneserNey(arguments.order), f"{arguments.order}-gram background"
     if arguments.trained:
         background, name = Untrained(""), "trained background"
@@ -85,12 +67,11 @@ def main():
             features=(TopWords(top_words, ("train",)),),
             background=Unigram(("train",), smoothing=0.5),
         )
-        compare(source, vocabulary, (name, background), top_words, arguments.rounds)
+        compare(source, vocabulary, name, background, top_words, arguments.rounds)
 
 
-def compare(source, vocabulary, title_and_background, top_words, rounds):
+def compare(source, vocabulary, contextual, background, top_words, rounds):
     """Prints one table."""
-    contextual, background = title_and_background
     lexicon, corpora = vocabulary.build(source)
     text = vocabulary.encode(corpora["train"], lexicon)
     prepared = background.prepare(lexicon, {"train": text})

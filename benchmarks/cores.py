@@ -79,9 +79,7 @@ def torch_side(name, layers, inputs, cotangent):
 
 def main():
     """Prints a table a core."""
-    parser = timing.parser(__doc__, rounds=15, batch=32)
-    parser.add_argument("--size", type=int, default=256, help="cells of a layer")
-    arguments = parser.parse_args()
+    arguments = timing.parser(__doc__, rounds=15, batch=32, size=256).parse_args()
     size, batch = arguments.size, arguments.batch
     device = same_device.share_device(torch)
     random = np.random.default_rng(0)

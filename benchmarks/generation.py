@@ -17,27 +17,14 @@ import numpy as np
 import torch
 
 from benchmarks import pytorch, same_device, timing
-from benchmarks.steps import zipf_lexicon
-from zoo.cores import LSTM
+from benchmarks.steps import random_model
 from zoo.decoding import sample, steps
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
 from zoo.lab.commands import program
-from zoo.models import LanguageModel
 
 SIZE, LAYERS, VOCABULARY, WORDS, BOUNDARY = 256, 2, 10_000, 50, 0
 # Initial scale of the head: the most probable word has p of about 0.1.
 SCALE = 8.0
 TEMPERATURES = 0.8, 0.0
-
-
-def starting():
-    """Returns a model with random parameters, its parameters and tables."""
-    lexicon = zipf_lexicon(VOCABULARY)
-    model = LanguageModel(
-        Lookup(SIZE, initial_scale=1.0), LSTM(SIZE, LAYERS), Softmax(initial_scale=SCALE)
-    )
-    return model, model.init(jax.random.key(0), lexicon), model.tables(lexicon)
 
 
 def zoo_side(model, params, tables, texts, temperature):
@@ -100,12 +87,10 @@ def equal_means(drawn, reference):
 
 def main():
     """Prints a table a temperature."""
-    parser = timing.parser(__doc__, rounds=9)
-    parser.add_argument("--texts", type=int, default=32, help="of a batch")
-    options = parser.parse_args()
+    options = timing.parser(__doc__, rounds=9, texts=32).parse_args()
     program.keep_memory()
     device = same_device.share_device(torch)
-    model, params, tables = starting()
+    model, params, tables = random_model(SIZE, LAYERS, VOCABULARY, SCALE)
     for temperature in TEMPERATURES:
         build = functools.partial(torch_side, params, options.texts, temperature)
         sides = pytorch.eager_and_compiled(build)

@@ -138,8 +138,7 @@ def measure_commands(tokens: int):
 
 def main():
     """Prints both tables."""
-    parser = timing.parser(__doc__, rounds=5)
-    parser.add_argument("--tokens", type=int, default=50_000, help="n, words")
+    parser = timing.parser(__doc__, rounds=5, tokens=50_000)
     parser.add_argument("--vocabularies", type=int, nargs="+", default=VOCABULARIES)
     options = parser.parse_args()
     program.keep_memory()

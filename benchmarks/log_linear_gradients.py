@@ -88,11 +88,7 @@ def at_truth(method, draws, case, log_proposal, repeats, random):
 
 def main():
     """Prints the tables."""
-    parser = timing.parser(__doc__)
-    parser.add_argument(
-        "--repeats", type=int, default=1000, help=f"estimates, a multiple of {CHUNK}"
-    )
-    repeats = parser.parse_args().repeats
+    repeats = timing.parser(__doc__, repeats=1000).parse_args().repeats  # a multiple of CHUNK
     random = np.random.default_rng(0)
     lexicon = synthetic_lexicon(random)
     _, members = lexicon.signatures

@@ -7,12 +7,11 @@ and the states in between are recomputed in the backward pass.
     python -m benchmarks.long_windows
 """
 
-import argparse
 import dataclasses
 
 import jax
 
-from benchmarks import step_shapes, steps
+from benchmarks import step_shapes, steps, timing
 from zoo.cores import GRU, LSTM, Elman
 from zoo.data import Micro
 from zoo.embeddings import Lookup
@@ -22,11 +21,7 @@ from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 
 BATCH, SIZE, VOCABULARY, WINDOWS, CHUNK = 8, 256, 2_000, (64, 512), 32
-CORES = {
-    "LSTM": LSTM(SIZE, layers=2, dropout=0.2),
-    "GRU": GRU(SIZE, layers=2, dropout=0.2),
-    "Elman": Elman(SIZE, layers=2, dropout=0.2),
-}
+CORES = LSTM, GRU, Elman
 
 
 def besides(core, window: int, compute: str = "float32") -> int:
@@ -41,14 +36,15 @@ def besides(core, window: int, compute: str = "float32") -> int:
 
 def main():
     """Prints a table as Markdown."""
-    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
+    timing.parser(__doc__).parse_args()
     print(f"V = {VOCABULARY:,}, B = {BATCH}, D = {SIZE}, two layers; MB besides the state\n")
     print("| core | window | all kept | chunks of 32 |\n|---|---|---|---|")
-    for name, core in CORES.items():
+    for kind in CORES:
+        core = kind(SIZE, layers=2, dropout=0.2)
         in_chunks = dataclasses.replace(core, rematerialise=CHUNK)
         for window in WINDOWS:
             sizes = [besides(variant, window) / 1e6 for variant in (core, in_chunks)]
-            print(f"| {name} | {window} | {sizes[0]:.1f} | {sizes[1]:.1f} |", flush=True)
+            print(f"| {kind.__name__} | {window} | {sizes[0]:.1f} | {sizes[1]:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

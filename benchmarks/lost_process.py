@@ -24,14 +24,9 @@ RECIPE = ["--config", "micro_softmax", "--set", "training.checkpoint_every=20"]
 def start(folder: pathlib.Path, count: int) -> list[subprocess.Popen]:
     """Starts the processes of a run."""
     command = [sys.executable, "train.py", *RECIPE, str(folder), "--devices", "1"]
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    options = {"env": {**os.environ, "JAX_PLATFORMS": "cpu"}, "stdout": subprocess.DEVNULL}
     return [
-        subprocess.Popen(
-            [*command, *meeting],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        subprocess.Popen([*command, *meeting], stderr=subprocess.DEVNULL, **options)
         for meeting in processes_memory.meetings(count)
     ]
 

@@ -16,7 +16,6 @@ MB drawn as above, read into memory, counted and encoded. CPU time, each in its 
     python -m benchmarks.mapped_text FOLDER --readers drawn
 """
 
-import argparse
 import dataclasses
 import pathlib
 import resource
@@ -159,10 +158,8 @@ def read_or_count(path, copies, folder):
 
 def main():
     """Writes and encodes the text if it does not exist, and prints the measurements."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = timing.parser(__doc__, tokens=100_000_000, steps=300)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--tokens", type=int, default=100_000_000)
-    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--readers", nargs="+", help="texts and treebanks to read and count")
     arguments = parser.parse_args()
     folder = arguments.folder
@@ -176,7 +173,7 @@ def main():
                     generate(folder / "drawn.txt", copies * 5_000_000)
                 timing.in_own_process(read_or_count, path, copies, folder)
         return
-    text, encoded = folder / "text.txt", folder / "encoded"
+    text, encoded, beginning = (folder / name for name in ("text.txt", "encoded", "beginning.txt"))
     if not encoded.exists():
         folder.mkdir(parents=True, exist_ok=True)
         generate(text, arguments.tokens)
@@ -186,13 +183,10 @@ def main():
         subprocess.run(command, check=True)
         print(f"encoded in {time.perf_counter() - start:.0f} s")
         print(f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6:.2f} GB for that")
-    for train in (f"{encoded}", f"{encoded}[:{IN_MEMORY}]", f"{text}[:{IN_MEMORY}]"):
-        if not train.startswith(str(encoded)):  # a text is read whole, whatever its range
-            beginning = folder / "beginning.txt"
-            with open(text, encoding="utf-8") as lines:
-                beginning.write_text("".join(next(lines) for _ in range(IN_MEMORY)))
-            train = str(beginning)
-        validation = str(folder / "validation.txt")
+    with open(text, encoding="utf-8") as lines:  # a text is read whole, whatever its range
+        beginning.write_text("".join(next(lines) for _ in range(IN_MEMORY)))
+    validation = str(folder / "validation.txt")
+    for train in (f"{encoded}", f"{encoded}[:{IN_MEMORY}]", str(beginning)):
         print(train, timing.in_own_process(measure, train, validation, arguments.steps))
 
 

@@ -10,7 +10,7 @@ state; it is compared with a process's share of the state and with one whole tab
     python -m benchmarks.processes_memory --processes 1 --widths 32    # 1 x 16: the same figures
 """
 
-import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -22,14 +22,15 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).parents[1]
+from benchmarks import timing
+
 WORDS, DEVICES, SENTENCE, STEPS = 793_471, 16, 20, 3
 PHASES = "text", "start", "steps, validation", "saving"
 
 
-def write_texts(folder: pathlib.Path, size: int = WORDS):
-    """Writes a text with `size` distinct words, each once, and a short validation text."""
-    words = [f"w{number}" for number in range(size - 2)]  # besides <unk> and </s>
+def write_texts(folder: pathlib.Path):
+    """Writes a text with `WORDS` distinct words, each once, and a short validation text."""
+    words = [f"w{number}" for number in range(WORDS - 2)]  # besides <unk> and </s>
     rows = [words[start : start + SENTENCE] for start in range(0, len(words), SENTENCE)]
     for name, lines in (("train.txt", rows), ("validation.txt", rows[:64])):
         (folder / name).write_text("".join(" ".join(row) + "\n" for row in lines))
@@ -58,15 +59,7 @@ def settings(width: int, model: int) -> list[str]:
 class Run:
     """The processes of a run, from their start to the step after a checkpoint."""
 
-    def __init__(
-        self,
-        folder: pathlib.Path,
-        width: int,
-        model: int,
-        processes: int,
-        until: int,
-        devices=DEVICES,
-    ):
+    def __init__(self, folder: pathlib.Path, width: int, model: int, processes: int, until: int):
         """Starts the processes.
 
         Args:
@@ -75,14 +68,12 @@ class Run:
           model: number of devices that the vocabulary is sharded over.
           processes: number of processes.
           until: step of the checkpoint after which the run is stopped.
-          devices: total number of devices.
         """
         self.folder, self.until = folder / f"run-{width}-{processes}", until
-        self.devices = devices
         self.log = folder / "log"
-        command = [sys.executable, str(ROOT / "train.py"), "--config", "lm1b_lstm_8192_2048"]
+        command = [sys.executable, str(timing.ROOT / "train.py"), "--config", "lm1b_lstm_8192_2048"]
         command += [self.folder.name, *settings(width, model)]
-        flags = f"--xla_force_host_platform_device_count={devices // processes}"
+        flags = f"--xla_force_host_platform_device_count={DEVICES // processes}"
         environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
         with self.log.open("w") as log:
             self.processes = [
@@ -126,7 +117,7 @@ class Run:
             return PHASES[3]
         if "first step, with compilation" in log:
             return PHASES[2]
-        return PHASES[1] if f"{self.devices} device(s)" in log else PHASES[0]
+        return PHASES[1] if f"{DEVICES} device(s)" in log else PHASES[0]
 
     def _trains(self, process: subprocess.Popen) -> int | None:
         """Returns the id of the process that trains: with several, a child of the started one."""
@@ -165,24 +156,14 @@ def _peak(pid: int) -> int:
 
 
 def _reset_peak(pid: int):
-    try:
+    with contextlib.suppress(OSError):  # it has just ended
         pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
-    except OSError:  # it has just ended
-        return
 
 
 def main():
     """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    add = parser.add_argument
-    add("--processes", type=int, default=4, help="number of processes, with 16 devices in all")
-    add(
-        "--model",
-        type=int,
-        default=DEVICES,
-        help="number of devices that the vocabulary is sharded over",
-    )
-    add("--widths", type=int, nargs="+", default=(32, 96), help="vector widths")
+    parser = timing.parser(__doc__, processes=4, model=DEVICES)  # of DEVICES devices in all
+    parser.add_argument("--widths", type=int, nargs="+", default=(32, 96), help="vector widths")
     arguments = parser.parse_args()
     count, widths = arguments.processes, arguments.widths
     print(f"V = {WORDS:,}, {count} processes x {DEVICES // count} devices, ", end="")

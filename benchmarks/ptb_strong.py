@@ -2,25 +2,21 @@
 
 The recipes of records/ptb_strong, whose perplexities stand beside these figures in README, on the
 words of the Penn Treebank. Heads take turns, and the time is the median of the CPU time, which
-other work on the machine changes little; on one core no thread waits for another. The memory is
+other work on the machine changes little, where the process has one core. The memory is
 what the compiled step takes beside its arguments (parameters, the optimiser's state, the batch).
 
     taskset -c 0 python -m benchmarks.ptb_strong records/ptb_steps.json [--rounds N]
 """
 
-import datetime
 import json
 import os
 import pathlib
-import statistics
-import time
 
 import configs
 from benchmarks import steps, timing
-from records.cells import FOLDER
+from records.cells import FOLDER, provenance
 from records.rows import PTB_STRONG
 from zoo import Experiment, changed, configuration
-from zoo.lab.runs import provenance
 from zoo.optimizers import Constant
 
 
@@ -38,37 +34,22 @@ def recipe_of(file: str) -> Experiment:
     return changed(recipe, {"training.optimizer.schedule": Constant()})
 
 
-def side_of(recipe: Experiment):
-    """Returns a function that does a step of the recipe; see `steps.step_of`.
-
-    Args:
-      recipe: of the head.
-    """
-    lexicon, _ = recipe.build()
-    return steps.recipe_step(recipe, lexicon)
-
-
 def main():
     """Writes the figures."""
     parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("output", type=pathlib.Path)
     arguments = parser.parse_args()
-    sides = {file: side_of(recipe_of(file)) for file in PTB_STRONG.values()}
-    seconds: dict[str, list[float]] = {file: [] for file in sides}
-    for number in range(arguments.rounds + 2):
-        for file, side in sides.items():
-            begun = time.process_time()
-            side()
-            if number > 1:  # after compilation, and once more
-                seconds[file].append(time.process_time() - begun)
-    record = {
-        "device": provenance.machine()["processor"],
+    sides = {}
+    for file in PTB_STRONG.values():
+        recipe = recipe_of(file)
+        sides[file] = steps.recipe_step(recipe, recipe.build()[0])
+    seconds = timing.medians(sides, arguments.rounds)
+    record = provenance()
+    record |= {
+        "device": record["machine"]["processor"],
         "cores": len(os.sched_getaffinity(0)),
-        "versions": provenance.versions(),
-        "revision": provenance.revision(),
-        "date": datetime.date.today().isoformat(),
         "heads": {
-            file: {"seconds": round(statistics.median(seconds[file]), 4), "bytes": side.memory()}
+            file: {"seconds": round(seconds[file], 4), "bytes": side.memory()}
             for file, side in sides.items()
         },
     }

@@ -182,6 +182,18 @@ def eager_and_compiled(build) -> dict:
     return {EAGER: build(lambda function: function), COMPILED: build(torch.compile)}
 
 
+def first_results(sides: dict) -> dict[str, list]:
+    """Calls each side `CHECKED` times, in float32."""
+    with same_device.multiplying_in("float32", torch):
+        return {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
+
+
+def print_losses(title: str, losses_by_side: dict[str, list]):
+    """Prints the losses of each side on a line."""
+    for name, losses in losses_by_side.items():
+        print(f"  {title}, {name}: {' '.join(f'{loss:.5f}' for loss in np.ravel(losses))}")
+
+
 def print_steps(title: str, sides: dict, rounds: int, baseline: str):
     """Prints the medians of training steps, and their first losses in float32.
 
@@ -191,11 +203,9 @@ def print_steps(title: str, sides: dict, rounds: int, baseline: str):
       rounds: how often each side is timed.
       baseline: the name of a side.
     """
-    with same_device.multiplying_in("float32", torch):
-        losses = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
+    losses = first_results(sides)
     timing.compare(title, sides, rounds, baseline)
-    for name, values in losses.items():
-        print(f"  losses of the first steps, {name}: {' '.join(f'{v:.5f}' for v in values)}")
+    print_losses("losses of the first steps", losses)
 
 
 def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float]:
@@ -210,8 +220,7 @@ def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float
       rounds: how often each side is timed.
       equal: function of two results that raises where they differ; losses by default.
     """
-    with same_device.multiplying_in("float32", torch):
-        results = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
+    results = first_results(sides)
     for side_results in results.values():
         for result, reference in zip(side_results, results[ZOO], strict=True):
             (equal or equal_losses)(result, reference)
@@ -219,8 +228,7 @@ def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float
     better = min(EAGER, COMPILED, key=times.__getitem__)
     timing.print_table(f"{title}; medians of {rounds}", times, better)
     if equal is None:
-        for name, losses in results.items():
-            print(f"  losses, {name}: {' '.join(f'{loss:.5f}' for loss in np.ravel(losses))}")
+        print_losses("losses", results)
     return times
 
 

@@ -130,9 +130,8 @@ def equal_words(words, target):
 
 def main():
     """Prints a table a number of sentences."""
-    parser = timing.parser(__doc__, rounds=9)
+    parser = timing.parser(__doc__, rounds=9, batch=BATCH)
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
-    parser.add_argument("--batch", type=int, default=BATCH, help="of PyTorch, in sentences")
     options = parser.parse_args()
     program.keep_memory()
     device, settings = same_device.share_device(torch), BeamSearch(BEAM, longest=LONGEST)

@@ -106,10 +106,8 @@ def padded_in_pytorch(params, text, rows, boundary, through):
 
 def main():
     """Prints a table, and hypotheses a second."""
-    parser = timing.parser(__doc__, rounds=3)
+    parser = timing.parser(__doc__, rounds=3, count=20, words=10_000)
     parser.add_argument("lists", help="n-best lists of Moses or Joshua")
-    parser.add_argument("--count", type=int, default=20, help="lists")
-    parser.add_argument("--words", type=int, default=10_000, help="V at least")
     options = parser.parse_args()
     program.keep_memory()
     text, lexicon = read(options.lists, options.count, options.words)

@@ -384,13 +384,8 @@ def main():
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="recipes; default: all lm1b recipes")
-    parser.add_argument(
-        "--memory", action="store_true", help="memory of compiled steps; some minutes each"
-    )
-    parser.add_argument(
-        "--collectives", action="store_true", help="transfers of one recipe, by default the largest"
-    )
-    parser.add_argument("--checkpoints", action="store_true")
+    for table in ("memory", "collectives", "checkpoints"):
+        parser.add_argument(f"--{table}", action="store_true")
     arguments = parser.parse_args()
     if arguments.checkpoints:
         print(checkpoint_table())

@@ -6,7 +6,6 @@ connection, the next as soon as it has an answer.
     python -m benchmarks.serving [models/micro] [--requests 2000]
 """
 
-import argparse
 import concurrent.futures
 import contextlib
 import http.client
@@ -20,9 +19,9 @@ import sys
 import time
 from collections.abc import Iterator
 
+from benchmarks import timing
 from zoo.lab.export.standalone import Words
 
-ROOT = pathlib.Path(__file__).parents[1]
 ROWS, LENGTH = 16, 64
 # {name: (greatest number of sentences, of words in a sentence)}
 REQUESTS = {"one sentence": (1, LENGTH), f"1 to {ROWS} sentences": (ROWS, LENGTH)}
@@ -33,7 +32,8 @@ CLIENTS = (1, 4)
 def served(folder: str, rows: int, length: int) -> Iterator[int]:
     """Serves an export within its context; yields the port."""
     limits = ["--rows", str(rows), "--words", str(length)]
-    command = [sys.executable, str(ROOT / "examples/serve.py"), folder, "--port", "0", *limits]
+    server_file = str(timing.ROOT / "examples/serve.py")
+    command = [sys.executable, server_file, folder, "--port", "0", *limits]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:
@@ -81,9 +81,8 @@ def latencies(port: int, requests: list[bytes]) -> list[float]:
 
 def main():
     """Prints a line for each kind of request and number of clients."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = timing.parser(__doc__, requests=2000)
     parser.add_argument("folder", nargs="?", default="models/micro")
-    parser.add_argument("--requests", type=int, default=2000)
     arguments = parser.parse_args()
     lexicon = Words((pathlib.Path(arguments.folder) / "lexicon.npz").read_bytes())
     words = [word for word in lexicon.words if word not in (lexicon.boundary, lexicon.unknown)]

@@ -80,9 +80,8 @@ def seconds(command: list[str], **environment: str) -> tuple[float, float]:
 
 def main():
     """Prints a table of medians."""
-    parser = timing.parser(__doc__, rounds=5, layers=LAYERS)
+    parser = timing.parser(__doc__, rounds=5, layers=LAYERS, steps=1)
     parser.add_argument("--pytorch", nargs=2, metavar="TEXT", help="is PyTorch's side")
-    parser.add_argument("--steps", type=int, default=1, help="of PyTorch's side")
     options = parser.parse_args()
     if options.pytorch:
         pytorch(*options.pytorch, options.layers, options.steps)

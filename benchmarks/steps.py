@@ -57,7 +57,21 @@ def batch_of(words) -> Batch:
     return Batch(inputs, np.ones(shape, np.float32), np.arange(shape[0], dtype=np.int32))
 
 
-def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, draw=zipf_batch):
+def random_model(size: int, layers: int, vocabulary: int, scale: float):
+    """Returns an LSTM with a softmax, its random parameters, and its tables.
+
+    Args:
+      size: of vectors and states.
+      layers: of the LSTM.
+      vocabulary: number of words.
+      scale: initial scale of the head: the larger, the more peaked are its distributions.
+    """
+    embedding, head = Lookup(size, initial_scale=1.0), Softmax(initial_scale=scale)
+    model, lexicon = LanguageModel(embedding, LSTM(size, layers), head), zipf_lexicon(vocabulary)
+    return model, model.init(jax.random.key(0), lexicon), model.tables(lexicon)
+
+
+def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None):
     """Returns a function that does one step and returns its loss per token when done.
 
     Args:
@@ -68,11 +82,10 @@ def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, dr
       batch: number of batch rows.
       length: tokens a batch row.
       row_sparse: whether tables are updated by rows; see Training.
-      draw: draws the words of the batch, `zipf_batch` or `uniform_batch`.
     """
     lexicon = zipf_lexicon(vocabulary)
     params = model.init(jax.random.key(0), lexicon)
-    data = draw(vocabulary, batch, length)
+    data = zipf_batch(vocabulary, batch, length)
     training = Training(optimizer=recipe, clip=clip, row_sparse=row_sparse)
     return step_of(model, params, lexicon, data, training)
 

@@ -209,12 +209,6 @@ def _print_machine():
     print(machine(), flush=True)
 
 
-def print_difference(ours, theirs):
-    """Prints by how much the gradients of two sides differ at most."""
-    differences = jax.tree.map(lambda x, y: jnp.max(jnp.abs(x - y)), ours, theirs)
-    print(f"  gradients differ by {max(jax.tree.leaves(differences)):.1e} at most")
-
-
 def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "ms"):
     """Prints a table with each row's value and its ratio to the baseline's value.
 

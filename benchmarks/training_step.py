@@ -30,9 +30,7 @@ COMPUTE = {"zoo": "float32", "zoo, bfloat16": "bfloat16"}
 
 def main():
     """Prints the table."""
-    parser = timing.parser(__doc__, rounds=15)
-    parser.add_argument("--size", type=int, default=256, help="cells of a layer")
-    arguments = parser.parse_args()
+    arguments = timing.parser(__doc__, rounds=15, size=256).parse_args()
     device, size = same_device.share_device(torch), arguments.size
     lexicon = steps.zipf_lexicon(VOCABULARY)
     model = LanguageModel(Lookup(size), LSTM(size, LAYERS), Softmax())

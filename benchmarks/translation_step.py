@@ -180,9 +180,7 @@ def compilation(side, batches):
 
 def main():
     """Prints the table."""
-    parser = timing.parser(__doc__, rounds=9)
-    parser.add_argument("--batches", type=int, default=4, help="batches of a round")
-    parser.add_argument("--size", type=int, default=512, help="cells of a layer")
+    parser = timing.parser(__doc__, rounds=9, batches=4, size=512)
     parser.add_argument("--attention", action="store_true", help="with Luong's attention")
     arguments = parser.parse_args()
     device, size, random = same_device.share_device(torch), arguments.size, np.random.default_rng(0)

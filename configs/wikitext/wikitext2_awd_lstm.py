@@ -15,9 +15,5 @@ from configs.wikitext._shared import WIKITEXT_2
 
 get_config = variant(
     ptb_awd_lstm,
-    {
-        "data": WIKITEXT_2,
-        "model.core.input_dropout": 0.65,
-        "training.batch": 80,
-    },
+    {"data": WIKITEXT_2, "model.core.input_dropout": 0.65, "training.batch": 80},
 )
