@@ -482,7 +482,10 @@ def test_examples_have_source_reference_and_translation(call, judged):
 def test_two_runs_are_compared_by_a_paired_test(call, judged):
     first_run, second_run, _ = judged
     table, _ = call("compare", first_run, second_run)
-    assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
+    header, first, second, *_ = (re.split("  +", line) for line in table.splitlines())
+    assert header == ["run", "BLEU", "p", "chrF2", "p"]
+    assert (first[0], first[2], first[4]) == ("one", "-", "-")
+    assert second[0] == "two" and all(0 < float(second[column]) <= 1 for column in (2, 4))
 
 
 def test_other_tokenizers_are_not_compared(call, judged):
@@ -548,7 +551,7 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
         figures = translation_quality.figures(
             [hypotheses[number] for number in indices], references, "none"
         )
-        assert float(score) == pytest.approx(figures["BLEU"]["score"], abs=0.006)
+        assert float(score) == pytest.approx(figures["BLEU"].score, abs=0.006)
 
 
 def test_translations_that_are_cut_off_are_counted(call, folders, sources):
@@ -582,16 +585,16 @@ def test_figures_are_those_of_sacrebleu_s_definition():
     """5 words, one wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 fours."""
     figures = translation_quality.figures(["a b c d e"], ["a b c d f"], "none")
     expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
-    np.testing.assert_allclose(figures["BLEU"]["score"], expected, rtol=1e-6)
-    assert "tok:none" in figures["BLEU"]["signature"]
-    assert figures["exact match"]["score"] == 0
+    np.testing.assert_allclose(figures["BLEU"].score, expected, rtol=1e-6)
+    assert "tok:none" in figures["BLEU"].signature
+    assert figures["exact match"].score == 0
 
 
 def test_exact_match_counts_whole_translations():
     figures = translation_quality.figures(
         ["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none"
     )
-    assert figures["exact match"]["score"] == 50
+    assert figures["exact match"].score == 50
 
 
 def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):

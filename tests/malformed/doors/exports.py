@@ -86,7 +86,8 @@ def _json(**fields):
 
     def change_content(content):
         record = json.loads(content) | fields
-        return json.dumps({name: value for name, value in record.items() if value is not None})
+        gone = {name for name, value in fields.items() if value is None}
+        return json.dumps({name: value for name, value in record.items() if name not in gone})
 
     return change_content
 
