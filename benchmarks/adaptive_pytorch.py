@@ -65,6 +65,23 @@ def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
     )
 
 
+def sides(vocabulary, dense=True):
+    """Returns sides with updates by rows, and with `dense` also sides with dense ones."""
+    lexicon = steps.zipf_lexicon(vocabulary)
+    model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))
+    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
+    batch = steps.zipf_batch(vocabulary, BATCH, LENGTH)
+    step_sides = {}
+    for name, by_rows in {"dense": False, "by rows": True}.items():
+        if by_rows or dense:
+            step_sides[f"PyTorch, {name}"] = torch_side(params, vocabulary, by_rows, batch)
+            step_sides[f"zoo, {name}"] = steps.one_step(
+                model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows
+            )
+    compiled = torch_side(params, vocabulary, True, batch, through=_compiled)
+    return step_sides | {"PyTorch, by rows, compiled": compiled}
+
+
 def main():
     """Prints a table and the losses of the first steps."""
     parser = timing.parser(__doc__, rounds=15, vocabulary=100_000)
@@ -74,23 +91,12 @@ def main():
     device = same_device.share_device(torch)
 
     vocabulary = arguments.vocabulary
-    model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))
-    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), steps.zipf_lexicon(vocabulary)))
-    batch = steps.zipf_batch(vocabulary, BATCH, LENGTH)
-    sides = {}
-    for name, by_rows in {"dense": False, "by rows": True}.items():
-        if arguments.by_rows_only and not by_rows:
-            continue
-        sides[f"PyTorch, {name}"] = torch_side(params, vocabulary, by_rows, batch)
-        sides[f"zoo, {name}"] = steps.one_step(
-            model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows
-        )
-    sides["PyTorch, by rows, compiled"] = torch_side(params, vocabulary, True, batch, _compiled)
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
         f"V = {vocabulary:,}, words by Zipf's law, {device}"
     )
-    pytorch.print_steps(title, sides, arguments.rounds, "PyTorch, by rows")
+    step_sides = sides(vocabulary, not arguments.by_rows_only)
+    pytorch.print_steps(title, step_sides, arguments.rounds, "PyTorch, by rows")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,13 @@ its layers have two biases a gate, zoo's have one, and its GRU is the same funct
     python -m benchmarks.cores [--size 512 --batch 64]
 """
 
+import dataclasses
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import rnn
 
 from benchmarks import plain_scans, same_device, timing
 from zoo.cores import GRU, LSTM, Elman
@@ -34,6 +38,21 @@ PLAIN = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class CuDNN(LSTM):
+    """Layers of LSTM by `jax.experimental.rnn`, which calls cuDNN on a GPU."""
+
+    def _apply(self, params, inputs, carry, reset, key):
+        layers = [(w["input"].T, w["recurrent"].T) for w in params]
+        biases = [(w["bias"], jnp.zeros_like(w["bias"])) for w in params]
+        flat = jnp.concatenate([jnp.ravel(part) for pair in layers + biases for part in pair])
+        hidden, cell = (jnp.stack(parts) for parts in zip(*carry, strict=True))
+        lengths = jnp.full(len(inputs), inputs.shape[1], jnp.int32)
+        sizes = inputs.shape[2], self.size, self.layers, 0.0, False
+        outputs, hidden, cell = rnn.lstm(inputs, hidden, cell, flat, lengths, *sizes)
+        return outputs, tuple(zip(hidden, cell, strict=True))
+
+
 def zoo_side(core, inputs, cotangent):
     """Returns a function that does one step."""
     params, carry = core.init(jax.random.key(0), inputs.shape[-1]), core.initial_carry(len(inputs))
@@ -49,12 +68,8 @@ def zoo_side(core, inputs, cotangent):
 def autodiff_side(name, core, inputs, cotangent):
     """Returns the same with the recurrence replaced by its plain scan."""
     module, attribute, plain = PLAIN[name]
-    by_hand = getattr(module, attribute)
-    setattr(module, attribute, lambda *arguments: plain(*arguments[:-1]))  # the mask is None
-    try:
-        return zoo_side(core, inputs, cotangent)
-    finally:
-        setattr(module, attribute, by_hand)
+    without_mask = {attribute: lambda *arguments: plain(*arguments[:-1])}  # the mask is None
+    return timing.traced_with(zoo_side(core, inputs, cotangent), module, **without_mask)
 
 
 def torch_side(name, layers, inputs, cotangent):
@@ -77,23 +92,34 @@ def torch_side(name, layers, inputs, cotangent):
     return step
 
 
+def sides(size, batch, name="LSTM", length=LENGTH, layers=1, unroll=()):
+    """Returns the sides of one of `CORES`; `unroll`: positions of a scan computed as one."""
+    shape = 2, batch, length, size
+    arrays = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
+    core = CORES[name](size, layers)
+    core_sides = {
+        "by hand": zoo_side(core, *arrays),
+        "autodiff": autodiff_side(name, core, *arrays),
+    }
+    for positions in unroll:
+        scan = functools.partial(jax.lax.scan, unroll=positions)
+        unrolled = timing.traced_with(zoo_side(core, *arrays), jax.lax, scan=scan)
+        core_sides[f"by hand, unroll {positions}"] = unrolled
+    if torch is not None:
+        core_sides["PyTorch"] = torch_side(name, layers, *arrays)
+    if name == "LSTM" and jax.default_backend() == "gpu":
+        core_sides["jax.experimental.rnn"] = zoo_side(CuDNN(size, layers), *arrays)
+    return core_sides
+
+
 def main():
     """Prints a table a core."""
     arguments = timing.parser(__doc__, rounds=15, batch=32, size=256).parse_args()
     size, batch = arguments.size, arguments.batch
     device = same_device.share_device(torch)
-    random = np.random.default_rng(0)
-    inputs, cotangent = jnp.asarray(random.normal(size=(2, batch, LENGTH, size)), jnp.float32)
-    for name, kind in CORES.items():
-        core = kind(size, LAYERS)
-        sides = {
-            "by hand": zoo_side(core, inputs, cotangent),
-            "autodiff": autodiff_side(name, core, inputs, cotangent),
-        }
-        if torch is not None:
-            sides["PyTorch"] = torch_side(name, LAYERS, inputs, cotangent)
+    for name in CORES:
         title = f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}, {device}"
-        timing.compare(title, sides, arguments.rounds, "by hand")
+        timing.compare(title, sides(size, batch, name, layers=LAYERS), arguments.rounds, "by hand")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,14 @@ def torch_side(params, texts, temperature, through):
     return run
 
 
+def sides(texts, temperature):
+    """Returns sides that draw texts at a temperature."""
+    model, params, tables = random_model(SIZE, LAYERS, VOCABULARY, SCALE)
+    build = functools.partial(torch_side, params, texts, temperature)
+    zoo = zoo_side(model, params, tables, texts, temperature)
+    return {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo}
+
+
 def equal_texts(drawn, reference):
     """Raises AssertionError unless words are equal, and log p in float32."""
     np.testing.assert_array_equal(drawn[0], reference[0])
@@ -90,15 +98,11 @@ def main():
     options = timing.parser(__doc__, rounds=9, texts=32).parse_args()
     program.keep_memory()
     device = same_device.share_device(torch)
-    model, params, tables = random_model(SIZE, LAYERS, VOCABULARY, SCALE)
     for temperature in TEMPERATURES:
-        build = functools.partial(torch_side, params, options.texts, temperature)
-        sides = pytorch.eager_and_compiled(build)
-        sides[pytorch.ZOO] = zoo_side(model, params, tables, options.texts, temperature)
         times = pytorch.compare(
             f"{options.texts} texts of {WORDS} words, temperature {temperature}, V = "
             f"{VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, {device}",
-            sides,
+            sides(options.texts, temperature),
             options.rounds,
             equal_means if temperature else equal_texts,
         )

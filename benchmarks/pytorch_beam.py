@@ -10,13 +10,15 @@ as no open hypothesis can win. Both sides find the same words.
 """
 
 import functools
+from unittest import mock
 
+import jax
 import numpy as np
 import torch
 
 from benchmarks import beam_search, pytorch, same_device, timing
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
-from zoo.decoding import BeamSearch
+from zoo.decoding import BeamSearch, beam
 from zoo.decoding.batched_search import LONGEST_EXTRA, LONGEST_RATIO, translate
 from zoo.lab.commands import program
 
@@ -122,6 +124,33 @@ def torch_side(params, lengths, batch, through):
     return run
 
 
+def sides(count, batch=BATCH, rows=None):
+    """Returns sides that search `count` sentences, PyTorch in batches of `batch`.
+
+    With `rows`, another side of zoo computes so many rows of hypotheses at a time.
+    """
+    params, start = beam_search.starting()
+    lengths = np.random.default_rng(0).integers(4, 24, size=count)
+    sources, settings = [[1] * length for length in lengths], BeamSearch(BEAM, longest=LONGEST)
+
+    def zoo():
+        translations = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
+        return [hypotheses[0].words for hypotheses in translations]
+
+    # A function of its own: one that jit knows would not be traced again.
+    search = jax.jit(
+        functools.partial(beam._search.__wrapped__), static_argnames=("settings", "boundary")
+    )
+
+    def with_rows():
+        with mock.patch.multiple(beam, ROWS=rows, _search=search):
+            return zoo()
+
+    build = functools.partial(torch_side, params, lengths, batch)
+    zoo_sides = {pytorch.ZOO: zoo} | ({f"zoo, {rows} rows": with_rows} if rows else {})
+    return {**pytorch.eager_and_compiled(build), **zoo_sides}
+
+
 def equal_words(words, target):
     """Raises AssertionError unless the words of all sentences are equal."""
     different = [number for number, (a, b) in enumerate(zip(words, target, strict=True)) if a != b]
@@ -134,21 +163,12 @@ def main():
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
     options = parser.parse_args()
     program.keep_memory()
-    device, settings = same_device.share_device(torch), BeamSearch(BEAM, longest=LONGEST)
-    params, start = beam_search.starting()
+    device = same_device.share_device(torch)
     for count in options.sentences:
-        lengths = np.random.default_rng(0).integers(4, 24, size=count)
-        sources = [[1] * length for length in lengths]
-
-        def zoo(sources=sources):
-            translations = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
-            return [hypotheses[0].words for hypotheses in translations]
-
-        build = functools.partial(torch_side, params, lengths, options.batch)
         pytorch.compare(
             f"beam of {BEAM}, {count} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, "
             f"batches of {options.batch}, {device}",
-            {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo},
+            sides(count, options.batch),
             options.rounds,
             equal_words,
         )

@@ -13,6 +13,8 @@ Zipf's law without it:
     python -m benchmarks.pytorch_steps [--only gru]
 """
 
+import dataclasses
+
 import jax
 import numpy as np
 import torch
@@ -20,10 +22,13 @@ import torch
 from benchmarks import char_cnn, pytorch, same_device, steps, timing
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
-from zoo.embeddings import CharCNN
-from zoo.heads import CharLSTM
+from zoo.base.arrays import row_blocks
+from zoo.cores import LSTM
+from zoo.embeddings import CharCNN, Lookup
+from zoo.heads import CharLSTM, CNNSoftmax, Softmax
 from zoo.lab.commands import program
 from zoo.lexicon.spelling import BEGIN, END
+from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 
 LENGTH = 35
@@ -160,9 +165,31 @@ def whole_steps(name, lexicon, data):
     """Returns the sides of one of `MODELS`."""
     model = MODELS[name]
     params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
-    sides = pytorch.eager_and_compiled(torch_step(model, params, tables, data))
-    zoo = steps.step_of(model, params, lexicon, data, training("float32"))
-    return {**sides, pytorch.ZOO: zoo}
+    zoo = zoo_step(model, lexicon, data)
+    return {**pytorch.eager_and_compiled(torch_step(model, params, tables, data)), pytorch.ZOO: zoo}
+
+
+def zoo_step(model, lexicon, data):
+    """Returns zoo's side."""
+    params = model.init(jax.random.key(0), lexicon)
+    return steps.step_of(model, params, lexicon, data, training("float32"))
+
+
+def sides(name, length=LENGTH, blocks=()):
+    """Returns the sides of one of `MODELS`, or of a CNN softmax beside a softmax, on words by the
+    law of Zipf; zoo's also with blocks of so many spellings."""
+    lexicon, text, _ = char_cnn.zipf(np.random.default_rng(0), length + 1)
+    data = steps.batch_of(text.astype(np.int32))
+    model = MODELS.get(name, LanguageModel(Lookup(SIZE), LSTM(SIZE), CNNSoftmax()))
+    if name in MODELS:
+        step_sides = whole_steps(name, lexicon, data)
+    else:
+        models = {"zoo": model, "zoo, softmax": dataclasses.replace(model, head=Softmax())}
+        step_sides = {side: zoo_step(models[side], lexicon, data) for side in models}
+    for block in blocks:
+        side = timing.traced_with(zoo_step(model, lexicon, data), row_blocks, BLOCK=block)
+        step_sides[f"zoo, blocks of {block}"] = side
+    return step_sides
 
 
 def convolution_alone(lexicon, words, random):
@@ -207,11 +234,11 @@ def main():
     source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
     print(f"B = {len(words)}, T = {LENGTH} {source}; {device}")
     for name in [options.only] if options.only else MODELS:
-        sides = whole_steps(name, lexicon, data)
-        pytorch.compare(f"a training step, {name}", sides, options.rounds)
+        step_sides = whole_steps(name, lexicon, data)
+        pytorch.compare(f"a training step, {name}", step_sides, options.rounds)
         if name == "char_cnn":
-            sides = convolution_alone(lexicon, words, random)
-            pytorch.compare("the convolution alone", sides, options.rounds)
+            convolution_sides = convolution_alone(lexicon, words, random)
+            pytorch.compare("the convolution alone", convolution_sides, options.rounds)
 
 
 if __name__ == "__main__":

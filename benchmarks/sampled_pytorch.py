@@ -89,27 +89,32 @@ def torch_side(head, params, counts, sparse, batch, through=lambda function: fun
     )
 
 
-def compare(name, vocabulary, rounds, device):
-    """Prints a table and the losses of the first steps of one of `HEADS`."""
+def sides(name, vocabulary):
+    """Returns sides of one of `HEADS`."""
     head = HEADS[name]
     lexicon = steps.zipf_lexicon(vocabulary)
     batch = steps.zipf_batch(vocabulary, BATCH, LENGTH)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
     params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
-    sides = {}
+    step_sides = {}
     for gradients in ("sparse", "dense")[: 1 + (vocabulary <= MOST_DENSE)]:
         sparse = gradients == "sparse"
-        sides[f"PyTorch, {gradients}"] = torch_side(head, params, lexicon.counts, sparse, batch)
+        opponent = torch_side(head, params, lexicon.counts, sparse, batch)
+        step_sides[f"PyTorch, {gradients}"] = opponent
     compiled = torch_side(head, params, lexicon.counts, True, batch, through=torch.compile)
-    sides["PyTorch, sparse, compiled"] = compiled
-    del params
+    step_sides["PyTorch, sparse, compiled"] = compiled
     recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
-    sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
+    step_sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
+    return step_sides
+
+
+def compare(name, vocabulary, rounds, device):
+    """Prints a table and the losses of the first steps of one of `HEADS`."""
     title = (
         f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
         f"{device}"
     )
-    pytorch.print_steps(title, sides, rounds, "PyTorch, sparse")
+    pytorch.print_steps(title, sides(name, vocabulary), rounds, "PyTorch, sparse")
 
 
 def main():

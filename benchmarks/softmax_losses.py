@@ -19,10 +19,11 @@ results; nothing is run. Times of a step, forward and backward, at N = 1,024, D 
 """
 
 import functools
+import importlib
+import importlib.util
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from benchmarks import timing
@@ -122,12 +123,81 @@ def memory_of(loss, inputs, argnums=(0, 1, 2)):
     return float(analysis.temp_size_in_bytes)
 
 
+def sides(tokens, vocabulary, size=SIZE, dtype="float32", in_blocks=None):
+    """Returns sides on random inputs, of JAX programs and of PyTorch's.
+
+    `in_blocks`: whether they hold blocks of logits, or all; None for both.
+    """
+    random = jax.random.split(jax.random.key(0), 4)
+    inputs = [
+        jax.random.normal(key, shape.shape, shape.dtype) * 0.1
+        for key, shape in zip(random, shapes(tokens, size, vocabulary, dtype)[:3], strict=False)
+    ]
+    inputs.append(jax.random.randint(random[3], (tokens,), 0, vocabulary))
+
+    def compiled(loss):
+        return timing.compiled_side(step(loss), *inputs)
+
+    loss_sides = {name: compiled(loss) for name, loss in SIDES.items()}
+    for times in (8, 64):  # today's blocks
+        limits = {
+            name: getattr(softmax, name) * times
+            for name in ("LOGITS_AT_A_TIME", "MOST_ROWS_AT_A_TIME")
+        }
+        larger = timing.traced_with(compiled(weighted_sum), softmax, **limits)
+        loss_sides[f"zoo, blocks x {times}"] = larger
+    tokamax = tokamax_loss()
+    if tokamax:
+        loss_sides["tokamax"] = compiled(tokamax)
+    if importlib.util.find_spec("torch"):
+        loss_sides |= torch_sides(*inputs)
+    return {
+        name: side
+        for name, side in loss_sides.items()
+        if in_blocks in (None, name.startswith(("zoo", "Liger", "checkpointed")))
+    }
+
+
+def torch_sides(hidden, weights, bias, targets):
+    """Returns sides of PyTorch, and of Liger where it is installed."""
+    from benchmarks import pytorch
+
+    torch, dtype = pytorch.torch, getattr(pytorch.torch, hidden.dtype.name)
+    parameters = [
+        pytorch.tensor(array.astype("f4")).to(dtype).requires_grad_()
+        for array in (hidden, weights, bias)
+    ]
+    targets = pytorch.tensor(targets)
+
+    def dense(hidden, weights, bias):
+        logits = torch.nn.functional.linear(hidden, weights, bias)
+        return torch.nn.functional.cross_entropy(logits.float(), targets)
+
+    def liger(hidden, weights, bias):
+        functions = importlib.import_module("liger_kernel.transformers.functional")
+        return functions.liger_fused_linear_cross_entropy(hidden, weights, targets, bias)
+
+    def side(loss):
+        def run():
+            for parameter in parameters:
+                parameter.grad = None
+            value = loss(*parameters)
+            value.backward()
+            return value.item()
+
+        return run
+
+    liger_sides = {"Liger": side(liger)} if importlib.util.find_spec("liger_kernel") else {}
+    return liger_sides | pytorch.eager_and_compiled(lambda through: side(through(dense)))
+
+
 def main():
     """Prints the two tables."""
     rounds = timing.parser(__doc__, rounds=9).parse_args().rounds  # 0: memory alone
-    sides = SIDES | ({"tokamax": tokamax_side} if (tokamax_side := tokamax_loss()) else {})
+    tokamax = tokamax_loss()
+    loss_by_side = SIDES | ({"tokamax": tokamax} if tokamax else {})
     sizes = TOKENS, SIZE, VOCABULARY
-    memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in sides.items()}
+    memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in loss_by_side.items()}
     memory["zoo, bfloat16"] = memory_of(weighted_sum, shapes(*sizes, jnp.bfloat16))
     inputs = shapes(*sizes)
     small_blocks = functools.partial(weighted_sum, block=SMALL_BLOCK)
@@ -138,14 +208,9 @@ def main():
     timing.print_table(title, memory, "optax", "MB")
     if not rounds:
         return
-    random = np.random.default_rng(0)
     tokens, size, vocabulary = TIMED
-    inputs = [
-        jnp.asarray(random.normal(size=shape.shape) * 0.1, jnp.float32)
-        for shape in shapes(*TIMED)[:3]
-    ]
-    inputs.append(jnp.asarray(random.integers(vocabulary, size=tokens), jnp.int32))
-    runs = {name: timing.compiled_side(step(loss), *inputs) for name, loss in sides.items()}
+    timed_sides = sides(tokens, vocabulary, size)
+    runs = {name: timed_sides[name] for name in loss_by_side}
     title = f"time of a step, N = {tokens:,}, D = {size}, V = {vocabulary:,}"
     timing.compare(title, runs, rounds, "optax")
 

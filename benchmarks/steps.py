@@ -118,7 +118,8 @@ def recipe_step(recipe, lexicon: Lexicon):
 def step_of(model, params, lexicon, data, training: Training):
     """Returns a function that does one step and returns its loss per token when done.
 
-    Its `memory()` returns the bytes that a call takes beside its arguments.
+    A step is compiled for each precision of products that it is called with. Its `memory()` is
+    `timing.extra_memory`.
 
     Args:
       model: the language model.
@@ -142,15 +143,16 @@ def step_of(model, params, lexicon, data, training: Training):
     state, tables = devices.copy_state(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
 
+    @functools.cache
+    def program(precision):
+        return compiled.lower(state, tables, data, key).compile()
+
     def run():
         nonlocal state
-        state, results = compiled(state, tables, data, key)
+        step = program(jax.config.jax_default_matmul_precision)
+        state, results = step(state, tables, data, key)
         jax.block_until_ready(state)
         return float(results.loss / results.tokens)
 
-    def memory():
-        memory = compiled.lower(state, tables, data, key).compile().memory_analysis()
-        return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
-
-    run.memory = memory
+    run.memory = lambda: timing.extra_memory(program(jax.config.jax_default_matmul_precision))
     return run

@@ -176,9 +176,43 @@ def _rate(multiply) -> float:
 
 
 def compiled_side(function, *arguments):
-    """Compiles a function and returns a side that calls it."""
-    compiled = jax.jit(function).lower(*arguments).compile()
-    return lambda: jax.block_until_ready(compiled(*arguments))
+    """Returns a side that calls a function, which its first call compiles.
+
+    Its `memory()` is `extra_memory`.
+    """
+
+    @functools.cache
+    def program():
+        return jax.jit(function).lower(*arguments).compile()
+
+    def side():
+        return jax.block_until_ready(program()(*arguments))
+
+    side.memory = lambda: extra_memory(program())
+    return side
+
+
+def extra_memory(compiled) -> int:
+    """Returns the bytes that a call of a compiled function takes beside its arguments."""
+    memory = compiled.memory_analysis()
+    return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+
+
+def traced_with(side, module, **values):
+    """Returns a side that is compiled, by its first call, with other values of a module's names."""
+
+    @functools.cache
+    def compile_side():
+        jax.clear_caches()  # a traced function would be taken again
+        with mock.patch.multiple(module, **values):
+            side()
+
+    def traced_side():
+        compile_side()
+        return side()
+
+    traced_side.memory = side.memory
+    return traced_side
 
 
 def medians(sides: dict, rounds: int) -> dict[str, float]:

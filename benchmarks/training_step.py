@@ -12,11 +12,13 @@ runs eagerly, and compiled but for its layers of LSTM, which `torch.compile` lea
     python -m benchmarks.training_step --size 650
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import pytorch, pytorch_steps, same_device, steps, timing
+from benchmarks import cores, pytorch, pytorch_steps, same_device, steps, timing
 from benchmarks.pytorch import torch
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
@@ -24,35 +26,49 @@ from zoo.heads import Softmax
 from zoo.models import LanguageModel
 
 BATCH, LENGTH, LAYERS, VOCABULARY = 32, 35, 2, 10_000
-AUTOCAST = {"PyTorch": False, "PyTorch, autocast": True}
-COMPUTE = {"zoo": "float32", "zoo, bfloat16": "bfloat16"}
+NAMES = {"float32": ("PyTorch", "zoo"), "bfloat16": ("PyTorch, autocast", "zoo, bfloat16")}
+
+
+def sides(lstm, compute, batch=BATCH, vocabulary=VOCABULARY):
+    """Returns sides with (layers, cells), and with products in float32 or bfloat16."""
+    layers, size = lstm
+    lexicon = steps.zipf_lexicon(vocabulary)
+    model = LanguageModel(Lookup(size), LSTM(size, layers), Softmax())
+    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
+    data = steps.uniform_batch(vocabulary, batch, LENGTH)
+    narrow = compute == "bfloat16"
+    build = pytorch_steps.torch_step(model, params, {}, data, narrow)
+
+    def zoo(core):
+        copied = jax.tree.map(jnp.asarray, params)  # a step donates them
+        training, with_core = pytorch_steps.training(compute), dataclasses.replace(model, core=core)
+        return steps.step_of(with_core, copied, lexicon, data, training)
+
+    opponent, ours = NAMES[compute]
+    step_sides = {opponent: build(lambda function: function), ours: zoo(model.core)}
+    if jax.default_backend() == "gpu" and not narrow:  # it has float32 only
+        step_sides["jax.experimental.rnn"] = zoo(cores.CuDNN(size, layers))
+    if batch <= BATCH:  # it compiles the head alone, and takes long to
+        step_sides[f"{opponent}, compiled"] = build(torch.compile)
+    return step_sides
 
 
 def main():
     """Prints the table."""
     arguments = timing.parser(__doc__, rounds=15, size=256).parse_args()
     device, size = same_device.share_device(torch), arguments.size
-    lexicon = steps.zipf_lexicon(VOCABULARY)
-    model = LanguageModel(Lookup(size), LSTM(size, LAYERS), Softmax())
-    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
-    batch = steps.uniform_batch(VOCABULARY, BATCH, LENGTH)
-    sides = {}
-    for name, autocast in AUTOCAST.items():
-        build = pytorch_steps.torch_step(model, params, {}, batch, autocast)
+    all_sides = {}
+    for compute, (opponent, ours) in NAMES.items():
+        step_sides = sides((LAYERS, size), compute)
         try:
-            build(lambda function: function)()
+            sides((LAYERS, size), compute)[opponent]()
         except RuntimeError as error:  # PyTorch has no LSTM in bfloat16 for cores without AVX-512
-            print(f"{name} is left out, as it does not run on these cores: {error}")
-            continue
-        sides[name] = build(lambda function: function)
-        sides[f"{name}, compiled"] = build(torch.compile)
-    for name, compute in COMPUTE.items():
-        training = pytorch_steps.training(compute)
-        ours = jax.tree.map(jnp.asarray, params)  # a step donates them
-        sides[name] = steps.step_of(model, ours, lexicon, batch, training)
+            print(f"{opponent} is left out, as it does not run on these cores: {error}")
+            step_sides = {ours: step_sides[ours]}
+        all_sides |= step_sides
     pytorch.print_steps(
         f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, {device}",
-        sides,
+        all_sides,
         arguments.rounds,
         "PyTorch",
     )

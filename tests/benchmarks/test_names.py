@@ -104,21 +104,3 @@ def test_benchmarks_run_on_after_one_that_fails(tmp_path):
     failed = [line.removeprefix("-m benchmarks.") for line in ran if re.search("cores$|on$", line)]
     assert len(failed) > 2 and done.returncode == 2
     assert f"failed: {', '.join(failed)}\n" in done.stderr
-
-
-@pytest.mark.skipif(not shutil.which("timeout"), reason="needs timeout, of GNU")
-def test_a_benchmark_that_hangs_is_ended_at_its_limit(tmp_path):
-    """The next one is run."""
-    (tmp_path / "bin").mkdir()
-    python = tmp_path / "bin" / "python"
-    hangs = 'echo "$*" | grep -q cores && exec sleep 99'
-    python.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/ran\n{hangs}\ntrue\n')
-    python.chmod(0o755)
-    (tmp_path / "installed").touch()
-    command = ["make", "benchmarks", f"VENV={tmp_path}", "PYTHON=false", "LIMIT=1"]
-    done = subprocess.run(
-        [*command, "BENCHMARKS=start cores serving"], cwd=ROOT, capture_output=True, text=True
-    )
-    ran = (tmp_path / "ran").read_text().split()
-    assert ran == ["-m", "benchmarks.start", "-m", "benchmarks.cores", "-m", "benchmarks.serving"]
-    assert done.returncode == 2 and "failed: cores\n" in done.stderr
