@@ -1,12 +1,15 @@
 """New words for a trained model, beside the words of training or in their place."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
 from zoo.lab.evaluation.changes.change import Change
 from zoo.lab.options import Option, integer
-from zoo.lexicon import Lexicon
 from zoo.sources import files, table_rows
+
+if TYPE_CHECKING:
+    from zoo.lexicon import Lexicon  # which imports JAX: --help needs none
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
 _MAX_LETTERS = 20
@@ -105,7 +108,7 @@ class NewLexicon(Change):
         return f" by {self.letters}-grams of their letters" if self.letters else ""
 
 
-def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
+def listed_words(path: str, lexicon: "Lexicon", lower_case: bool = False) -> dict[str, None]:
     """Reads the words of a file, each once, in its order, without the marks of a lexicon."""
     _, text = files.read(path)
     lines = [*enumerate(text.split("\n"), 1)]
