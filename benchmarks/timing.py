@@ -201,15 +201,16 @@ def extra_memory(compiled) -> int:
 def traced_with(side, module, **values):
     """Returns a side that is compiled, by its first call, with other values of a module's names."""
 
-    @functools.cache
-    def compile_side():
-        jax.clear_caches()  # a traced function would be taken again
-        with mock.patch.multiple(module, **values):
-            side()
+    is_compiled = False
 
     def traced_side():
-        compile_side()
-        return side()
+        nonlocal is_compiled
+        if is_compiled:
+            return side()
+        is_compiled = True
+        jax.clear_caches()  # a traced function would be taken again
+        with mock.patch.multiple(module, **values):
+            return side()
 
     traced_side.memory = side.memory
     return traced_side

@@ -45,11 +45,12 @@ def sides(lstm, compute, batch=BATCH, vocabulary=VOCABULARY):
         return steps.step_of(with_core, copied, lexicon, data, training)
 
     opponent, ours = NAMES[compute]
-    step_sides = {opponent: build(lambda function: function), ours: zoo(model.core)}
-    if jax.default_backend() == "gpu" and not narrow:  # it has float32 only
-        step_sides["jax.experimental.rnn"] = zoo(cores.CuDNN(size, layers))
+    step_sides = {opponent: build(lambda function: function)}
     if batch <= BATCH:  # it compiles the head alone, and takes long to
         step_sides[f"{opponent}, compiled"] = build(torch.compile)
+    step_sides[ours] = zoo(model.core)
+    if jax.default_backend() == "gpu" and not narrow:  # it has float32 only
+        step_sides["jax.experimental.rnn"] = zoo(cores.CuDNN(size, layers))
     return step_sides
 
 
