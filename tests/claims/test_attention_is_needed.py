@@ -56,7 +56,7 @@ def exact_match(data, folder, epochs):
     references = [" ".join(words) for words in corpus.sentences]
     return translation_quality.figures(translations, references, "none")[
         translation_quality.EXACT_MATCH
-    ]["score"]
+    ].score
 
 
 @pytest.mark.parametrize("data", [MicroPairs(), MicroPairs(LANGUAGE)])
