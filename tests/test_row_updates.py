@@ -47,7 +47,7 @@ def test_rows_of_equal_ids_are_added_up():
     gradient = jax.jit(row_updates.merge_rows, static_argnums=2)(ids, rows, 9)
     np.testing.assert_array_equal(gradient.ids[:3], [0, 2, 7])
     np.testing.assert_array_equal(gradient.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
-    # The rest is no row of the table, each number once and in order.
+    # The remaining ids are beyond the table; each appears once, in order.
     assert (np.diff(gradient.ids) > 0).all()
     assert gradient.ids[3] >= 9
 

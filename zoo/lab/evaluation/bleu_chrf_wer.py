@@ -117,7 +117,7 @@ class _SacrebleuMetric(Metric):
 
     def statistics(self, hypotheses, references):
         """Counts n-grams and matches, each hypothesis against its best reference."""
-        # sacrebleu's own tests are made of these counts; there is no public function.
+        # sacrebleu's own tests use these counts, for which it has no public function.
         columns = [[text] * len(hypotheses) for text in references]
         counts = self._official()._extract_corpus_statistics(hypotheses, columns)
         return np.array(counts, np.float64)
