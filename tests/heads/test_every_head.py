@@ -387,7 +387,7 @@ def test_reports_of_tokens(trial):
     def evaluate(*arrays):
         options = {"key": training_key()}
         return (
-            head.weighted_loss(*arrays, trial.weights, report=True, **options),
+            head.weighted_loss_and_report(*arrays, trial.weights, **options),
             head.weighted_loss(*arrays, trial.weights, **options),
             head.log_prob_and_log_z(*arrays),
         )

@@ -130,7 +130,7 @@ def evaluate_top_k(head, params, tables, hidden, targets, weights, key):
 
 def evaluate_report(head, params, tables, hidden, targets, weights, key):
     arguments = params, tables, hidden, targets, weights
-    loss, report = head.weighted_loss(*arguments, key=key, report=True)
+    loss, report = head.weighted_loss_and_report(*arguments, key=key)
     return {"sum": loss, "tokens": report}
 
 

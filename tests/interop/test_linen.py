@@ -113,7 +113,8 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
     "method",
     [
         *("__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k"),
-        *("sample", "statistics", "weighted_loss_and_penalty", "word_log_probs"),
+        *("sample", "statistics", "word_log_probs"),
+        *("weighted_loss_and_penalty", "weighted_loss_and_report"),
     ],
 )
 def test_methods_can_be_named(method, lexicon):
@@ -121,7 +122,7 @@ def test_methods_can_be_named(method, lexicon):
     module = linen.Head(head, lexicon)
     variables = module.init(jax.random.key(0), HIDDEN)
     arguments = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
-    arguments |= {"weighted_loss_and_penalty": (TARGETS, WEIGHTS)}
+    arguments |= {f"weighted_loss_and_{x}": (TARGETS, WEIGHTS) for x in ("penalty", "report")}
     arguments |= {"word_log_probs": (jnp.stack([TARGETS, TARGETS], axis=-1),)}
     arguments = arguments.get(method, (TARGETS,))
     result = module.apply(variables, HIDDEN, *arguments, method=method)

@@ -19,7 +19,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -116,12 +116,16 @@ def _check_init_arguments(name, lexicon, hidden_size=1, key=None):
 
 
 # Suffixes of the methods that read `Shapes.loss_tables`.
-LOSS_METHODS = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
+LOSS_METHODS = (
+    ".loss",
+    ".weighted_loss",
+    ".weighted_loss_and_report",
+    ".weighted_loss_and_penalty",
+)
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
-    """Makes a public method of heads run with checked arguments of regular shapes and types, which
-    no head may override; see `Head.__init_subclass__`."""
+    """Makes a public method of heads run with checked arguments of regular shapes and types."""
     signature = inspect.signature(method)
 
     @functools.wraps(method)
@@ -142,7 +146,7 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
             check_params(head, name, arguments)
         return method(*args, **kwargs)
 
-    return final(with_checks)
+    return with_checks
 
 
 def _call_checked(head, name, function, arguments):
@@ -451,14 +455,18 @@ def _call_on_explicit_mesh(head, name, function, arguments, mesh):
     def compute(operands):
         if not token_axes or draws:
             return call_checked(**operands)
-        return _map_over_devices(call_checked, token_spec, token_axes, operands)
+        are_sums = (True, False) if name.endswith("_report") else ".weighted_" in name
+        return _map_over_devices(call_checked, token_spec, token_axes, operands, are_sums)
 
     operands = {name: value for name, value in arguments.items() if value is not None}
     return sharded_functions.with_automatic_axes(compute, operands, mesh, spec)
 
 
-def _map_over_devices(function, token_spec, axes, operands):
-    """Calls a function on each device with its own tokens, which are sharded over `axes`."""
+def _map_over_devices(function, token_spec, axes, operands, are_sums):
+    """Calls a function on each device with its own tokens, which are sharded over `axes`.
+
+    are_sums: whether its results are sums over tokens, a prefix of their tree.
+    """
     shape = operands["hidden"].shape[:-1]
     sharded, replicated = PartitionSpec(*token_spec), PartitionSpec()
 
@@ -472,9 +480,6 @@ def _map_over_devices(function, token_spec, axes, operands):
         operands = {**operands, "token_weights": jnp.broadcast_to(operands["token_weights"], shape)}
     numbers = {name: value for name, value in operands.items() if isinstance(value, int | float)}
     arrays = {name: value for name, value in operands.items() if name not in numbers}
-    out_specs: Any = sharded
-    if "token_weights" in operands:
-        out_specs = (replicated, sharded) if operands.get("report") else replicated
 
     def call_on_device(arrays):
         results = function(**numbers, **arrays)
@@ -485,6 +490,6 @@ def _map_over_devices(function, token_spec, axes, operands):
         in_specs=(
             {n: jax.tree.map(lambda x, n=n: spec(n, x), value) for n, value in arrays.items()},
         ),
-        out_specs=out_specs,
+        out_specs=jax.tree.map(lambda is_sum: replicated if is_sum else sharded, are_sums),
         axis_names=axes,
     )(arrays)

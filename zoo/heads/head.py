@@ -1,7 +1,7 @@
 """The base class of heads, which turn a hidden state into a distribution over words."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -160,21 +160,25 @@ class Head(Component):
         """Name of `loss` in logs; a head whose loss is not -log_prob overrides it."""
         return "loss"
 
+    @final
     @checks.checked
     def tables(self, lexicon: Lexicon) -> Tables:
         """Returns the arrays that describe the words to the head; {} if it needs none."""
         return self._tables(lexicon)
 
+    @final
     @checks.checked
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """Returns the tables that scoring reads: not those that only the loss reads."""
         return self._evaluation_tables(lexicon)
 
+    @final
     @checks.checked
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """Draws the parameters at the start of training."""
         return self._init(key, hidden_size, lexicon)
 
+    @final
     @checks.checked
     def partition(self, lexicon: Lexicon) -> Params:
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
@@ -188,6 +192,7 @@ class Head(Component):
 
     # ------------------------------------------------------------ to train
 
+    @final
     @checks.checked
     def loss(
         self,
@@ -207,6 +212,7 @@ class Head(Component):
         penalties = self._penalties(params, hidden)
         return losses if penalties is None else penalties + losses
 
+    @final
     @checks.checked
     def weighted_loss(
         self,
@@ -218,19 +224,33 @@ class Head(Component):
         *,
         key: Key | None = None,
         context: Context = None,
-        report: bool = False,
-    ) -> Any:
-        """Computes the sum of token_weights * loss, the objective of training, nats.
-
-        Args:
-          report: whether to return (the sum, a `zoo.losses.TokenReport`), for a step's metrics. A
-            softmax takes it from the logits of its loss; other heads score the tokens once more.
-        """
+    ) -> jax.Array:
+        """Computes the sum of token_weights * loss, the objective of training, nats."""
         arguments = params, tables, hidden, targets, token_weights, key, context
-        if report:
-            return self._weighted_loss_and_report(*arguments)
         return self._weighted_loss_and_penalty(*arguments)[0]
 
+    @final
+    @checks.checked
+    def weighted_loss_and_report(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> tuple[jax.Array, TokenReport]:
+        """Computes `weighted_loss` and the log p, log Z and best word of each token, for metrics.
+
+        A softmax takes the report from the logits of its loss; other heads score the tokens once
+        more.
+        """
+        arguments = params, tables, hidden, targets, token_weights, key, context
+        return self._weighted_loss_and_report(*arguments)
+
+    @final
     @checks.checked
     def weighted_loss_and_penalty(
         self,
@@ -251,6 +271,7 @@ class Head(Component):
         arguments = params, tables, hidden, targets, token_weights, key, context
         return self._weighted_loss_and_penalty(*arguments)
 
+    @final
     @checks.checked
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """Computes arrays that scoring would otherwise compute anew for every batch.
@@ -263,6 +284,7 @@ class Head(Component):
 
     # ------------------------------------------------------------ to score and to sample
 
+    @final
     @checks.checked
     def log_prob(
         self,
@@ -281,6 +303,7 @@ class Head(Component):
             return self._log_prob_and_log_z(params, tables, hidden, targets, **options)[0]
         return self._statistics(params, tables, hidden, targets, temperature, **options).log_prob
 
+    @final
     @checks.checked
     def statistics(
         self,
@@ -301,6 +324,7 @@ class Head(Component):
             params, tables, hidden, targets, temperature, context=context, prepared=prepared
         )
 
+    @final
     @checks.checked
     def word_log_probs(
         self,
@@ -332,6 +356,7 @@ class Head(Component):
         arguments = params, tables, hidden, words, self._shaping_of_log_probs(temperature, hidden)
         return self._map_log_probs(block_log_probs, *arguments, context=context, prepared=prepared)
 
+    @final
     @checks.checked
     def log_prob_and_log_z(
         self,
@@ -348,6 +373,7 @@ class Head(Component):
             params, tables, hidden, targets, context=context, prepared=prepared
         )
 
+    @final
     @checks.checked
     def log_probs(
         self,
@@ -365,6 +391,7 @@ class Head(Component):
         """
         return self._log_probs(params, tables, hidden, context, prepared)
 
+    @final
     @checks.checked
     def sample(
         self,
@@ -387,6 +414,7 @@ class Head(Component):
             return top_k.softmax_sample(*table, key, soft_cap=soft_cap, temperature=temperature)
         return self._sample_log_probs(params, tables, hidden, key, temperature, **options)
 
+    @final
     @checks.checked
     def top_k(
         self,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from zoo import heads
 from zoo.base.arrays.parameter_sharding import NAMES
 from zoo.base.arrays.types import Carry, Context, Key, Params, Prepared, Tables
-from zoo.losses import Statistics
+from zoo.losses import Statistics, TokenReport
 
 
 class HeadOperations(abc.ABC):
@@ -60,11 +60,18 @@ class HeadOperations(abc.ABC):
 
     def weighted_loss(
         self, hidden, targets, token_weights, *, key: Any = None, **options: Any
-    ) -> Any:
+    ) -> jax.Array:
         """Computes the sum of token_weights * loss, nats, the objective of training; weights are
-        [...] or broadcast to it, 0 for padding. report=True: a `zoo.losses.TokenReport`, too."""
+        [...] or broadcast to it, 0 for padding."""
         arguments = hidden, targets, token_weights
         return self._call("weighted_loss", *arguments, key=self._noise(key), **options)
+
+    def weighted_loss_and_report(
+        self, hidden, targets, token_weights, *, key: Any = None, **options: Any
+    ) -> tuple[jax.Array, TokenReport]:
+        """Computes (weighted_loss, the log p, log Z and best word of each token)."""
+        arguments = hidden, targets, token_weights
+        return self._call("weighted_loss_and_report", *arguments, key=self._noise(key), **options)
 
     def weighted_loss_and_penalty(
         self, hidden, targets, token_weights, *, key: Any = None, **options: Any
