@@ -42,6 +42,7 @@ from records.cells import (
 )
 from zoo.errors import UserError
 from zoo.lab.commands import program
+from zoo.lab.comparison import paired
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
 from zoo.lab.evaluation.perplexity import perplexity_of
@@ -200,7 +201,7 @@ def speech_lists() -> str:
 
     def cell(run):
         p = significance.paired_test(counts["untuned"], counts[run], metric.figure)
-        return f"{rate(run)}, p = {p:.3f}"
+        return f"{rate(run)}, {paired.format_p(p)}"
 
     models = {"none": ("none",), **rows_of.models("speech")}
     rows = [[model, *map(cell, runs)] for model, runs in models.items()]

@@ -208,7 +208,6 @@ def compare(
     names: Sequence[str],
     results: Sequence[Translation],
     references: list[list[str]],
-    samples: int = significance.SAMPLES,
 ) -> list[dict[str, Any]]:
     """Returns the scores of runs with their intervals, and tests against the first run."""
     check_results(names, results, references)
@@ -218,12 +217,10 @@ def compare(
         figure = metric.figure
         counts = [metric.count_corpus(lines, reference_lines) for _, lines in results]
         for number, (row, run_counts) in enumerate(zip(rows, counts, strict=True)):
-            p = None
-            if number:
-                p = significance.paired_test(counts[0], run_counts, figure, samples=samples)
+            p = significance.paired_test(counts[0], run_counts, figure) if number else None
             row[name] = {
                 "score": float(figure(run_counts.sum(0))),
-                "interval": significance.bootstrap_interval(run_counts, figure, samples=samples),
+                "interval": significance.bootstrap_interval(run_counts, figure),
                 "p": p,
             }
     return rows
