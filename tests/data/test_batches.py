@@ -15,6 +15,7 @@ from zoo.data.batches import (
     bucket_of,
     choose_shapes,
     equal_windows,
+    fit,
     source_batch,
 )
 from zoo.data.encoded_text import EncodedText
@@ -169,6 +170,21 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
             batches = Batches(text.reordered(order), batch, length, state, boundary)
             count = batch_count(text.lengths[order], batch, length, state, boundary)
             assert count == len(batches)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "shape"),
+    [
+        ([9], (1, 16)),
+        ([17, 3], (4, 32)),
+        ([5] * 5, (16, 16)),
+        ([70] * 20, (20, 64)),
+        ([1] * 21, (20, 64)),
+    ],
+)
+def test_few_sentences_have_a_row_each_in_few_shapes(lengths, shape):
+    """Of 20 rows of 64 columns: by powers of 4 and of 2, from 16 columns on."""
+    assert fit(np.array(lengths), 20, 64) == shape
 
 
 def test_what_cannot_be_laid_out_is_refused():

@@ -144,6 +144,19 @@ class _Sentences:
         return np.where(real, self._starts[sentence] + within, -1), within == 0
 
 
+def fit(lengths: np.ndarray, batch: int, length: int) -> tuple[int, int]:
+    """Returns the shape of batches of sentences, (rows, columns): fewer than the given ones if few
+    sentences have a row each, a power of 4 and of 2, so that few shapes are compiled."""
+    if len(lengths) > batch:
+        return batch, length
+    rows, columns = 1, 16
+    while rows < len(lengths):
+        rows *= 4
+    while columns < lengths.max():
+        columns *= 2
+    return min(rows, batch), min(columns, length)
+
+
 def batch_count(
     lengths: np.ndarray,
     batch: int,

@@ -21,7 +21,7 @@ from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.lab.commands import program
-from zoo.lab.evaluation import score_stream, unknown_words
+from zoo.lab.evaluation import score_stream, sentence_scores, unknown_words
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.models import LanguageModel
@@ -95,6 +95,22 @@ def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, 
             scores.word_log_prob[place], sum(log_probs[:-1]), rtol=1e-5, atol=1e-6
         )
     assert scores.log_prob[0] == scores.log_prob[4]
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_many_sentences_have_the_scores_of_few(run, text, count, monkeypatch):
+    """Below and above the number from which beginnings are shared."""
+    words = [sentence.words for sentence in scored_sentences.scored(run, text)[0] if sentence.words]
+    sentences = [[*words[number % 3], *words[0][:1] * (number // 3)] for number in range(count)]
+    trees = []
+    score_tree = sentence_scores.score_tree
+    monkeypatch.setattr(
+        sentence_scores, "score_tree", lambda *args: trees.append(1) or score_tree(*args)
+    )
+    scores = sentence_scores.score(run, sentences, "the text")
+    assert len(trees) == (count > sentence_scores.BLOCK)
+    expected = [sum(by_words(run, sentence)) for sentence in sentences]
+    np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
 
 
 def test_every_line_has_a_row(call, trained, run, text):

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.data import Corpus, Pairs
-from zoo.data.batches import Batches
+from zoo.data.batches import Batches, fit
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.experiment import Experiment
@@ -173,15 +173,19 @@ class Run:
             recipe = dataclasses.replace(recipe, batch=1)
         model, vocabulary = self.experiment.model, self.experiment.vocabulary
         arrays = self.params, self.tables
-        (params, tables), mesh = perplexity.on_devices(arrays, recipe.batch)
         if isinstance(model, SequenceToSequence):
+            (params, tables), mesh = perplexity.on_devices(arrays, recipe.batch)
             pairs = perplexity.read(self.experiment, self.lexicon, self.source_lexicons[0], corpus)
             text = pairs.target
             scores = perplexity.score_pairs(model, params, tables, pairs, recipe.batch, mesh)
         else:
             model, text = self.experiment.language_model, vocabulary.encode(corpus, self.lexicon)
             if self.dynamic is None:
-                batches = Batches(text, recipe.batch, recipe.length, recipe.state, boundary)
+                shape = recipe.batch, recipe.length
+                if recipe.state == "sentences":
+                    shape = fit(text.lengths, *shape)
+                (params, tables), mesh = perplexity.on_devices(arrays, shape[0])
+                batches = Batches(text, *shape, recipe.state, boundary)
                 scores = perplexity.score(model, params, tables, text, batches, mesh)
             else:
                 settings = self.dynamic, recipe.state, boundary, self._mean_squares

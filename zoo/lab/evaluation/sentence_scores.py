@@ -19,6 +19,7 @@ import numpy as np
 
 from zoo.base.arrays.types import Params, Tables
 from zoo.data import Corpus
+from zoo.data.batches import Batches, fit
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.lab.evaluation import perplexity
@@ -159,7 +160,11 @@ def _scored(run, sentences, name):
     beside = [] if any(sentences) else [[lexicon.words[0]]]
     text = experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), lexicon)
     model_arguments = experiment.language_model, run.params, run.tables
-    return text, score_tree(*model_arguments, text, lexicon.ids[first])
+    if len(text.starts) > BLOCK:
+        return text, score_tree(*model_arguments, text, lexicon.ids[first])
+    shape = fit(text.lengths, BLOCK, experiment.evaluation.length)
+    batches = Batches(text, *shape, "sentences", lexicon.ids[first])
+    return text, perplexity.score(*model_arguments, text, batches).log_prob
 
 
 def words_by(run, text: str) -> list[str]:
@@ -213,6 +218,8 @@ def check_run(run):
 # depth by depth, in blocks of two shapes, whichever sentences they belong to:
 #
 #     h(w_1 ... w_t) = core(h(w_1 ... w_(t-1)), w_t),    log p(w_(t+1) | h(w_1 ... w_t)).
+#
+# Few sentences are rows of one batch instead: one call, and no more nodes than blocks have.
 #
 # For a softmax and the like log Z is computed once for each prefix, however many words follow it.
 #
