@@ -47,6 +47,18 @@ def test_runs_of_changed_code_are_no_seeds_of_one_recipe(tmp_path):
     assert "  source: my_heads [22222222] (a_2)" in text
 
 
+def test_seeds_of_an_older_recipe_lack_fields_that_are_off(tmp_path):
+    """A field of a later revision, and one within it, is empty; another value is another recipe."""
+    folders = []
+    later_fields = {}, {"subwords": None, "left_out": {"counts": 0}}, {"subwords": 8}
+    for seed, later in enumerate(later_fields):
+        folders.append(keep(tmp_path / f"a_{seed}", {"training": {"seed": seed}}))
+        recipe = {"vocabulary": {"minimum_count": 2, **later}, "training": {"seed": seed}}
+        (tmp_path / f"a_{seed}" / "experiment.json").write_text(json.dumps(recipe))
+    groups = Comparison.from_paths(folders).groups
+    assert [group.runs for group in groups] == [("a_0", "a_1"), ("a_2",)]
+
+
 def test_two_recipes_never_share_a_name():
     groups = [("a_0", "a_1"), ("a_2", "a_3"), ("b_0", "b_1")]
     assert seeds.name_groups(groups) == ["a_0, 2 seeds", "a_2, 2 seeds", "b, 2 seeds"]

@@ -127,7 +127,7 @@ class Comparison:
         if recipe:
             training = recipe.get("training") or {}
             others = {**recipe, "parallel": None, "training": {**training, "seed": None}}
-            return json.dumps(others, sort_keys=True), training.get("seed")
+            return json.dumps(seeds.drop_empty(others), sort_keys=True), training.get("seed")
         recorded = passport and passport.training
         return (recorded.recipe_but_seed or "", recorded.seed) if recorded else ("", None)
 
