@@ -1,10 +1,12 @@
-"""The claims of docs/results.md: a row each of claims.tsv, computed from records."""
+"""Differences between models, computed from records: each row of claims.tsv is one.
+
+Rows of the table `CLAIMS` are the claims of docs/results.md, of the others those of its pages.
+"""
 
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from records import penn_treebank
 from records.cells import figures_of, grid, mean, p_cell, values
 from records.rows import expand_runs, read_table
 from zoo.lab.comparison import paired
@@ -12,24 +14,27 @@ from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.significance import LEVEL
 from zoo.lab.table import format_value
 
+CLAIMS = "claims"
+
 
 class Claim(NamedTuple):
     """A model beside an opponent, each of several seeds."""
 
+    tables: tuple[str, ...]  # that show it
     model: str
     runs: tuple[str, ...]
     opponent: str
     opponent_runs: tuple[str, ...]
     text: str  # in words
     split: str
-    section: str  # of a page in docs/results/
+    section: str  # of a page in docs/results/; "" where `CLAIMS` does not show it
     advice: str
 
     @classmethod
     def from_row(cls, row: dict[str, str]) -> "Claim":
         """Reads a row of claims.tsv."""
         runs = {column: expand_runs(row[column]) for column in ("runs", "opponent_runs")}
-        return cls(**{**row, **runs})
+        return cls(**{**row, **runs, "tables": tuple(row["tables"].split())})
 
 
 def adjust_by_holm(p_values: list[float]) -> list[float]:
@@ -59,43 +64,49 @@ def figures_by_seed(claim: Claim) -> list[Sequence[float]]:
 
 
 @functools.cache
-def seed_cells() -> dict[Claim, str]:
-    """Formats p by seeds of all claims of both tables, with a star where Holm's correction for
+def seed_cells(table: str) -> dict[Claim, str]:
+    """Formats p by seeds of a table's rows; of all claims with a star where Holm's correction for
     their number lifts it to the level and above."""
-    rows = [Claim.from_row(row) for row in read_table("claims.tsv")]
+    rows = [
+        claim for claim in map(Claim.from_row, read_table("claims.tsv")) if table in claim.tables
+    ]
     p_values = [significance.seeds_test(*figures_by_seed(claim)) for claim in rows]
-    adjusted_p_values = adjust_by_holm(p_values)
+    adjusted_p_values = adjust_by_holm(p_values) if table == CLAIMS else p_values
     return {
         claim: p_cell(p) + ("*" if p < LEVEL <= adjusted else "")
         for claim, p, adjusted in zip(rows, p_values, adjusted_p_values, strict=True)
     }
 
 
+def tables() -> set[str]:
+    """Returns the names of all tables of `losses`."""
+    return {table for row in read_table("claims.tsv") for table in row["tables"].split()}
+
+
 def is_about_answers(claim: Claim) -> bool:
     return ":" in claim.split
-
-
-def claims(about_answers: bool) -> list[Claim]:
-    """Reads the claims on answers to questions, or else those on losses."""
-    return [claim for claim in seed_cells() if is_about_answers(claim) is about_answers]
 
 
 def accuracies() -> str:
     """Makes the table of shares of right answers, percent."""
     rows = []
-    for claim in claims(about_answers=True):
+    for claim, p in seed_cells(CLAIMS).items():
+        if not is_about_answers(claim):
+            continue
         model, opponent = figures_by_seed(claim)
         row = [claim.model, claim.opponent, claim.text, mean(model, ".1f"), mean(opponent, ".1f")]
         seed_counts = f"{len(model)} and {len(opponent)}"
-        rows.append([*row, seed_cells()[claim], seed_counts, _advice(claim)])
+        rows.append([*row, p, seed_counts, _advice(claim)])
     header = ["model", "against", "questions", "right, %", "the other, %", "p by seeds", "seeds"]
     return grid([*header, "so"], rows)
 
 
-def losses() -> str:
-    """Makes the table of gains in log-perplexity, nats per token."""
+def losses(table: str = CLAIMS) -> str:
+    """Makes a table of gains in log-perplexity, nats per token."""
     rows = []
-    for claim in claims(about_answers=False):
+    for claim, p in seed_cells(table).items():
+        if is_about_answers(claim):
+            continue
         model, opponent = (
             figures_of(runs, claim.split) for runs in (claim.runs, claim.opponent_runs)
         )
@@ -108,14 +119,10 @@ def losses() -> str:
         gain = f"not told apart: {gain}" if verdict else gain
         cells = [claim.model, claim.opponent, claim.text, gain, by_sentences]
         seed_counts = f"{len(model.losses)} and {len(opponent.losses)}"
-        rows.append([*cells, seed_cells()[claim], seed_counts, _advice(claim)])
+        rows.append([*cells, p, seed_counts, *([_advice(claim)] if table == CLAIMS else [])])
     header = ["model", "against", "text", "nats below it, 95 %", "p by sentences", "p by seeds"]
-    return grid([*header, "seeds", "so"], rows)
+    return grid([*header, "seeds", *(["so"] if table == CLAIMS else [])], rows)
 
 
-def _advice(claim) -> str:
-    advice = claim.advice
-    if "{strong adaptive}" in advice:
-        heads = (penn_treebank.read_seeds(head, "test") for head in ("softmax", "adaptive"))
-        advice = advice.replace("{strong adaptive}", penn_treebank.above(*heads))
-    return f"[{advice}](results/{claim.section})"
+def _advice(claim):
+    return f"[{claim.advice}](results/{claim.section})"

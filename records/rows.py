@@ -47,11 +47,6 @@ FRENCH_CLOSED_MODELS = {"softmax": "bg", "rare words as a class": "class", "log-
 FRENCH_TEXTS = {"16": ("864", 3), "1": ("13,826", 3)}
 # Over the words of all of the text and the tests, trained on parts of it: {sentences: part}.
 FRENCH_PARTS = {"864": "closed16", "3,456": "closed4", "13,826": "closed"}
-# The same recipes with products in float32 and in bfloat16: {text: (runs' names, tests)}.
-PRECISION = {
-    "Penn Treebank, a quarter, softmax": ("bf_ptb", ("test",)),
-    "French, log-linear": ("bf_french", ("test1", "test2")),
-}
 PTB_AWD = seeds("ptb_awd_small")
 # The same, and learning from the text that they are judged on.
 PTB_LEARNING = {

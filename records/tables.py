@@ -2,14 +2,15 @@
 
 Such a table stands between two comments, "table NAME" and "end of table". All of it, and the line
 below it on seeds, revisions, machine and date, comes from records/*.jsonl; a test makes the tables
-again and compares.
+again and compares. A figure in running text is a cell of a table, between two comments, of which
+the first names it: "= TABLE; FIRST CELLS OF THE ROW; COLUMN".
 """
 
 import argparse
 import functools
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -54,6 +55,7 @@ DOCS = pathlib.Path(__file__).parent.parent / "docs"
 PAGES = [DOCS.parent / "README.md", DOCS / "results.md", *sorted((DOCS / "results").glob("*.md"))]
 DIVERGED = 10.0  # nats a token above the best rate, more than a uniform guess loses
 _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
+_FIGURE = re.compile(r"(<!-- = ([^>]*) -->).*?(<!-- -->)", re.DOTALL)
 
 
 @functools.cache
@@ -78,19 +80,24 @@ def micro() -> str:
     return by_model("model", rows_of.models("micro"), columns, above=above)
 
 
-def by_way(table: str, first: str, test: str = "test") -> str:
+def by_split(
+    table: str,
+    first: str,
+    splits: Sequence[str] = ("validation", "test"),
+    judged: str = "test",
+) -> str:
     """Makes a table of runs by their difference: nats per token, the seeds of each together.
 
     Args:
       table: its name in rows.tsv.
       first: the header of the differences.
-      test: the split that is judged beside validation.
+      splits: a column each.
+      judged: the split of the intervals; "" for none.
     """
-    ways = rows_of.models(table)
-    has_seeds = any(len(runs) > 1 for runs in ways.values())
-    title = "95 % of the first seed, by sentences" if has_seeds else "95 %, by sentences"
-    columns = [("validation", nats("validation")), (test, nats(test)), (title, interval(test))]
-    return by_model(first, ways, columns, test)
+    columns = [(split, nats(split)) for split in splits]
+    if judged:
+        columns.append((f"{judged}, 95 % of the first seed by sentences", interval(judged)))
+    return by_model(first, rows_of.models(table), columns, "validation")
 
 
 def at_rates(table: str) -> str:
@@ -128,39 +135,6 @@ def at_rates(table: str) -> str:
         all_runs += join_runs(runs)
     header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
     return markdown([*header, "parameters"], rows, all_runs)
-
-
-def precision() -> str:
-    """Makes the table of recipes trained with products in float32 and in bfloat16."""
-    rows, runs = [], []
-    for text, (name, tests) in rows_of.PRECISION.items():
-        recipes = [rows_of.seeds(f"{name}_{compute}") for compute in ("float32", "bfloat16")]
-        for split in ("validation", *tests):
-            rows.append([f"{text}, {split}", *map(nats(split), recipes)])
-        runs += [run for recipe in recipes for run in recipe]
-    return markdown(["text", "float32", "bfloat16"], rows, runs, "validation")
-
-
-def domains() -> str:
-    """Makes the table of captions in Czech and news, drawn by weights and judged on both tests."""
-    columns = [
-        ("validation, captions", nats("validation")),
-        ("test, captions", nats("captions.test")),
-        ("test, news", nats("news.test")),
-        ("95 % of captions, seed 0, by sentences", interval("captions.test")),
-    ]
-    return by_model("captions to news", rows_of.models("czech_domains"), columns, "captions.test")
-
-
-def languages() -> str:
-    """Makes the table of French and Czech in one model of letters, and of each alone."""
-    columns = [
-        ("French, validation", nats("french.validation")),
-        ("test1", nats("french.test1")),
-        ("Czech, validation", nats("czech.validation")),
-        ("test", nats("czech.test")),
-    ]
-    return by_model("trained on", rows_of.models("two_languages"), columns, "validation")
 
 
 def adaptation() -> str:
@@ -214,18 +188,30 @@ def speech_lists() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "claims": claims.losses,
+    **{table: functools.partial(claims.losses, table) for table in claims.tables()},
     "accuracies": claims.accuracies,
     "micro": micro,
-    "micro_training": functools.partial(by_way, "micro_training", "trained by"),
+    "micro_training": functools.partial(by_split, "micro_training", "trained by"),
     "captions": translations.scores,
     "captions_lengths": translations.by_length,
     "captions_lists": translations.lists,
-    "czech": functools.partial(by_way, "czech", "trigrams"),
+    "czech": functools.partial(by_split, "czech", "trigrams"),
     "lm1b": functools.partial(at_rates, "lm1b"),
     "lm1b_full": penn_treebank.full_vocabulary,
-    "czech_domains": domains,
-    "two_languages": languages,
+    "czech_domains": functools.partial(
+        by_split,
+        "czech_domains",
+        "captions to news",
+        ("validation", "captions.test", "news.test"),
+        "captions.test",
+    ),
+    "two_languages": functools.partial(
+        by_split,
+        "two_languages",
+        "trained on",
+        ("french.validation", "french.test1", "czech.validation", "czech.test"),
+        "",
+    ),
     "ptb_heads": functools.partial(at_rates, "ptb_heads"),
     "ptb_awd": penn_treebank.awd,
     "ptb_variants": functools.partial(
@@ -238,7 +224,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "ptb_strong": penn_treebank.strong_heads,
     "front_page": penn_treebank.front_page,
     "ptb_forty": penn_treebank.forty_epochs,
-    "precision": precision,
+    "precision": functools.partial(
+        by_split, "precision", "recipe", ("validation", "test", "test1", "test2"), ""
+    ),
     "french": french.models,
     "french_bands": functools.partial(french.by_bands, rows_of.models("french")),
     "french_closed_tuning": functools.partial(
@@ -257,9 +245,13 @@ TABLES: dict[str, Callable[[], str]] = {
         ],
     ),
     "french_inputs": french.inputs,
-    "french_without": functools.partial(by_way, "french_without", "knowledge of words"),
+    "french_by_heart": functools.partial(
+        by_split, "french_by_heart", "model", ("validation", "test1", "test2"), "test1"
+    ),
+    "french_without": functools.partial(by_split, "french_without", "knowledge of words"),
     "french_parts": french.parts,
     "french_agreement": french.agreement,
+    "rare_words_bands": functools.partial(french.by_bands, rows_of.models("rare_words")),
     "rare_words": questions.rare_words,
     "countries": questions.countries,
     "forms": questions.forms,
@@ -269,7 +261,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "adaptation": adaptation,
     "speech": speech,
     "speech_lists": speech_lists,
-    "caption_models": functools.partial(by_way, "caption_models", "trigrams", "test1"),
+    "caption_models": functools.partial(
+        by_split, "caption_models", "trigrams", ("validation", "test1"), "test1"
+    ),
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
     "translation_tuners": translation_lists.new_words_by_tuner,
@@ -286,15 +280,40 @@ def with_tables(pages: list[str]) -> list[str]:
       pages: the texts of docs/results.md and of the pages below it.
 
     Raises:
-      UserError: a table is missing from the pages or stands there twice.
+      UserError: a table is missing from the pages or stands there twice, or a figure in running
+        text is of no table.
     """
     names = [match[1] for page in pages for match in _TABLE.findall(page)]
     if sorted(names) != sorted(TABLES):
         raise UserError(f"the pages have the tables {names}, not {[*TABLES]}: put them back.")
-    return [
+    pages = [
         _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]()} {match[3]}", page)
         for page in pages
     ]
+    text_by_table = {match[2]: match[0] for page in pages for match in _TABLE.finditer(page)}
+    return [
+        _FIGURE.sub(lambda match: match[1] + cell(text_by_table, match[2]) + match[3], page)
+        for page in pages
+    ]
+
+
+def cell(text_by_table: Mapping[str, str], reference: str) -> str:
+    """Returns the cell of a table that a comment before a figure refers to.
+
+    Args:
+      text_by_table: {name: lines of the table}.
+      reference: TABLE; FIRST CELLS OF THE ROW; COLUMN.
+
+    Raises:
+      UserError: no cell or several fit.
+    """
+    table, first_cells, column = (" ".join(part.split()) for part in reference.split(";"))
+    lines = text_by_table.get(table, "").splitlines()
+    rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")]
+    fitting_rows = [row for row in rows if " | ".join(row).startswith(f"{first_cells} | ")]
+    if len(fitting_rows) != 1 or column not in rows[0]:
+        raise UserError(f"no cell, or several, of the tables fit {reference!r}: name a single one.")
+    return fitting_rows[0][rows[0].index(column)]
 
 
 def main():
@@ -309,7 +328,7 @@ def main():
         print(f"{len(TABLES)} tables of {len(PAGES)} pages agree with the records.")
         return
     if arguments.check:
-        raise UserError(f"{stale[0].name} has other tables than records make: run make tables.")
+        raise UserError(f"{stale[0].name} has other figures than records make: run make tables.")
     for path, text in zip(PAGES, texts, strict=True):
         path.write_text(text, encoding="utf-8")
 

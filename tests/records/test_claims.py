@@ -17,10 +17,13 @@ def test_holm_multiplies_the_smallest_by_all_tests_and_keeps_the_order():
 def test_a_star_marks_p_that_the_number_of_claims_lifts_to_the_level(monkeypatch):
     p_values = iter([0.0001, 0.02, 0.04, 0.6])
     columns = dict.fromkeys(claims.Claim._fields, "")
-    rows = [{**columns, "model": str(number), "split": "test"} for number in range(4)]
+    rows = [
+        {**columns, "model": str(number), "split": "test", "tables": "claims other"}
+        for number in range(4)
+    ]
     monkeypatch.setattr(claims, "read_table", lambda name: rows)
     monkeypatch.setattr(claims, "expand_runs", lambda runs: ())
     monkeypatch.setattr(claims, "figures_by_seed", lambda claim: ([], []))
     monkeypatch.setattr(claims.significance, "seeds_test", lambda *figures: next(p_values))
-    cells = claims.seed_cells.__wrapped__()
+    cells = claims.seed_cells.__wrapped__("claims")
     assert [*cells.values()] == ["< 0.001", "0.020*", "0.040*", "0.600"]
