@@ -10,9 +10,12 @@ from tests import examples
 from tests.interop import torch_programs, torch_writer
 from tests.interop.torch_programs import EMBEDDING, GATES, SIZE, WORDS, draw, layer, log_softmax
 from tests.interop.torch_writer import named
+from zoo.cores import GRU, LSTM, Elman, LastWords
+from zoo.embeddings import CharCNN
 from zoo.errors import UserError
 from zoo.heads import Softmax, SplitSoftmax
 from zoo.interop import torch_files, torch_models
+from zoo.models import LanguageModel
 
 TEXT = [3, 0, 12, 7, 7]
 
@@ -90,6 +93,43 @@ def test_a_tied_state_dict(tmp_path, random, holder):
     assert "head/weights" not in params
     expected = torch_programs.log_probs("LSTM", arrays, TEXT)
     np.testing.assert_allclose(log_probs(model, params, TEXT), expected, rtol=1e-6, atol=3e-6)
+
+
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_state_dict_of_a_model_is_word_language_models(tmp_path, random, kind, tied):
+    """What was read is written again, so that PyTorch's equations give the same log p."""
+    arrays = torch_programs.word_language_model(random, kind, tied)
+    written = torch_models.state_dict(*read(tmp_path, whole_module(arrays, kind)))
+    assert {name: array.shape for name, array in written.items()} == {
+        name: array.shape for name, array in arrays.items()
+    }
+    assert all(array.flags.c_contiguous for array in written.values())
+    expected = torch_programs.log_probs(kind, arrays, TEXT)
+    found = torch_programs.log_probs(kind, written, TEXT)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=2e-6)
+    if kind in ("LSTM", "GRU"):  # of which a state dict tells all
+        model, params = read(tmp_path, written)
+        np.testing.assert_allclose(log_probs(model, params, TEXT), expected, rtol=1e-6, atol=3e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LanguageModel(core=LSTM(projection=3)),
+        LanguageModel(core=GRU(layers=2, last_size=5)),
+        LanguageModel(core=LSTM(layers=2, skip=True)),
+        LanguageModel(core=Elman(activation="sigmoid")),
+        LanguageModel(core=LastWords()),
+        LanguageModel(head=Softmax(soft_cap=3.0)),
+        LanguageModel(head=SplitSoftmax()),
+        LanguageModel(embedding=CharCNN()),
+    ],
+    ids=repr,
+)
+def test_a_model_that_word_language_model_does_not_have_is_refused(model):
+    with pytest.raises(UserError, match="word_language_model does not have the model"):
+        torch_models.state_dict(model, {})
 
 
 def test_half_precision_is_read_as_it_is(tmp_path, random):

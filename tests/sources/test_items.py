@@ -1,5 +1,8 @@
 """Tables of items: sentences, conditions, words and regions, and readers of the words."""
 
+import csv
+import json
+
 import pytest
 
 from tests import tables
@@ -420,6 +423,43 @@ def test_a_suite_of_syntaxgym_has_regions_without_words(read):
     table = SUITE.replace("_number", "").replace("condition_name", "condition")
     renamed = read(table.replace("content", "word"), "own.csv", Reading(boundary="</s>"))
     assert renamed.sentences == text.sentences
+
+
+def test_a_suite_in_json_is_read_as_its_table(read):
+    table = read(SUITE, "suite.csv", Reading(boundary="</s>"))
+    conditions: dict = {}
+    for row in csv.DictReader(SUITE.splitlines()):
+        region = {"region_number": int(row["region_number"]), "content": row["content"]}
+        conditions.setdefault(row["condition_name"], []).append(region)
+    suite = {
+        "meta": {"metric": "sum"},
+        "predictions": [],
+        "items": [
+            {
+                "item_number": 1,
+                "conditions": [
+                    {"condition_name": name, "regions": regions}
+                    for name, regions in conditions.items()
+                ],
+            }
+        ],
+    }
+    text = read(json.dumps(suite), "suite.json", Reading(boundary="</s>"))
+    assert text.columns == ("condition_name", "region_number")
+    for sentence, expected in zip(text.sentences, table.sentences, strict=True):
+        assert (sentence.id, sentence.words) == (expected.id, expected.words)
+        assert spans(sentence) == spans(expected)
+        extras = [token.extra[:2] for token in expected.tokens]
+        assert [token.extra for token in sentence.tokens] == extras
+    suite["items"][0]["conditions"][0]["regions"][0]["content"] = None
+    with pytest.raises(UserError, match=r"suite.json has items that are not of a test suite"):
+        read(json.dumps(suite), "suite.json")
+
+
+def test_several_empty_regions_are_one_sentence(read):
+    rows = [*enumerate(["", "", "the man", "", "", "ran"], 1)]
+    text = read("item,region,word\n" + "".join(f"1,{n},{word}\n" for n, word in rows), "a.csv")
+    assert [len(token.words) for token in text.sentences[0].tokens] == [0, 0, 2, 0, 0, 1]
 
 
 def test_an_item_without_words_is_refused(read):

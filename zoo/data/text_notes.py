@@ -6,6 +6,7 @@ the lexicon has the word without it, as "Mr." is a word of tokenised text, too.
 """
 
 import collections
+import functools
 import itertools
 import logging
 import re
@@ -27,6 +28,10 @@ MARKS = "\"'“”‘’«»()[],;:!?.…"
 _SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&quot;"}
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01
+# Forms that texts for language models give to words; the least share of unknown words to be told.
+_NUMBER = re.compile(r"[-+]?\d[\d.,:/]*")
+_FORMS = {"in lower case": str.lower, "with N for numbers": functools.partial(_NUMBER.sub, "N")}
+_MANY = 0.1
 
 
 def count_marks(counts: Mapping[str, int]) -> tuple[int, int, int]:
@@ -122,12 +127,19 @@ def notes(
     sentences: Sequence[list[str]], unknown: Sequence[str], lexicon: Lexicon, language: str
 ) -> Iterator[str | None]:
     """Yields notes on the Unicode forms of unknown words, on marks attached to words of a text that
-    is not tokenised for a `language`, on words with blanks that a text and the training text read
-    differently, and on marks of sentences within lines."""
+    is not tokenised for a `language`, on case and numbers, on words with blanks that a text and the
+    training text read differently, and on marks of sentences within lines."""
     yield from form_notes(unknown, lexicon)
     if lexicon.is_character_level:
         return
     yield None if language else note(sentences, unknown, lexicon)
+    for name, form in _FORMS.items():
+        known = [word for word in unknown if form(word) in lexicon.ids]
+        if known and len(known) >= _MANY * len(unknown):
+            yield (
+                f"{len(known):,} of the {len(unknown):,} distinct unknown words, such as "
+                f"{quote(known, 3)}, are known {name}: give the text as the training text was"
+            )
     marks = sentence_marks({*itertools.chain.from_iterable(sentences)})
     if marks:
         yield (

@@ -39,7 +39,7 @@ def language_model(saved: Any) -> tuple[LanguageModel, Arrays]:
     model. awd-lstm-lm's checkpoints are lists of the model, its criterion and the optimiser.
     """
     module, criterion = [*saved, {}][:2] if isinstance(saved, list | tuple) else (saved, {})
-    for name in ("state_dict", "model"):
+    for name in ("state_dict", "model", "model_state"):
         module = _part(module, name) or module
     arrays, modes = _collect(module)
     parts, others = {}, []
@@ -57,7 +57,7 @@ def language_model(saved: Any) -> tuple[LanguageModel, Arrays]:
         found = quote(others, 3) or f"no {quote(sorted(missing))}"
         raise UserError(
             f"it has {found}: give a model of an encoder, LSTM, GRU or simple layers and a "
-            "decoder, not a QRNN, a Transformer or a network of both directions."
+            "decoder, not a QRNN, a Transformer, an encoder-decoder or one of both directions."
         )
     table = parts.pop("encoder.weight")
     head, head_params = _head(parts, table, criterion)
@@ -147,3 +147,34 @@ def _head(parts, table, criterion) -> tuple[Head, Arrays]:
         "head/class_bias": tails["tail_bias"][::-1],
     }
     return SplitSoftmax(cutoffs=tuple(criterion["splits"][1:-1]), tied=tied), params
+
+
+def state_dict(model: LanguageModel, params: Arrays) -> Arrays:
+    """Names the parameters of a model, by path, as word_language_model names those of its RNNModel;
+    raises UserError for a model that it does not have."""
+    core, head = model.core, model.head
+    is_plain = type(model.embedding) is Lookup and type(head) is Softmax and head.soft_cap is None
+    options = (getattr(core, name, 0) for name in ("skip", "last_size", "projection"))
+    activation = getattr(core, "activation", "tanh")
+    is_known = type(core) in _CORES.values() and activation in _ACTIVATIONS.values()
+    if not is_plain or not is_known or any(options):
+        raise UserError(
+            f"word_language_model does not have the model {model}: give a run of "
+            "embeddings.Lookup, heads.Softmax, and cores.LSTM, GRU or Elman (tanh or ReLU) whose "
+            "layers have one size, without skip or projection."
+        )
+    table = params["embedding/table"]
+    arrays = {
+        "encoder.weight": table,
+        "decoder.weight": params.get("head/weights", table),
+        "decoder.bias": params.get("head/bias", np.zeros(len(table), np.float32)),
+    }
+    for layer in range(core.layers):
+        bias = params[f"core/{layer}/bias"]
+        hidden_bias = np.zeros_like(bias)
+        if type(core) is GRU:
+            hidden_bias[2 * core.size :] = params[f"core/{layer}/recurrent_bias"]
+        for side, name, side_bias in (("ih", "input", bias), ("hh", "recurrent", hidden_bias)):
+            arrays[f"rnn.weight_{side}_l{layer}"] = params[f"core/{layer}/{name}"].T
+            arrays[f"rnn.bias_{side}_l{layer}"] = side_bias
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

@@ -427,8 +427,9 @@ _GLUED = (
     r"</?s>|<s/>|<(?:[bes]os|eod|pad)>"
     r"|<\|(?:endoftext|startoftext|begin_of_text|end_of_text|im_start|im_end)\|>"
 )
-_SEPARATE = r"<(?:start|end)>|\[(?:[bes]os|cls|sep|pad)]"
+_SEPARATE = r"<(?:start|end)>|\[(?:[bes]os|cls|sep|pad)]|x?x[be]os"
 MARK = re.compile(rf"(?i:{_GLUED}|{_SEPARATE})")
+_SIGNS = ("<", "[", "xbos", "xeos")  # each mark has one of them, in one case
 _MARKS = re.compile(rf"(?i:(?:(?:{_GLUED}|(?<!\S)(?:{_SEPARATE})(?!\S))\s*+)++)")
 _AS_BOUNDARY = (
     "begin or end with marks such as </s> or <eos>, which are read as the boundary (see "
@@ -438,7 +439,7 @@ _AS_BOUNDARY = (
 
 def _bare_span(line):
     start, end = 0, len(line)
-    if "<" not in line and "[" not in line:  # as nearly all lines
+    if not any(map(line.__contains__, _SIGNS)):  # as nearly all lines
         return start, end
     first = _MARKS.match(line, end - len(line.lstrip()))
     if first:

@@ -5,6 +5,7 @@ docs/scoring.md describes the tables, docs/data.md the marks by which each is kn
 
 import bisect
 import itertools
+import json
 import pathlib
 import re
 from collections.abc import Iterator
@@ -15,19 +16,24 @@ from zoo.sources.tokens import Reading, Sentence, Token, TokenizedText, place_to
 
 # Columns of a table that name an item, and that tell sentences of one item apart.
 _ITEMS = ("item", "id", "sentence", "sent_id", "item_number")
-_KEYS = (*_ITEMS, "condition", "cond", "condition_name")
+CONDITIONS = ("condition", "cond", "condition_name")
+REGIONS = ("region", "region_number")
+_KEYS = (*_ITEMS, *CONDITIONS)
 # Columns that name a reader, and that number words, or regions of several words; by any capitals.
 _READER = re.compile(r"(subj(ect)?|participant|ppt?|worker|reader)([ _.]?(id|number))?", re.I)
 _REGION = re.compile(r"region([ _.]?number)?", re.I)
 _PLACE = re.compile(rf"{_REGION.pattern}|position|zone|word[ _.]?num(ber)?|ia[ _.]?id", re.I)
 _NUMBER = re.compile(r"([0-9]{1,9})(\.0)?")  # pandas writes 1.0 where a value is missing
 # Columns of these patterns that are written without capitals.
-_NAMES = ("subject", "subj", "participant", "position", "region", "region_number")
+_NAMES = ("subject", "subj", "participant", "position", *REGIONS)
 _CONTENTS = ("word", "sentence", "critical", "good", "bad")
 # Fields of BLiMP's minimal pairs, and the names of the good and the bad sentence of a pair.
 GROUPS = ("field", "UID")
 SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
 _LABELS = ("True", "False")
+
+# Columns of a test suite of SyntaxGym beside its "content", which is read as "word".
+_SUITE = ("item_number", "condition_name", "region_number")
 
 # (number of a line, {column: cell})
 Row = tuple[int, dict[str, str]]
@@ -87,16 +93,31 @@ def parse_table(
         header, rows = _long(header, rows, conditions)
         return _from_sentence_rows(rows, file, name, reading, header, "sentence")
     if {"items", "predictions"} <= {*header}:
-        raise UserError(
-            f"{file} is a test suite of SyntaxGym in JSON, which is read as a table: write a .csv "
-            "file with the columns item_number, condition_name, region_number and content."
-        )
+        rows = [*enumerate(_suite_regions(rows[0][1]["items"], file), 1)]
+        return _from_word_rows(rows, file, name, reading, [*_SUITE, "word"])
     columns = table_rows.header(text, file) or header
     raise UserError(
         f"{file}, line 1: no column is called 'word', nor 'sentence', nor {column!r}, nor are "
         f"there sentence_A and sentence_B of two conditions, but {quote(columns)}: rename some, "
         "with tabs, commas or semicolons between all, or call the file .txt if it is plain text."
     )
+
+
+def _suite_regions(suite_items: str, file) -> Iterator[dict[str, str]]:
+    """Yields the rows of a test suite of SyntaxGym in JSON, a region each."""
+    try:
+        for item in json.loads(table_rows.check_characters(suite_items, f"{file},")):
+            for condition in item["conditions"]:
+                for region in condition["regions"]:
+                    row = item | condition | region
+                    yield {name: str(row[name]) for name in _SUITE} | {
+                        "word": row["content"].strip()
+                    }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{file} has items that are not of a test suite of SyntaxGym ({error!r}): write them "
+            "as SyntaxGym does."
+        ) from error
 
 
 def _long(header, rows, conditions):
@@ -320,7 +341,7 @@ def _describe_mixture(rows, place_column):
     for before, after in itertools.pairwise(places):
         if after < before + stands_still:
             return f"{place_column!r} goes from {before} to {after}"
-    words = [row["word"] for row in rows]
+    words = [row["word"] for row in rows if row["word"].strip()]
     counts = (n for n in range(2, len(words) // 2 + 1) if not len(words) % n)
     for count in counts if len({*words}) > 1 else ():
         if words == words[: len(words) // count] * count:

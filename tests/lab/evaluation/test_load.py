@@ -292,12 +292,6 @@ def test_a_run_on_tokenised_text_tokenises_other_texts(workdir, tmp_path, capsys
         zoo.load(workdir, tokenize="xx")
 
 
-def test_a_suite_in_json_is_refused(workdir, tmp_path):
-    (tmp_path / "s.json").write_text('{"meta": {}, "predictions": [], "items": []}')
-    with pytest.raises(UserError, match=r"s\.json is a test suite of SyntaxGym in JSON, .*\.csv"):
-        zoo.load(workdir).evaluate(data=str(tmp_path / "s.json"))
-
-
 def test_a_region_without_words_has_no_surprisal(workdir):
     run = zoo.load(workdir)
     rows = run.surprisal("item\tregion\tword\n1\t1\tle chat\n1\t2\t\n1\t3\tdort\n")

@@ -3,6 +3,7 @@
 import csv
 import json
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -147,10 +148,32 @@ def test_a_model_whose_sizes_do_not_fit_is_refused(imported, arrays, tmp_path):
         torch_import.write(str(tmp_path / "model.pt"), str(tmp_path / "run"), words)
 
 
+def test_a_state_dict_of_an_import_is_imported_again(imported, tmp_path, arrays, capsys):
+    command_table.main(["export", str(imported / "run"), str(tmp_path / "torch"), "--torch"])
+    files = tmp_path / "torch" / "model.safetensors", tmp_path / "torch" / "words.txt"
+    assert files[1].read_text() == (imported / "vocab.txt").read_text()
+    command_table.main(["import", str(files[0]), str(tmp_path / "again"), "--words", str(files[1])])
+    rows = zoo.load(tmp_path / "again").surprisal("\n".join(TEXT))
+    found = [row.surprisal_nats for row in rows]
+    np.testing.assert_allclose(found, surprisals(arrays), rtol=0, atol=2e-6)
+
+
 def test_the_record_names_the_file(imported):
     record = json.loads((imported / "run" / "export.json").read_text())
     assert record["imported"]["file"] == "model.pt"
     assert len(record["imported"]["sha256"]) == 64
+
+
+# "cat sat": the lemma "sit" has the forms "sat" and "saw", which differ in number alone.
+AGREEMENT = """\
+1\tthe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tcat\tcat\tNOUN\t_\tNumber=Sing\t3\tnsubj\t_\t_
+3\tsat\tsit\tVERB\t_\tNumber=Sing\t0\troot\t_\t_
+
+1\tit\tit\tPRON\t_\tNumber=Plur\t2\tnsubj\t_\t_
+2\tsaw\tsit\tVERB\t_\tNumber=Plur\t0\troot\t_\t_
+
+"""
 
 
 @pytest.mark.slow
@@ -163,7 +186,21 @@ def test_commands_read_an_import(imported, tmp_path, capsys, monkeypatch):
     lists = tmp_path / "lists.txt"
     lists.write_text("0 ||| the cat sat ||| ||| 1\n0 ||| the cat ran ||| ||| 2\n")
     (tmp_path / "references.txt").write_text("the cat sat\n")
+    suite = tmp_path / "suite.csv"
+    regions = [(1, "a", "it sat"), (2, "a", "."), (1, "b", "the mat sat"), (2, "b", ".")]
+    suite.write_text(
+        "item,condition,region,word\n" + "".join(f"1,{b},{a},{text}\n" for a, b, text in regions)
+    )
+    (tmp_path / "bank.conllu").write_text(AGREEMENT)
     spread = ["--add-words", "new.txt", "--spread-unknown"]
+    shutil.copy(text, "text.txt")
+    settings = {
+        **{"init_from": run, "data.train": "text.txt", "data.validation": "text.txt"},
+        **{"data.tests": "('text.txt',)", "vocabulary.minimum_count": 1, "model.head": "Softmax"},
+        **{"model.embedding.size": 5, "model.core.size": 7, "model.core.layers": 2},
+        **{"training.epochs": 1, "training.batch": 2, "training.length": 3, "evaluation.batch": 1},
+    }
+    options = [word for item in settings.items() for word in ("--set", "{}={}".format(*item))]
     for line in (
         ["score", run, text],
         ["score", run, text, "--words", "--state", "carried"],
@@ -174,13 +211,18 @@ def test_commands_read_an_import(imported, tmp_path, capsys, monkeypatch):
         ["evaluate", run, "--data", text, "--dynamic", "sgd,0.1,0.001"],
         ["evaluate", run, "--data", text, *spread],
         ["evaluate", run, "--minimal-pairs", str(pairs)],
+        ["evaluate", run, "--agreement", "--data", "bank.conllu"],
+        ["evaluate", run, "--suites", str(suite), "--prediction", "(2;%a%) > (2;%b%)"],
         ["compare", run],
         ["compare", run, "--text", text, "--page", "page.html"],
         ["rescore", "tune", str(lists), "references.txt", "--metric", "wer", "--run", run],
         ["export", run, "exported"],
+        ["export", run, "torch", "--torch"],
+        ["train", "--config", "own_text", "started", *options],
         ["score", "exported", text, "--words"],
         ["evaluate", "exported", "--data", text],
     ):
         command_table.main(line)
-        assert capsys.readouterr().out, line
+        output = capsys.readouterr().out
+        assert output and "saw both" not in output, line
     assert "never in training" not in (tmp_path / "page.html").read_text()

@@ -65,6 +65,11 @@ EXPORT = (
     options.RUN,
     Option("out OUT", "the folder to write"),
     Option("--licence TEXT", "licence of the data, for the model card"),
+    Option(
+        "--torch",
+        "writes a state dict of word_language_model, and the words, instead",
+        rules="--torch excludes --licence: has no model card",
+    ),
     Option("--push OWNER/NAME", "also uploads the folder to the Hugging Face hub"),
     Option("--public", "with --push: makes a new repository public"),
 )
@@ -75,7 +80,10 @@ def run_export(arguments: argparse.Namespace):
     from zoo.lab.export import folder
     from zoo.lab.runs import hub
 
-    out = folder.write(arguments.folder, arguments.out, arguments.licence)
+    if arguments.torch:
+        out = folder.write_torch(arguments.folder, arguments.out)
+    else:
+        out = folder.write(arguments.folder, arguments.out, arguments.licence)
     for file in sorted(path for path in out.rglob("*") if path.is_file()):
         print(f"{file.stat().st_size:12,} {file}")
     if arguments.push:

@@ -20,6 +20,7 @@ from zoo.lab.evaluation.load import LoadedModel
 from zoo.lab.evaluation.minimal_pairs import MinimalPairs
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.scored_texts import Perplexity
+from zoo.lab.evaluation.suites import Suites
 from zoo.lab.evaluation.unknown_words import unknown_notes, unknown_share
 from zoo.lab.options import Option
 from zoo.lab.runs import output_files
@@ -29,7 +30,7 @@ from zoo.lab.table import format_for_terminal, tsv_line
 _TOKENIZE = Option(
     "--tokenize LANGUAGE", "splits texts by the Moses tokenizer for runs on tokenised text"
 )
-METRICS = (Agreement(), Perplexity(), ExactMatch(), MinimalPairs())
+METRICS = (Agreement(), Perplexity(), ExactMatch(), MinimalPairs(), Suites())
 EVALUATE = (
     options.RUN,
     Option("--split NAME ...", "a split to evaluate; default: all but train"),

@@ -116,7 +116,8 @@ def _judge_pairs(run, name, bank, split, forms, note=""):
     both_seen = np.array(
         [all(pair_facts[column] for column in COUNTS) for pair_facts in facts], bool
     )
-    figures = {"cases": by_case(scores, facts), "both_seen": scores.select(both_seen).figures()}
+    both_seen_figures = scores.select(both_seen).figures() if run.lexicon.has_counts else None
+    figures = {"cases": by_case(scores, facts), "both_seen": both_seen_figures}
     record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores, **figures)
     record = dataclasses.replace(record, priors_saw_this_text=priors)
     table_rows = [*rows(pairs, scores)]

@@ -436,6 +436,7 @@ PASSPORTS: dict[str, type[Passport]] = {
     "minimal pairs": PairPassport,
     "exact match": AnswerPassport,
     "slot errors": AccuracyPassport,
+    "suite": AccuracyPassport,
     "translation": TranslationPassport,
 }
 

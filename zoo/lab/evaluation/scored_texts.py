@@ -283,7 +283,7 @@ def describe(record: PerplexityPassport) -> str:
 
 def _splits(run, arguments):
     """Returns the splits to judge: by default all unseen ones, unless other texts are named."""
-    others = arguments.data or arguments.minimal_pairs
+    others = arguments.data or arguments.minimal_pairs or arguments.suites
     return arguments.split or ([] if others else unseen_splits(run))
 
 

@@ -10,9 +10,9 @@ load.py and results, which may be added, do not have digests.
 """
 
 import dataclasses
-import hashlib
 import pathlib
 import shutil
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,13 @@ import numpy as np
 from zoo import configuration
 from zoo.base import lazy, strict_json, temporary_files
 from zoo.errors import UserError
+from zoo.interop import torch_models
 from zoo.lab.evaluation.figures import Passport, PerplexityPassport
 from zoo.lab.evaluation.results import read_passport
 from zoo.lab.evaluation.run import Run
 from zoo.lab.export import stablehlo
 from zoo.lab.runs import checksums, provenance
-from zoo.lab.runs.exported_run import PARAMS, RECORD, safetensors
+from zoo.lab.runs.exported_run import PARAMS, RECORD, named_arrays, safetensors
 from zoo.lab.runs.workdir import Workdir
 from zoo.models import LanguageModel, SequenceToSequence
 
@@ -60,6 +61,18 @@ def write(
     return pathlib.Path(out)
 
 
+def write_torch(path: str | pathlib.Path, out: str | pathlib.Path) -> pathlib.Path:
+    """Exports a run as a state dict of word_language_model, and its words in the order of ids."""
+    save, run = safetensors().save, Run.load(path)
+    model = run.require_language_model("--torch")
+    arrays = torch_models.state_dict(model, named_arrays(run.params))
+    with temporary_files.folder(out) as folder:
+        (folder / "model.safetensors").write_bytes(save(arrays))
+        words = "".join(f"{word}\n" for word in run.lexicon.words)
+        (folder / "words.txt").write_text(words, encoding="utf-8")
+    return pathlib.Path(out)
+
+
 def _write(run, folder, name, licence, platforms):
     """Writes all files of the exported run into a folder."""
     model = run.experiment.model
@@ -88,7 +101,7 @@ def _write(run, folder, name, licence, platforms):
     text = card(run, name, licence, passports, size)
     (folder / "README.md").write_text(text, encoding="utf-8")
     shutil.copyfile(standalone_file(), folder / "load.py")
-    record = {
+    facts = {
         "checkpoint": run.checkpoint,
         "data": workdir.data_digest(),
         "platforms": list(platforms),
@@ -97,13 +110,15 @@ def _write(run, folder, name, licence, platforms):
         "boundary_marks": run.experiment.vocabulary.boundary_marks,
         "open_classes": len(run.experiment.vocabulary.open_classes),
         "order": getattr(model, "order", None),
-        "sha256": {
-            file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
-            for file in (PARAMS, TABLES, *files.values(), *COPIED)
-            if (folder / file).exists()
-        },
         "versions": provenance.versions(),
     }
+    write_record(folder, (PARAMS, TABLES, *files.values(), *COPIED), facts)
+
+
+def write_record(folder: pathlib.Path, files: Iterable[str], facts: dict):
+    """Writes the record of an export, with the SHA-256 of its files and of itself."""
+    paths = {file: folder / file for file in files if (folder / file).exists()}
+    record = facts | {"sha256": {file: checksums.file_digest(x) for file, x in paths.items()}}
     write_json(folder / RECORD, {**record, "digest": checksums.json_digest(record)})
 
 

@@ -19,9 +19,9 @@ from zoo.data import Unknown, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment
 from zoo.interop import torch_files, torch_models
-from zoo.lab.export.folder import write_json
+from zoo.lab.export.folder import write_json, write_record
 from zoo.lab.runs import checksums
-from zoo.lab.runs.exported_run import PARAMS, RECORD, safetensors
+from zoo.lab.runs.exported_run import PARAMS, safetensors
 from zoo.lexicon import Lexicon
 
 # The words between sentences, and of unknown words, in the programs' texts.
@@ -120,14 +120,9 @@ def write(
         (folder / PARAMS).write_bytes(save(params))
         lexicon.save(folder / "lexicon.npz")
         write_json(folder / "experiment.json", recipe)
-        files = (PARAMS, "lexicon.npz", "experiment.json")
-        record = {
-            "checkpoint": 0,
-            "data": "",
-            "imported": {"file": pathlib.Path(file).name, "sha256": checksums.file_digest(file)},
-            "sha256": {name: checksums.file_digest(folder / name) for name in files},
-        }
-        write_json(folder / RECORD, {**record, "digest": checksums.json_digest(record)})
+        source_file = {"file": pathlib.Path(file).name, "sha256": checksums.file_digest(file)}
+        facts = {"checkpoint": 0, "data": "", "imported": source_file}
+        write_record(folder, (PARAMS, "lexicon.npz", "experiment.json"), facts)
     if isinstance(saved, dict) and saved.get("is_forward_lm") is False:
         return [
             "it reads text from its end: give lines with their characters in reverse, as by rev"
