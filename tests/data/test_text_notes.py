@@ -53,6 +53,20 @@ def test_texts_in_two_forms_are_told(train, validation, warns, caplog):
     assert caplog.text.count(f"NFC and NFD, as in '{NFC}'") == warns
 
 
+def test_unknown_words_that_are_known_in_lower_case_or_with_n_for_numbers():
+    lexicon = Lexicon(words=("a", "cat", "N", "N%"), counts=np.array([1, 2, 1, 1]))
+    unknown = ["Cat", "A", "1,200.5", "-3", "7%", "1980s", "Bird"]
+    notes = [*filter(None, text_notes.notes([unknown], unknown, lexicon, ""))]
+    assert notes == [
+        "2 of the 7 distinct unknown words, such as 'Cat', 'A', are known in lower case: give the "
+        "text as the training text was",
+        "3 of the 7 distinct unknown words, such as '1,200.5', '-3', '7%', are known with N for "
+        "numbers: give the text as the training text was",
+    ]
+    few = ["Cat", *(f"b{number}" for number in range(10))]
+    assert not [*filter(None, text_notes.notes([few], few, lexicon, ""))]
+
+
 def test_an_unknown_word_that_is_known_in_another_form():
     lexicon = Lexicon(words=("a", NFC), counts=np.array([1, 2]))
     assert [*text_notes.form_notes(["b", "\u00fc"], lexicon)] == []

@@ -29,6 +29,7 @@ MARKED = {
     "both": "<s>  {}\t</s> ",
     "padded": "<BOS> {} <EOS> <pad> <pad>",
     "bert": "[CLS] {} [SEP]",
+    "ulmfit": "xbos {} xxeos",
     "some": "{}",
 }
 

@@ -11,7 +11,7 @@ import itertools
 import logging
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import quote
 from zoo.lexicon import Lexicon
@@ -30,7 +30,10 @@ _SIGNS = {"<unk>", "<UNK>", "n't", "-lrb-", "-LRB-", "@-@", "@,@", "&apos;s", "&
 SHARE = 0.01
 # Forms that texts for language models give to words; the least share of unknown words to be told.
 _NUMBER = re.compile(r"[-+]?\d[\d.,:/]*")
-_FORMS = {"in lower case": str.lower, "with N for numbers": functools.partial(_NUMBER.sub, "N")}
+_FORMS: dict[str, Callable[[str], str]] = {
+    "in lower case": str.lower,
+    "with N for numbers": functools.partial(_NUMBER.sub, "N"),
+}
 _MANY = 0.1
 
 

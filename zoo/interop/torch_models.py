@@ -152,7 +152,8 @@ def _head(parts, table, criterion) -> tuple[Head, Arrays]:
 def state_dict(model: LanguageModel, params: Arrays) -> Arrays:
     """Names the parameters of a model, by path, as word_language_model names those of its RNNModel;
     raises UserError for a model that it does not have."""
-    core, head = model.core, model.head
+    core: Any = model.core
+    head = model.head
     is_plain = type(model.embedding) is Lookup and type(head) is Softmax and head.soft_cap is None
     options = (getattr(core, name, 0) for name in ("skip", "last_size", "projection"))
     activation = getattr(core, "activation", "tanh")

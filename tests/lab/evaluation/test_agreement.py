@@ -194,6 +194,10 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
     assert re.search(r"\n  training saw both +- +- +0\n  priors that saw", judgement.description)
+    unknown = dataclasses.replace(run.lexicon, counts=np.zeros(len(run.lexicon), np.int64))
+    (judgement,) = agreement.judge(dataclasses.replace(run, lexicon=unknown), ["validation"])
+    assert judgement.passport.figures.both_seen is None
+    assert "saw both" not in judgement.description
     workdir = _trained(source, tmp_path / "whole")
     (judgement,) = agreement.judge(Run.load(workdir.path), ["train"])
     record = judgement.passport

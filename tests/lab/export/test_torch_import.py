@@ -218,7 +218,7 @@ def test_commands_read_an_import(imported, tmp_path, capsys, monkeypatch):
         ["rescore", "tune", str(lists), "references.txt", "--metric", "wer", "--run", run],
         ["export", run, "exported"],
         ["export", run, "torch", "--torch"],
-        ["train", "--config", "own_text", "started", *options],
+        ["train", "--config", "own_text", "started", "--devices", "1", *options],
         ["score", "exported", text, "--words"],
         ["evaluate", "exported", "--data", text],
     ):

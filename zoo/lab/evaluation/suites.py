@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +24,11 @@ from zoo.lab.evaluation.unknown_words import unknown_notes, unknown_share
 from zoo.lab.options import Option
 from zoo.sources import files, items, table_rows, text_formats
 
-# Surprisals of equal regions, in bits, differ by rounding.
-_EQUAL = {"rtol": 1e-5, "atol": 1e-3}
 # By rising precedence: operators, all from the left, and whether they join claims, not numbers.
-_OPERATORS = (
+# Surprisals of equal regions, in bits, differ by rounding.
+_OPERATORS: tuple[tuple[dict[str, Callable], bool], ...] = (
     ({"&": np.logical_and, "|": np.logical_or}, True),
-    ({"<": np.less, ">": np.greater, "=": lambda a, b: np.isclose(a, b, **_EQUAL)}, False),
+    ({"<": np.less, ">": np.greater, "=": lambda a, b: np.isclose(a, b, 1e-5, 1e-3)}, False),
     ({"+": operator.add, "-": operator.sub}, False),
 )
 _BRACKETS = {"(": ")", "[": "]"}
@@ -94,7 +93,7 @@ def read_regions(scored: scored_texts.ScoredText) -> tuple[dict[str, bool], Regi
     )
     if not condition or not number:
         raise UserError(
-            f"{scored.name} has the columns {quote(scored.tokenized.columns)}: name those of "
+            f"{scored.name} has the columns {quote([*scored.tokenized.columns])}: name those of "
             "conditions and of the numbers of regions condition and region."
         )
     known: dict[str, bool] = {}
