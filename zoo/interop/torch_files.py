@@ -135,13 +135,10 @@ def _unpickle(file, storages: dict[Any, Storage]) -> Any:
     for count, (instruction, argument, _) in enumerate(pickletools.genops(content)):
         name = instruction.name
         costly += name.startswith(("TUPLE", "FROZENSET", "GLOBAL", "STACK_GLOBAL"))
-        is_far = (
-            name.endswith("PUT") and (argument or 0) > count
-        )  # memory would be taken up to there
+        # A memo takes memory up to its number.
+        is_far = name.endswith("PUT") and (argument or 0) > count
         if name not in _ALLOWED or is_far or count > _INSTRUCTIONS or costly > _COSTLY:
-            raise ValueError(
-                f"instruction {count:,} of its pickle, {name}, is not a language model's"
-            )
+            raise ValueError(f"instruction {count:,}, {name}, is not a language model's")
     file.seek(start + content.tell())
     content.seek(0)
     return _Unpickler(content, storages).load()
