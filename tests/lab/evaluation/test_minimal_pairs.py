@@ -12,6 +12,7 @@ from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
+from zoo.experiment import Evaluation
 from zoo.lab.evaluation import minimal_pairs
 from zoo.lab.evaluation.minimal_pairs import PairScores, score_pairs
 from zoo.lexicon import Lexicon
@@ -38,7 +39,8 @@ def judge(pairs, **vocabulary):
 
 def run_of(params, lexicon, vocabulary):
     """A run of the model, without a folder."""
-    experiment = types.SimpleNamespace(language_model=MODEL, vocabulary=vocabulary)
+    parts = {"vocabulary": vocabulary, "evaluation": Evaluation()}
+    experiment = types.SimpleNamespace(language_model=MODEL, **parts)
     parts = {"lexicon": lexicon, "params": params, "tables": examples.NO_TABLES, "path": "run"}
     return types.SimpleNamespace(experiment=experiment, **parts)
 

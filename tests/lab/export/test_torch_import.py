@@ -69,6 +69,7 @@ def test_counts_that_are_not_known_are_not_zero(imported, capsys):
     command_table.main(["evaluate", run, "--data", str(imported / "text.txt")])
     figures = capsys.readouterr().out
     assert "unseen" not in figures and "not recorded" in figures
+    assert "words seen in training" not in figures
 
 
 def test_its_own_text_is_not_known(imported):
