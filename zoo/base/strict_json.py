@@ -42,8 +42,9 @@ def dumps(value: Any, **options) -> str:
     return json.dumps(to_json(value), allow_nan=False, **options)
 
 
-def loads(text: str, finite: bool = True) -> Any:
+def loads(text: str | bytes, finite: bool = True) -> Any:
     """Parses JSON."""
+    text = text if isinstance(text, str) else text.decode()
     constants: dict[str, Any] = {"parse_constant": _constant, "parse_float": _float}
     try:
         value = json.loads(
@@ -51,7 +52,14 @@ def loads(text: str, finite: bool = True) -> Any:
         )
     except RecursionError as error:
         raise ValueError(f"it has more than {DEEPEST} levels") from error
-    _check_depth(value)
+    level = [value] if isinstance(value, dict | list) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError(f"it has more than {DEEPEST} levels")
+        inner = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
     if _SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -78,15 +86,10 @@ def read(path: pathlib.Path, hint: Any = dict) -> Any:
 def object_or_none(text: str | bytes) -> dict | None:
     """Parses a JSON object; None if the text is not one, such as a line that a kill cut short."""
     try:
-        value = loads(text if isinstance(text, str) else text.decode())
+        value = loads(text)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def parse_bytes(array: Any) -> Any:
-    """Parses the JSON in an array of bytes, in which archives of arrays keep JSON."""
-    return loads(array.tobytes().decode())
 
 
 class _Reader(NamedTuple):
@@ -232,17 +235,6 @@ def _float(text):
 
 def _constant(text):
     raise ValueError(f"it has {shortened(text, 60)}, which is not a finite number")
-
-
-def _check_depth(value):
-    """Raises ValueError for a value of more than `DEEPEST` levels."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(DEEPEST + 1):
-        if not level:
-            return
-        inner = (node.values() if isinstance(node, dict) else node for node in level)
-        level = [item for items in inner for item in items if isinstance(item, dict | list)]
-    raise ValueError(f"it has more than {DEEPEST} levels")
 
 
 def to_json(value: Any) -> Any:

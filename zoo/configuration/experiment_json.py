@@ -52,19 +52,27 @@ def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
 
 def _from_json(value, path):
     if isinstance(value, dict):
-        component = _component(value)
+        name = value.get("component")
+        if not isinstance(name, str):
+            raise UserError(
+                f"the saved recipe has the component {name!r}, which is not a name: restore a copy "
+                "of it."
+            )
+        component = permissions.component(name)
+        if not dataclasses.is_dataclass(component):
+            raise UserError(f"the saved recipe has the component {name}, which is not a dataclass.")
         values = {
-            name: _from_json(item, f"{path}.{name}" if path else name)
-            for name, item in value.items()
-            if name != "component"
+            field: _from_json(item, f"{path}.{field}" if path else field)
+            for field, item in value.items()
+            if field != "component"
         }
         unknown = set(values) - set(fields.field_names(component))
         if unknown:
             raise UserError(
-                f"{value['component']} does not have the fields {', '.join(sorted(unknown))} of "
+                f"{name} does not have the fields {', '.join(sorted(unknown))} of "
                 "the saved recipe: use the version that saved it."
             )
-        _check_fields(component, values, value["component"], path)
+        _check_fields(component, values, name, path)
         return component(**values)
     if isinstance(value, list):
         return tuple(_from_json(item, f"{path}.{i}") for i, item in enumerate(value))
@@ -87,19 +95,6 @@ def _check_fields(component, values, name, path):
                 f"{name} has no field {field_path} in the saved recipe: write its value there, "
                 "restore a copy of the recipe, or use the version that saved it."
             )
-
-
-def _component(value):
-    name = value.get("component")
-    if not isinstance(name, str):
-        raise UserError(
-            f"the saved recipe has the component {name!r}, which is not a name: restore a copy of "
-            "it."
-        )
-    component = permissions.component(name)
-    if not dataclasses.is_dataclass(component):
-        raise UserError(f"the saved recipe has the component {name}, which is not a dataclass.")
-    return component
 
 
 def describe(value: Any, indent: str = "") -> str:

@@ -53,15 +53,10 @@ def looks_tokenised(counts: Mapping[str, int]) -> bool:
     return separate > SHARE * tokens and separate > 10 * attached
 
 
-def sentence_marks(words: Iterable[str]) -> list[str]:
-    """Returns the words that are marks of sentences, such as </s>."""
-    return [*filter(files.MARK.fullmatch, words)]
-
-
 def warn(counts: Mapping[str, int], language: str = ""):
     """Logs a warning if a training text looks untokenised, many of its words having a mark, is
     tokenised for a language although it has <unk>, or has marks of sentences within its lines."""
-    marks = sentence_marks(counts)
+    marks = [*filter(files.MARK.fullmatch, counts)]
     if marks:
         logger.warning(
             "the training text has marks of sentences within its lines, where they are words: %s; "
@@ -143,10 +138,11 @@ def notes(
                 f"{len(known):,} of the {len(unknown):,} distinct unknown words, such as "
                 f"{quote(known, 3)}, are known {name}: give the text as the training text was"
             )
-    marks = sentence_marks({*itertools.chain.from_iterable(sentences)})
+    words = {*itertools.chain.from_iterable(sentences)}
+    marks = sorted(filter(files.MARK.fullmatch, words))
     if marks:
         yield (
-            f"{quote(sorted(marks), 3)}: marks of sentences within lines, where they are words: "
+            f"{quote(marks, 3)}: marks of sentences within lines, where they are words: "
             "break the lines there, or delete the marks"
         )
     split = find_split_words(sentences, lexicon)

@@ -35,7 +35,7 @@ from zoo.base.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
-from zoo.layers.lstm import activated, cell, lstm
+from zoo.layers.lstm import cell_step, lstm
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, END, PrefixTree, Spelling, prefix_tree
 from zoo.losses.token_blocks import sum_by_length
@@ -144,7 +144,7 @@ class CharLSTM(Head):
         returns (log p of the next letter [n, A'], the state)."""
         u, s = state
         inputs = products.matmul(params["letters"][previous], params["input"]) + projected
-        u, s = cell(activated(inputs, u, params["recurrent"]), s)
+        u, s, _ = cell_step(inputs, u, s, params["recurrent"])
         logits = products.affine(u, params["output"], params["output_bias"])
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
@@ -246,7 +246,7 @@ class CharLSTM(Head):
         def read(states, block):
             start, parents, letters = block
             u, s = states[0][parents], states[1][parents]
-            u, s = cell(activated(inputs[letters], u, params["recurrent"]), s)
+            u, s, _ = cell_step(inputs[letters], u, s, params["recurrent"])
             logits = products.affine(u, params["output"], output_bias)
             log_z = jax.nn.logsumexp(logits, axis=-1)
             # The empty prefix is not predicted but given.

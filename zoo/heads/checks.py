@@ -101,20 +101,6 @@ def _leaf(tree, path, default=None):
     return tree
 
 
-def _check_init_arguments(name, lexicon, hidden_size=1, key=None):
-    if not isinstance(lexicon, Lexicon):
-        raise TypeError(
-            f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
-            "Lexicon(words, counts), from_counts, from_tokenizer and from_dataset make"
-        )
-    if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
-        raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
-    if hidden_size < 1:
-        raise ValueError(f"{name}: hidden_size is {hidden_size}: give at least 1")
-    if name.endswith(".init"):
-        value_checks.check_key(f"{name}: key", key)
-
-
 # Suffixes of the methods that read `Shapes.loss_tables`.
 LOSS_METHODS = (
     ".loss",
@@ -138,12 +124,23 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
         arguments: dict[str, Any] = {**bound.arguments}
         head = arguments.pop("self")
         name = f"{type(head).__name__}.{method.__name__}"
-        if "lexicon" in arguments:
-            _check_init_arguments(name, **arguments)
-        elif "hidden" in arguments:
+        if "hidden" in arguments:
             return _call_checked(head, name, functools.partial(method, head), arguments)
-        else:
+        if "lexicon" not in arguments:
             check_params(head, name, arguments)
+            return method(*args, **kwargs)
+        lexicon, hidden_size = arguments["lexicon"], arguments.get("hidden_size", 1)
+        if not isinstance(lexicon, Lexicon):
+            raise TypeError(
+                f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
+                "Lexicon(words, counts), from_counts, from_tokenizer and from_dataset make"
+            )
+        if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
+            raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
+        if hidden_size < 1:
+            raise ValueError(f"{name}: hidden_size is {hidden_size}: give at least 1")
+        if name.endswith(".init"):
+            value_checks.check_key(f"{name}: key", arguments["key"])
         return method(*args, **kwargs)
 
     return with_checks
@@ -170,8 +167,7 @@ def _call_checked(head, name, function, arguments):
     varying = {name: value for name, value in arguments.items() if name not in replicated}
     arguments |= sharded_functions.vary_together(varying)
     _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
-    arguments |= _regularise(name, arguments)
-    _check_hidden_size(name, head.parameter_axes, arguments)
+    arguments |= _regularise(name, head, arguments)
     if "context" in arguments:
         _check_context(name, head, arguments)
     if 0 in arguments["hidden"].shape[:-1]:
@@ -235,7 +231,19 @@ def _check_arrays(name, head, arguments):
         )
     _check_tree(name, "params", params, shapes.params)
     _check_tree(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
-    _check_names(name, head, shapes, arguments)
+    required_tables = [*shapes.tables, *(shapes.loss_tables if name.endswith(LOSS_METHODS) else {})]
+    required_params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
+    for argument, paths in {"params": required_params, "tables": required_tables}.items():
+        for path in paths:
+            if _leaf(arguments[argument], path, _MISSING) is not _MISSING:
+                continue
+            remedy = (
+                "give the results of this head's `init` and `tables` for the lexicon; a sampled "
+                "loss needs `tables`, not `evaluation_tables`"
+            )
+            if (argument, path) == ("params", "weights") and head.tied:
+                remedy = "give a tied head the embedding's table as these"
+            raise TypeError(f"{name}: {argument} have no {path!r}: {remedy}")
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
         expected_shapes = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
@@ -247,44 +255,12 @@ def _check_arrays(name, head, arguments):
             )
 
 
-def _check_names(name, head, shapes, arguments):
-    params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
-    loss_tables = shapes.loss_tables if name.endswith(LOSS_METHODS) else {}
-    tables = [*shapes.tables, *loss_tables]
-    for argument, paths in {"params": params, "tables": tables}.items():
-        for path in paths:
-            if _leaf(arguments[argument], path, _MISSING) is not _MISSING:
-                continue
-            remedy = (
-                "give the results of this head's `init` and `tables` for the lexicon; a sampled "
-                "loss needs `tables`, not `evaluation_tables`"
-            )
-            if (argument, path) == ("params", "weights") and head.tied:
-                remedy = "give a tied head the embedding's table as these"
-            raise TypeError(f"{name}: {argument} have no {path!r}: {remedy}")
-
-
 def _check_sizes(name, sizes):
     for unit, params_size, tables_size in sizes:
         if params_size != tables_size:
             raise ValueError(
                 f"{name}: params are of {params_size:,} {unit} and tables of {tables_size:,}: give "
                 "params and tables of one lexicon"
-            )
-
-
-def _check_hidden_size(name, parameter_axes, arguments):
-    size, params = arguments["hidden"].shape[-1], arguments["params"]
-    for parameter, axis_names in parameter_axes.items():
-        array = params.get(parameter) if isinstance(params, Mapping) else None
-        shape = getattr(array, "shape", ())
-        if HIDDEN not in axis_names or len(shape) != len(axis_names):
-            continue
-        parameter_size = shape[axis_names.index(HIDDEN)]
-        if parameter_size != size:
-            raise ValueError(
-                f"{name}: hidden states have {size} numbers, and params[{parameter!r}] of the "
-                f"shape {shape} is for {parameter_size}"
             )
 
 
@@ -310,7 +286,7 @@ def _check_context(name, head, arguments):
         raise TypeError(f"{name}: the head has no background: leave context out")
 
 
-def _regularise(name, arguments):
+def _regularise(name, head, arguments):
     """Returns hidden states, targets and token weights in regular shapes and types."""
     hidden = arguments["hidden"]
     if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
@@ -334,6 +310,18 @@ def _regularise(name, arguments):
     if "token_weights" in arguments:
         weights = _broadcast_weights(name, arguments["token_weights"], shape, hidden.dtype)
         arrays["hidden"], arrays["token_weights"] = zero_padding_states(hidden, weights)
+    for parameter, axis_names in head.parameter_axes.items():
+        params = arguments["params"]
+        array = params.get(parameter) if isinstance(params, Mapping) else None
+        param_shape = getattr(array, "shape", ())
+        if HIDDEN not in axis_names or len(param_shape) != len(axis_names):
+            continue
+        size = param_shape[axis_names.index(HIDDEN)]
+        if hidden.shape[-1] != size:
+            raise ValueError(
+                f"{name}: hidden states have {hidden.shape[-1]} numbers, and params[{parameter!r}] "
+                f"of the shape {param_shape} is for {size}"
+            )
     return arrays
 
 
@@ -358,7 +346,11 @@ def _replace_invalid_targets(name, head, arguments):
     """Replaces invalid targets by word 0 of weight 0; returns where the results become NaN."""
     targets, weights = arguments["targets"], arguments.get("token_weights")
     is_invalid = targets < 0
-    vocabulary = _vocabulary_size(head, arguments)
+    params, tables, context = arguments["params"], arguments["tables"], arguments.get("context")
+    vocabulary = head.vocabulary_size(params, tables)
+    if vocabulary is None and head.has_log_probs:
+        operands = params, tables, arguments["hidden"], context, None
+        vocabulary = jax.eval_shape(lambda: head._log_probs(*operands)).shape[-1]
     if vocabulary is not None:
         value_checks.check_ids(vocabulary, weights, **{f"{name}: targets": targets})
         if vocabulary <= jnp.iinfo(targets.dtype).max:
@@ -385,16 +377,6 @@ def _mask_invalid_targets(is_invalid, results):
     if not is_tuple:
         return first
     return type(results)(first, *others) if hasattr(results, "_fields") else (first, *others)
-
-
-def _vocabulary_size(head, arguments):
-    """Returns V, as the head declares it or the size of its `_log_probs`; None if neither."""
-    params, tables, hidden = (arguments[name] for name in ("params", "tables", "hidden"))
-    size = head.vocabulary_size(params, tables)
-    if size is not None or not head.has_log_probs:
-        return size
-    context = arguments.get("context")
-    return jax.eval_shape(lambda: head._log_probs(params, tables, hidden, context, None)).shape[-1]
 
 
 def _call_without_tokens(function, arguments):

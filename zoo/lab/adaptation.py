@@ -55,7 +55,7 @@ class TrainedRun(typing.NamedTuple):
                 "(vocabulary.open_classes), which a background cannot spell: take a run without."
             )
         lexicon = folder.lexicon()
-        _, params, _ = folder.best(experiment, lexicon, log=logger.warning)
+        _, params, _ = folder.best(experiment, (lexicon,), log=logger.warning)
         # Evaluation tables include the run that is the background of this run, if there is one.
         model = experiment.language_model
         params = jax.tree.map(jnp.asarray, params)

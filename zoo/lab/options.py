@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from zoo.errors import shortened
@@ -82,3 +82,8 @@ def number(minimum: float, maximum: float, above: bool = False) -> Callable[[str
 def attribute(usage: str) -> str:
     """Returns the attribute of parsed arguments that has the value of "--add-words FILE"."""
     return usage.partition(" ")[0].lstrip("-").replace("-", "_").lower()
+
+
+def has_any(arguments: argparse.Namespace, options: Iterable[Option]) -> bool:
+    """Whether a command line has any of some options."""
+    return any(getattr(arguments, attribute(option.usage)) for option in options)

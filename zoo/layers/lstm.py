@@ -19,19 +19,14 @@ from zoo.layers.core import Stacked
 from zoo.layers.dropout import drop_weights
 
 
-def cell(gates, previous_cell):
-    """Computes (hidden, cell), [B, D] each."""
-    input_gate, forget, candidate, output = gates
-    new_cell = forget * previous_cell + input_gate * candidate
-    return output * jnp.tanh(new_cell), new_cell
-
-
-def activated(projection, hidden, recurrent):
-    """Computes the four activated gates, [B, D] each; one array of all would be a copy."""
-    scores = projection + products.matmul(hidden, recurrent)
-    input_gate, forget, candidate, output = jnp.split(scores, 4, axis=-1)
-    sigmoid = jax.nn.sigmoid
-    return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
+def cell_step(projection, hidden, cell, recurrent):
+    """Computes a position's hidden state and cell, [B, D] each, and its four gates: a tuple, for
+    one array of all would be a copy."""
+    scores = jnp.split(projection + products.matmul(hidden, recurrent), 4, axis=-1)
+    input_gate, forget, output = (jax.nn.sigmoid(scores[gate]) for gate in (0, 1, 3))
+    candidate = jnp.tanh(scores[2])
+    new_cell = forget * cell + input_gate * candidate
+    return output * jnp.tanh(new_cell), new_cell, (input_gate, forget, candidate, output)
 
 
 @jax.custom_vjp
@@ -48,8 +43,9 @@ def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask)
     def step(carry, inputs):
         inputs_product, keep_position = inputs
         previous_hidden, previous_cell = carry[0] * keep_position, carry[1] * keep_position
-        gates = activated(inputs_product, previous_hidden, masked)
-        new_hidden, new_cell = cell(gates, previous_cell)
+        new_hidden, new_cell, gates = cell_step(
+            inputs_product, previous_hidden, previous_cell, masked
+        )
         if projection is not None:
             new_hidden = products.matmul(new_hidden, projection)
         carry = new_hidden, new_cell

@@ -48,7 +48,15 @@ def check(lexicon):
         _check_array(lexicon, "log_background", np.floating, len(lexicon.words), reason)
         wrong = ~(lexicon.log_background < np.inf)  # of nan, too
         _check_numbers(lexicon, "log_background", wrong, "nats, -inf for no mass")
-    _check_marks(lexicon)
+    for name in ("unknown", "boundary"):
+        mark = getattr(lexicon, name)
+        if not isinstance(mark, str | None):
+            _refuse(TypeError, name, f"is a {type(mark).__name__}: give a word or None")
+        if mark is not None and mark not in lexicon.ids:
+            words = quote(list(lexicon.words[:4]), 3)
+            _refuse(ValueError, name, f"is {mark!r}, which is not among the words {words}")
+    if lexicon.unknown is not None and lexicon.unknown == lexicon.boundary:
+        _refuse(ValueError, "unknown", f"is {lexicon.unknown!r}, and so is the boundary")
     _check_dicts(lexicon)
 
 
@@ -126,18 +134,6 @@ def _check_features(lexicon):
         _refuse(ValueError, _FEATURES[1], problem)
 
 
-def _check_marks(lexicon):
-    for name in ("unknown", "boundary"):
-        mark = getattr(lexicon, name)
-        if not isinstance(mark, str | None):
-            _refuse(TypeError, name, f"is a {type(mark).__name__}: give a word or None")
-        if mark is not None and mark not in lexicon.ids:
-            words = quote(list(lexicon.words[:4]), 3)
-            _refuse(ValueError, name, f"is {mark!r}, which is not among the words {words}")
-    if lexicon.unknown is not None and lexicon.unknown == lexicon.boundary:
-        _refuse(ValueError, "unknown", f"is {lexicon.unknown!r}, and so is the boundary")
-
-
 def _check_dicts(lexicon):
     """Checks `background_tables`, `left_out` and `fused`."""
     for name, kind, kind_name in (
@@ -177,10 +173,10 @@ def digest(value) -> str:
 
 def save(lexicon, path):
     """Writes a lexicon to one .npz file."""
-    depended, notes = arrays(lexicon), _notes(lexicon)
+    content = arrays(lexicon, with_notes=True)
     # The digest comes first: an archive whose list is cut short lacks the last arrays.
-    digest_bytes = np.frombuffer(digest(depended | notes).encode(), np.uint8)
-    array_files.write(path, {"digest": digest_bytes, **notes, **depended})
+    digest_bytes = np.frombuffer(digest(content).encode(), np.uint8)
+    array_files.write(path, {"digest": digest_bytes, **content})
 
 
 def load(kind, path):
@@ -191,17 +187,32 @@ def load(kind, path):
         if "digest" not in archive:
             raise ValueError("it has no digest")
         saved_digest = archive.pop("digest")
-        lexicon = _from_arrays(kind, archive)
+        names = {name for name in _JSON if name in archive or name not in _OPTIONAL}
+        values = {name: strict_json.loads(archive.pop(name).tobytes()) for name in names}
+        values = strict_json.parse({name: _JSON[name] for name in names}, values)
+        unknown, boundary = values.pop("marks")
+        tables = [name for name in archive if name.startswith(_BACKGROUND)]
+        lexicon = kind(
+            words=tuple(values.pop("words")),
+            feature_names=tuple(values.pop("feature_names")),
+            unknown=unknown,
+            boundary=boundary,
+            background_tables={x.removeprefix(_BACKGROUND): archive.pop(x) for x in tables},
+            alphabet=tuple(values.pop("alphabet")) if "alphabet" in values else None,
+            fused={form: tuple(words) for form, words in values.pop("fused", {}).items()},
+            **values,
+            **archive,
+        )
         # The checksums of an archive are not enough: they do not cover its list of arrays.
-        if saved_digest.tobytes() != digest(arrays(lexicon) | _notes(lexicon)).encode():
+        if saved_digest.tobytes() != digest(arrays(lexicon, with_notes=True)).encode():
             raise ValueError("its digest does not match its content")
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways
         raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
 
 
-def arrays(lexicon):
-    """Returns the arrays on which a model depends."""
+def arrays(lexicon, with_notes=False):
+    """Returns the arrays on which a model depends, perhaps with the two on which none does."""
     strings = {
         "words": lexicon.words,
         "feature_names": lexicon.feature_names,
@@ -209,41 +220,14 @@ def arrays(lexicon):
     }
     if lexicon.alphabet is not None:
         strings["alphabet"] = lexicon.alphabet
+    notes = {name: getattr(lexicon, name) for name in ("left_out", "fused") if with_notes}
     numbers = {name: getattr(lexicon, name) for name in _ARRAYS}
     return {
         **{name: _as_bytes(value) for name, value in strings.items()},
         **{name: array for name, array in numbers.items() if array is not None},
         **{_BACKGROUND + name: array for name, array in lexicon.background_tables.items()},
+        **{name: _as_bytes(value) for name, value in notes.items()},
     }
-
-
-def _notes(lexicon):
-    """Returns the arrays on which no model depends, left out of the model's digest."""
-    return {name: _as_bytes(getattr(lexicon, name)) for name in ("left_out", "fused")}
-
-
-def _from_arrays(kind, archive):
-    """Makes the lexicon of the arrays of `arrays` and `_notes`."""
-    names = [name for name in _JSON if name in archive or name not in _OPTIONAL]
-    values = {name: strict_json.parse_bytes(archive.pop(name)) for name in names}
-    strings = strict_json.parse({name: _JSON[name] for name in names}, values)
-    unknown, boundary = strings["marks"]
-    alphabet = strings.get("alphabet")
-    return kind(
-        words=tuple(strings["words"]),
-        feature_names=tuple(strings["feature_names"]),
-        unknown=unknown,
-        boundary=boundary,
-        background_tables={
-            name.removeprefix(_BACKGROUND): archive.pop(name)
-            for name in list(archive)
-            if name.startswith(_BACKGROUND)
-        },
-        alphabet=None if alphabet is None else tuple(alphabet),
-        left_out=strings.get("left_out", {}),
-        fused={form: tuple(words) for form, words in strings.get("fused", {}).items()},
-        **archive,
-    )
 
 
 def _as_bytes(value) -> np.ndarray:

@@ -120,28 +120,24 @@ class Shaping(NamedTuple):
         """Whether `backward` reads the shaped scores."""
         return self.soft_cap is not None or isinstance(self.temperature, jax.Array)
 
-    def _columns(self, scores):
-        """Returns the two numbers in the shape and type of scores [N, V]; a missing T is 1."""
-        numbers: list[Any] = [self.soft_cap, 1 if self.temperature is None else self.temperature]
-        return [n[:, None].astype(scores.dtype) if np.ndim(n) else n for n in numbers]
-
     def apply(self, scores: Array) -> Array:
         """Computes c tanh(o / c) / T of scores o, [..., V]; of arrays of numbers, [N, V]."""
-        soft_cap, temperature = self._columns(scores)
-        if soft_cap is not None:
+        if self.soft_cap is not None:
+            soft_cap = _column(self.soft_cap, scores)
             scores = soft_cap * jnp.tanh(scores / soft_cap)
-        return scores if self.temperature is None else scores / temperature
+        return scores if self.temperature is None else scores / _column(self.temperature, scores)
 
     def backward(self, scores: Array, gradients: Array) -> tuple[Array, "Shaping"]:
         """Computes the gradients of scores o, [N, V], and of arrays of numbers, from the gradients
         of the shaped scores; `scores`, the latter, may be None unless `keeps_scores`."""
-        soft_cap, temperature = self._columns(gradients)
+        temperature = _column(1 if self.temperature is None else self.temperature, gradients)
         numbers = {}
         if np.ndim(self.temperature):
             shares = jnp.where(gradients == 0, 0, gradients * scores)  # scores may be -inf
             numbers["temperature"] = -(shares / temperature).sum(axis=-1)
         gradients = gradients / temperature
-        if soft_cap is not None:
+        if self.soft_cap is not None:
+            soft_cap = _column(self.soft_cap, gradients)
             tangents = jnp.clip(scores * temperature / soft_cap, -1, 1)
             slopes = 1 - tangents**2
             if np.ndim(self.soft_cap):
@@ -149,6 +145,11 @@ class Shaping(NamedTuple):
                 numbers["soft_cap"] = (gradients * (tangents - bend)).sum(axis=-1)
             gradients = gradients * slopes
         return gradients, self._replace(**numbers)
+
+
+def _column(number, scores):
+    """Returns a number, or an array of a number for each token, in the shape and type of scores."""
+    return number[:, None].astype(scores.dtype) if np.ndim(number) else number
 
 
 UNSHAPED = Shaping()

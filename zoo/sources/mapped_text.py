@@ -60,7 +60,9 @@ def write(
 
 def _write(lines: Iterable[str], folder, keep_blank_lines) -> dict:
     """Writes the files of some lines to an existing folder; returns the record."""
-    types, lengths, total = _number_types(), array.array("i"), 0
+    # A new word gets the next id.
+    types: dict[str, int] = collections.defaultdict(itertools.count().__next__)
+    lengths, total = array.array("i"), 0
     split = (words for words in map(str.split, lines) if words or keep_blank_lines)
     with open(folder / "ids.npy", "wb") as file:
         _header(file, total)
@@ -95,11 +97,6 @@ def _digest(path: pathlib.Path) -> str:
     """Computes the SHA-256 of a file."""
     with regular_files.open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _number_types() -> dict[str, int]:
-    """Returns a dict that gives a new word the next id."""
-    return collections.defaultdict(itertools.count().__next__)
 
 
 def _encode(sentences, types, lengths) -> Iterator[array.array]:
@@ -198,7 +195,8 @@ class ArraySentences(Sequence):
     @classmethod
     def encode(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
         """Encodes sentences, whose ids are in the order in which distinct words occur."""
-        types, lengths = _number_types(), array.array("i")
+        types: dict[str, int] = collections.defaultdict(itertools.count().__next__)
+        lengths = array.array("i")
         ids = array.array("i")  # grows in place: joining arrays would take twice the memory
         for part in _encode(sentences, types, lengths):
             ids.extend(part)

@@ -58,8 +58,6 @@ class Grammar:
     def __init__(self, start: Symbol, rules: Mapping[Symbol, Mapping[str, Option]]):
         self.start = start
         self.rules = {symbol: dict(options) for symbol, options in rules.items()}
-        self._index = {symbol: row for row, symbol in enumerate(self.rules)}
-        self._uses = self._expected_uses()
         self._draws = {
             symbol: (
                 list(accumulate(option.probability for option in options.values())),
@@ -76,7 +74,7 @@ class Grammar:
             -sum(option.probability * math.log(option.probability) for option in options.values())
             for options in self.rules.values()
         ]
-        return float(self._uses @ np.array(local))
+        return float(self._expected_uses() @ np.array(local))
 
     def expected_length(self) -> float:
         """Computes the exact expected number of words of a sentence (no boundary token)."""
@@ -84,7 +82,7 @@ class Grammar:
             sum(option.probability for word, option in options.items() if word != VANISH)
             for options in self.rules.values()
         ]
-        return float(self._uses @ np.array(emits))
+        return float(self._expected_uses() @ np.array(emits))
 
     def sample(self, generator: np.random.Generator) -> list[str]:
         words = []
@@ -139,14 +137,14 @@ class Grammar:
         """Computes the expected number of rewritings of each symbol in a derivation."""
         # With M[A, B] the expected number of B in one rewriting of A, it is the row of
         # (I - M)^-1 = I + M + M^2 + ... at the start symbol.
-        size = len(self.rules)
+        size, index = len(self.rules), {symbol: row for row, symbol in enumerate(self.rules)}
         produced = np.zeros((size, size))
         for symbol, options in self.rules.items():
             for option in options.values():
                 for part in option.continuation:
-                    produced[self._index[symbol], self._index[part]] += option.probability
+                    produced[index[symbol], index[part]] += option.probability
         first = np.zeros(size)
-        first[self._index[self.start]] = 1.0
+        first[index[self.start]] = 1.0
         return np.linalg.solve(np.eye(size) - produced.T, first)
 
 
@@ -159,13 +157,23 @@ CODAS = ("", "", "", "", "r", "l", "n")
 
 
 class WordForms:
-    """The word forms of the language, invented from `seed`."""
+    """The word forms of the language: its closed class, and words that are invented from `seed`."""
 
     def __init__(self, seed: int):
         self.features: dict[str, tuple[str, ...]] = {}
         # {form: {"Gender" or "Number": the form of the lemma that differs in it alone}}
         self.twins: dict[str, dict[str, str]] = defaultdict(dict)
         self._generator = np.random.default_rng((seed, 0))
+        for (gender, number), words in DETERMINERS.items():
+            gender_features = [f"Gender:{gender}"] if gender else []
+            self.add(words, "POS:DET", *gender_features, f"Number:{number}")
+        self.add(["en", "à", "devant", *PREPOSITIONS], "POS:ADP")
+        self.add(["qui", "que"], "POS:PRON", "Class:Relative")
+        self.add(DEGREES, "POS:ADV", "Class:Degree")
+        self.add([",", "."], "POS:PUNCT")
+        self.add(["écus"], "POS:NOUN", "Gender:Masc", "Number:Plur", "Class:Unit")
+        self.paradigm(COPULA, "POS:AUX", "Class:Copula")
+        self.paradigm(PRICE, "POS:VERB", "Class:Price")
 
     def add(self, forms: Iterable[str], *features: str) -> None:
         """Adds forms that share `features`."""
@@ -184,10 +192,13 @@ class WordForms:
         self, count: int, tables: Sequence[Mapping[Any, str]], *features: str, capital: bool = False
     ) -> dict[tuple[str, ...], list[str]]:
         """Invents `count` lemmas, drawing for each a new stem and one of the tables of endings."""
-        forms = defaultdict(list)
+        forms, generator = defaultdict(list), self._generator
         while count:
-            stem = self._stem().capitalize() if capital else self._stem()
-            table = tables[int(self._generator.integers(len(tables)))]
+            syllables = 1 if generator.random() < 0.7 else 2
+            sounds = (*(ONSETS, NUCLEI, CODAS) * syllables, ONSETS)
+            stem = "".join(choices[generator.integers(len(choices))] for choices in sounds)
+            stem = stem.capitalize() if capital else stem
+            table = tables[int(generator.integers(len(tables)))]
             lemma = {inflection: stem + ending for inflection, ending in table.items()}
             if any(form in self.features for form in lemma.values()):
                 continue
@@ -196,13 +207,6 @@ class WordForms:
                 forms[inflection].append(form)
             count -= 1
         return forms
-
-    def _stem(self) -> str:
-        parts = []
-        for _ in range(1 if self._generator.random() < 0.7 else 2):
-            for choices in (ONSETS, NUCLEI, CODAS):
-                parts.append(choices[self._generator.integers(len(choices))])
-        return "".join(parts) + ONSETS[self._generator.integers(len(ONSETS))]
 
 
 def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
@@ -258,15 +262,12 @@ STREAMS = {"train": 1, "validation": 2, "test": 3}
 SENTENCE_BYTES, LEMMA_BYTES = 160, 200
 
 
-class _Rules:
-    """Collects the rules of the language; each call adds a share of a symbol's probability."""
-
-    def __init__(self) -> None:
-        self.options: dict[Symbol, dict[str, Option]] = defaultdict(dict)
+class _Rules(defaultdict[Symbol, dict[str, Option]]):
+    """The rules of the language; each call adds a share of a symbol's probability."""
 
     def add(self, symbol, share, words: Mapping[str, float], *continuation, binds=False):
         for word, probability in words.items():
-            self.options[symbol][word] = Option(share * probability, continuation, binds)
+            self[symbol][word] = Option(share * probability, continuation, binds)
 
     def phrase(self, symbol: Symbol, share: float, role: str, *continuation: Symbol) -> None:
         """Adds rules by which `symbol` begins with a determiner and a noun in `role`."""
@@ -338,9 +339,9 @@ class Micro(Source):
         memory.check_fields(self, "data", **lemmas, **sentence_bytes)
         generator = np.random.default_rng((self.seed, STREAMS[split]))
         count = getattr(self, f"{split}_sentences")
-        sentences = [self.grammar.sample(generator) for _ in range(count)]
-        entries = self.word_forms.features
-        features = [[entries[word] for word in sentence] for sentence in sentences]
+        forms, grammar = self._language
+        sentences = [grammar.sample(generator) for _ in range(count)]
+        features = [[forms.features[word] for word in sentence] for sentence in sentences]
         return Corpus(f"micro-{split}", sentences, features)
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
@@ -423,24 +424,11 @@ class Micro(Source):
     @cached_property
     def _language(self) -> tuple[WordForms, Grammar]:
         forms = WordForms(self.seed)
-        rules = _Rules()
-        self._add_closed_class(forms)
+        rules = _Rules(dict)
         self._add_sentences(forms, rules)
         self._add_nominals(forms, rules)
         self._add_predicates(forms, rules)
-        return forms, Grammar(("sentence",), rules.options)
-
-    def _add_closed_class(self, forms: WordForms) -> None:
-        for (gender, number), words in DETERMINERS.items():
-            gender_features = [f"Gender:{gender}"] if gender else []
-            forms.add(words, "POS:DET", *gender_features, f"Number:{number}")
-        forms.add(["en", "à", "devant", *PREPOSITIONS], "POS:ADP")
-        forms.add(["qui", "que"], "POS:PRON", "Class:Relative")
-        forms.add(DEGREES, "POS:ADV", "Class:Degree")
-        forms.add([",", "."], "POS:PUNCT")
-        forms.add(["écus"], "POS:NOUN", "Gender:Masc", "Number:Plur", "Class:Unit")
-        forms.paradigm(COPULA, "POS:AUX", "Class:Copula")
-        forms.paradigm(PRICE, "POS:VERB", "Class:Price")
+        return forms, Grammar(("sentence",), rules)
 
     def _add_sentences(self, forms: WordForms, rules: _Rules) -> None:
         """Adds sentences: a subject and a predicate, with a date or place before or after them."""

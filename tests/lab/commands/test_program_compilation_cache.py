@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 
@@ -134,7 +135,7 @@ def test_where_programs_are_kept(cache_home, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")  # is to be ignored, as its standard says
     assert program.cache_folder() == folder
     # Of a processor with other instructions, elsewhere.
-    monkeypatch.setattr(program, "_processor", lambda: "another")
+    monkeypatch.setattr(platform, "processor", lambda: "another")
     assert program.cache_folder().parent == folder.parent
     assert program.cache_folder() != folder
 

@@ -13,7 +13,7 @@ from zoo.lab.runs.workdir import Workdir
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"modules": 3}'])
 def test_a_spoilt_note_is_a_note(workdir, content):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    note = own_runs._note_file(recipe)
+    note = own_runs.note_file(recipe)
     content_before = note.read_text()
     note.write_text(content)
     assert own_runs.permitted_modules(recipe) == []
@@ -39,6 +39,6 @@ def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplo
 def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the standard says to pass over
-    assert own_runs.notes_folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
+    assert own_runs.note_file({}).parent == tmp_path / ".local" / "state" / "zoo" / "runs"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert own_runs.notes_folder() == tmp_path / "state" / "zoo" / "runs"
+    assert own_runs.note_file({}).parent == tmp_path / "state" / "zoo" / "runs"

@@ -154,9 +154,9 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
     trainer = small.trainer(RECIPE, tmp_path)
     workdir = Workdir(tmp_path)
     with pytest.raises(UserError, match="has no checkpoint of a validated model yet"):
-        workdir.best(RECIPE, trainer.task.lexicon)
+        workdir.best(RECIPE, [trainer.task.lexicon])
     progress = trainer.train()
-    step, params, _ = workdir.best(RECIPE, trainer.task.lexicon)
+    step, params, _ = workdir.best(RECIPE, [trainer.task.lexicon])
     expected = small.last_state(trainer, "best")[1]["params"]
     assert step == progress.best_step
     np.testing.assert_array_equal(params["head"]["weights"], expected["head"]["weights"])

@@ -47,7 +47,7 @@ def first(tmp_path_factory):
 @pytest.fixture(scope="module")
 def first_params(first):
     workdir = Workdir(first)
-    return workdir.best(workdir.experiment(), workdir.lexicon())[1]
+    return workdir.best(workdir.experiment(), [workdir.lexicon()])[1]
 
 
 def second(first, head=SPELLER, frozen=FROZEN, vocabulary=None, **training):

@@ -36,7 +36,32 @@ def read_arrays(path: Any, valid: Callable[[str], bool], prefix: str = "") -> di
     with regular_files.open_regular(path) as file, _reading():
         size = file.seek(0, os.SEEK_END)
         with zipfile.ZipFile(file) as archive:
-            return _members(archive, size, valid, prefix)
+            members = {
+                member.filename.removesuffix(".npy"): member for member in archive.infolist()
+            }
+            if len(members) < len(archive.infolist()):
+                raise ValueError("it has two arrays with the same name")
+            members = {
+                name.removeprefix(prefix): member
+                for name, member in members.items()
+                if name.startswith(prefix)
+            }
+            unknown = sorted(name for name in members if not valid(name))
+            if unknown:
+                raise ValueError(f"it has {unknown[0][:60]!r}, which does not belong there")
+            total = sum(member.file_size for member in members.values())
+            if total > max(_BYTES, _TIMES * size):
+                raise ValueError(f"it has {size:,} bytes and would unpack to {total:,}")
+            for name, member in members.items():
+                with archive.open(member) as file:
+                    _check_header(file, member.file_size, name)
+            arrays = {}
+            for name, member in members.items():
+                with archive.open(member) as file:
+                    arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+                    if file.read(1):  # to its end, where its checksum is compared
+                        raise ValueError(f"{name} is longer than the size in its header")
+            return arrays
 
 
 @contextlib.contextmanager
@@ -82,34 +107,6 @@ def offsets(lengths: np.ndarray, size: int, name: str, array_name: str) -> np.nd
     if sums[-1] != size or (sums[1:] < sums[:-1]).any():
         raise ValueError(f"{name} do not add up to {array_name}")
     return sums
-
-
-def _members(archive, size, valid, prefix):
-    """Reads the arrays of an archive of `size` bytes, after checks of their names and headers."""
-    members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-    if len(members) < len(archive.infolist()):
-        raise ValueError("it has two arrays with the same name")
-    members = {
-        name.removeprefix(prefix): member
-        for name, member in members.items()
-        if name.startswith(prefix)
-    }
-    unknown = sorted(name for name in members if not valid(name))
-    if unknown:
-        raise ValueError(f"it has {unknown[0][:60]!r}, which does not belong there")
-    total = sum(member.file_size for member in members.values())
-    if total > max(_BYTES, _TIMES * size):
-        raise ValueError(f"it has {size:,} bytes and would unpack to {total:,}")
-    for name, member in members.items():
-        with archive.open(member) as file:
-            _check_header(file, member.file_size, name)
-    arrays = {}
-    for name, member in members.items():
-        with archive.open(member) as file:
-            arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
-            if file.read(1):  # to its end, where its checksum is compared
-                raise ValueError(f"{name} is longer than the size in its header")
-    return arrays
 
 
 def _check_header(file, size, name):

@@ -22,6 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+_ARRAYS = jax.Array | np.ndarray
+
 
 def vary_together(tree: Any) -> Any:
     """Makes all arrays of a tree vary over all manual axes over which any of them varies.
@@ -29,12 +31,14 @@ def vary_together(tree: Any) -> Any:
     A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
     that was the same on all devices is summed over the devices.
     """
-    axes = frozenset().union(*map(_varying, filter(_is_array, jax.tree.leaves(tree))))
+    arrays = [x for x in jax.tree.leaves(tree) if isinstance(x, _ARRAYS)]
+    axes = frozenset().union(*(jax.typeof(x).manual_axis_type.varying for x in arrays))
     if not axes:
         return tree
 
     def vary(x):
-        missing = tuple(sorted(axes - _varying(x))) if _is_array(x) else ()
+        varying = jax.typeof(x).manual_axis_type.varying if isinstance(x, _ARRAYS) else axes
+        missing = tuple(sorted(axes - varying))
         return jax.lax.pcast(x, missing, to="varying") if missing else x
 
     return jax.tree.map(vary, tree)
@@ -50,16 +54,8 @@ def filled(shape: Any, value: Any, dtype: Any, like: jax.Array) -> jax.Array:
     return jnp.full_like(like, value, dtype=dtype, shape=shape)
 
 
-def _is_array(x) -> bool:
-    return isinstance(x, jax.Array | np.ndarray)
-
-
-def _varying(x) -> frozenset[str]:
-    return jax.typeof(x).manual_axis_type.varying
-
-
 def _meshes(tree):
-    types = (jax.typeof(x) for x in jax.tree.leaves(tree) if _is_array(x))
+    types = (jax.typeof(x) for x in jax.tree.leaves(tree) if isinstance(x, _ARRAYS))
     return (kind.sharding.mesh for kind in types if not kind.sharding.mesh.empty)
 
 
@@ -131,7 +127,7 @@ def spec_of(array: jax.Array) -> tuple:
 def with_automatic_axes(function: Callable, tree: Any, mesh: Any, spec: Callable) -> Any:
     """Computes function(tree) with the explicit axes of a mesh made automatic within it."""
     leaves, structure = jax.tree.flatten(tree)
-    slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
+    slots = [slot for slot, x in enumerate(leaves) if isinstance(x, _ARRAYS)]
     inner = mesh.update_axis_types(
         {
             name: AxisType.Auto

@@ -22,7 +22,7 @@ from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.scored_texts import Perplexity
 from zoo.lab.evaluation.suites import Suites
 from zoo.lab.evaluation.unknown_words import unknown_notes, unknown_share
-from zoo.lab.options import Option
+from zoo.lab.options import Option, has_any
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.table import format_for_terminal, tsv_line
@@ -56,6 +56,8 @@ def run_evaluate(arguments: argparse.Namespace):
     passport.check(arguments.folder)
     run = _load(arguments, registry.KINDS, arguments.state)
     for metric in METRICS:
+        if metric.needs_option and not has_any(arguments, metric.options):
+            continue
         for judgement in metric.judge(run, arguments):
             options.print_notes(judgement.notes)
             output_files.show(judgement.description, *(f"  {file}" for file in judgement.keep()))

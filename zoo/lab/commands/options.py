@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from zoo.base import lazy
@@ -25,28 +25,24 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         """Parses the arguments; returns (arguments, unparsed words)."""
-        args = [*_settings(sys.argv[1:] if args is None else args)]
+        words: list[str] = []
+        for word in sys.argv[1:] if args is None else args:
+            if word.startswith("--config."):  # as ml_collections writes --set FIELD=VALUE
+                words.append("--set")
+            words.append(word.removeprefix("--config."))
         takes_commands = any(
             action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
         )
         if takes_commands or self._intermixes:
-            return super().parse_known_args(args, namespace)
+            return super().parse_known_args(words, namespace)
         self._intermixes = True  # it calls this method for options and files in turn
         try:
-            arguments, unparsed = self.parse_known_intermixed_args(args, namespace)
+            arguments, unparsed = self.parse_known_intermixed_args(words, namespace)
         finally:
             self._intermixes = False
         if unparsed:  # here, under the usage of this command
             self.error(f"unrecognized arguments: {' '.join(unparsed)}")
         return arguments, unparsed
-
-
-def _settings(words: Iterable[str]) -> Iterator[str]:
-    """Reads --config.FIELD=VALUE, as ml_collections writes it, as --set FIELD=VALUE."""
-    for word in words:
-        if word.startswith("--config."):
-            yield "--set"
-        yield word.removeprefix("--config.")
 
 
 class Inner(NamedTuple):

@@ -123,7 +123,16 @@ def run(main) -> int:
 
 def program(main):
     """Runs main as a script does, with `run`, and exits with its code."""
-    open_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # a stream that was closed, as by `>&-`
+            empty = open(os.devnull, mode)  # noqa: SIM115
+            os.set_inheritable(empty.fileno(), True)  # for programs that this one starts
+            setattr(sys, name, empty)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # unless somebody has replaced it
+            is_set = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            # UTF-8 is the encoding of all files of Zoo; no letter makes a stream fail.
+            stream.reconfigure(encoding=None if is_set else "utf-8", errors="backslashreplace")
     keep_memory()
     try:
         code = run(main)
@@ -131,20 +140,6 @@ def program(main):
         sys.excepthook(*sys.exc_info())
         code = 1
     leave(code)
-
-
-def open_streams():
-    """Replaces closed standard streams, as by `>&-`, and lets none of them fail on a letter."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            empty = open(os.devnull, mode)  # noqa: SIM115
-            os.set_inheritable(empty.fileno(), True)  # for programs that this one starts
-            setattr(sys, name, empty)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # unless somebody has replaced it
-            is_set = stream.isatty() or "PYTHONIOENCODING" in os.environ
-            # UTF-8 is the encoding of all files of Zoo.
-            stream.reconfigure(encoding=None if is_set else "utf-8", errors="backslashreplace")
 
 
 def leave(code: int):
@@ -235,20 +230,14 @@ def cache_folder() -> pathlib.Path:
     """Returns this processor's folder in $XDG_CACHE_HOME or ~/.cache, which several may share."""
     setting = os.environ.get("XDG_CACHE_HOME", "")
     home = pathlib.Path(setting) if os.path.isabs(setting) else pathlib.Path.home() / ".cache"
-    machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
-    return home / "zoo" / f"compiled-{machine}"
-
-
-def _processor() -> str:
-    """Describes the processor; on Linux with its instruction set."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
+    except OSError:  # not Linux
         lines = []
-    descriptions = [
-        line for line in lines if line.partition("\t")[0] in ("model name", "flags", "Features")
-    ]
-    return "\n".join([platform.machine(), platform.processor(), *sorted({*descriptions})])
+    fields = ("model name", "flags", "Features")  # with the instruction set
+    descriptions = {line for line in lines if line.partition("\t")[0] in fields}
+    processor = "\n".join([platform.machine(), platform.processor(), *sorted(descriptions)])
+    return home / "zoo" / f"compiled-{hashlib.sha256(processor.encode()).hexdigest()[:12]}"
 
 
 def keep_compiled() -> pathlib.Path | None:
@@ -265,7 +254,12 @@ def keep_compiled() -> pathlib.Path | None:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with filelock.FileLock(folder / _LOCK, timeout=2):
-            _remove_unfinished(folder)
+            # Removes entries that a kill left incomplete, or a power failure empty.
+            for entry in folder.glob(f"*{_ENTRY}"):
+                time_file = folder / f"{entry.name.removesuffix(_ENTRY)}{_TIME}"
+                if not time_file.exists() or not entry.stat().st_size:
+                    entry.unlink()
+                    time_file.unlink(missing_ok=True)
     # OSError if the folder is locked, too; RuntimeError without a home folder.
     except (OSError, RuntimeError, MissingExtra):
         return None
@@ -278,19 +272,6 @@ def keep_compiled() -> pathlib.Path | None:
     )
     warnings.filterwarnings("ignore", "Cache value for key .* exceeds", UserWarning)
     return folder
-
-
-def _remove_unfinished(folder: pathlib.Path):
-    """Removes entries that a kill left incomplete, or a power failure empty."""
-    names = {path.name for path in folder.iterdir()}
-    for name in names:
-        key = name.removesuffix(_ENTRY)
-        if name == key:
-            continue
-        entry = folder / name
-        if f"{key}{_TIME}" not in names or not entry.stat().st_size:
-            entry.unlink()
-            (folder / f"{key}{_TIME}").unlink(missing_ok=True)
 
 
 # ------------------------- completion with the TAB key, by argcomplete; see docs/runs.md

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.errors import UserError, quote
-from zoo.lab.evaluation import minimal_pairs, passport, significance
+from zoo.lab.evaluation import leakage, minimal_pairs, passport, significance
 from zoo.lab.evaluation.figures import PairAccuracy, PairPassport
 from zoo.lab.evaluation.passport import Judgement, Metric
 from zoo.lab.evaluation.run import Run, splits_of
@@ -82,8 +82,7 @@ class Agreement(Metric):
 
     def judge(self, run, arguments):
         splits, file = arguments.split, arguments.data
-        if arguments.agreement:
-            yield from judge(run, splits if file else splits_of(run.path, splits), file)
+        return judge(run, splits if file else splits_of(run.path, splits), file)
 
 
 def _judge_pairs(run, name, bank, split, forms, note=""):
@@ -107,7 +106,9 @@ def _judge_pairs(run, name, bank, split, forms, note=""):
             f"such as {quote([word for word, _ in scores.commonest_missing])}: give a treebank of "
             "the run's language, or a run with more words."
         )
-    priors = passport.priors_that_saw(run, name, run.experiment.vocabulary.read(bank, split))
+    corpus, history = run.experiment.vocabulary.read(bank, split), run.seen_texts
+    judged, knowledge = (name, corpus.name, corpus.sentences), history and history.knowledge
+    priors = leakage.priors_that_saw(run.experiment, run.lexicon, *judged, knowledge)
     facts = [pair_facts for _, _, pair_facts in pairs]
     for column in COUNTS:
         words = tuple(pair_facts[column.replace("count", "word")] for pair_facts in facts)
@@ -119,7 +120,7 @@ def _judge_pairs(run, name, bank, split, forms, note=""):
     both_seen_figures = scores.select(both_seen).figures() if run.lexicon.has_counts else None
     figures = {"cases": by_case(scores, facts), "both_seen": both_seen_figures}
     record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores, **figures)
-    record = dataclasses.replace(record, priors_saw_this_text=priors)
+    record = dataclasses.replace(record, priors_saw_this_text=tuple(priors))
     table_rows = [*rows(pairs, scores)]
     return Judgement(run, record, describe(record) + note, scores.answers(), table_rows, COLUMNS)
 

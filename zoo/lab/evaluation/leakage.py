@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.evaluation.figures import Overlap, OverlapByRole, OverlapCounts
 from zoo.lab.runs import seen_texts
-from zoo.lab.runs.seen_texts import ROLES, KnowledgeText, SeenTexts, Texts, WordSource
+from zoo.lab.runs.seen_texts import ROLES, KnowledgeText, SeenTexts, Texts
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, TopWords
 from zoo.sources import files
@@ -38,32 +38,25 @@ def priors_that_saw(
     source = experiment.data
     matches = {name for name in source.splits() if split in (name, *source.parts(name))}
     matches = matches or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
-
-    def saw(part: WordSource) -> bool:
-        from_treebanks = [_splits_from(source, treebank) for treebank in part.treebanks]
-        # Where no split is named, all of them are read.
-        read = [splits or source.splits() for splits in part.splits] + from_treebanks
-        outside = [
-            treebank
-            for treebank, splits in zip(part.treebanks, from_treebanks, strict=True)
-            if not splits
-        ]
-        return any(matches & {*splits} for splits in read) or any(
-            _has(treebank, experiment.vocabulary, sentences) for treebank in outside
-        )
-
-    parts = [part for part in seen_texts.word_sources(experiment) if _estimated(part, lexicon)]
     digest = seen_texts.digest_text(sentences)[0] if sentences and knowledge else None
-    priors = {gave for text in knowledge or () if text.digest == digest for gave in text.gave}
-    return [*dict.fromkeys(part.gave for part in parts if part.gave in priors or saw(part))]
-
-
-def _estimated(part: WordSource, lexicon: Lexicon) -> bool:
-    """Whether a part of a recipe is used by the model and depends on the texts it is made from."""
-    prior = part.prior
-    if isinstance(prior, TopWords):  # if all words are on top, whatever the counts are
-        return prior.count < len(lexicon)
-    return not (isinstance(prior, Background) and lexicon.log_background is None)
+    recorded = {gave for text in knowledge or () if text.digest == digest for gave in text.gave}
+    priors = []
+    for part in seen_texts.word_sources(experiment):
+        if isinstance(part.prior, TopWords) and part.prior.count >= len(lexicon):
+            continue  # all words are on top, whatever the counts are
+        if isinstance(part.prior, Background) and lexicon.log_background is None:
+            continue  # the model does not use it
+        # Where no split is named, all of them are read.
+        split_groups = [splits or source.splits() for splits in part.splits]
+        is_seen = part.gave in recorded or any(matches & {*splits} for splits in split_groups)
+        for treebank in () if is_seen else part.treebanks:
+            splits = _splits_from(source, treebank)
+            is_seen |= bool(matches & splits) or (
+                not splits and _has(treebank, experiment.vocabulary, sentences)
+            )
+        if is_seen:
+            priors.append(part.gave)
+    return [*dict.fromkeys(priors)]
 
 
 def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:

@@ -65,11 +65,12 @@ class Judgement:
 class Metric:
     """Base class of the ways to judge a run."""
 
-    # the options that ask for the metric and set it
+    # any of them asks for the metric, or sets one that needs no option
     options: ClassVar[tuple[Option, ...]] = ()
+    needs_option: ClassVar[bool] = True
 
     def judge(self, run: Run, arguments: argparse.Namespace) -> Iterator[Judgement]:
-        """Judges a run as a command line asks for; yields nothing where it does not."""
+        """Judges a run as a command line asks for."""
         raise NotImplementedError
 
 
@@ -85,14 +86,6 @@ def source_of(run: Run, corpus: Corpus) -> figures.SourceText | None:
     digest, words = seen_texts.digest_text(source.sentences)
     unknown = sum(missing.values())
     return figures.SourceText(source.name, digest, len(source.sentences), words, unknown)
-
-
-def priors_that_saw(run: Run, split: str, corpus: Corpus) -> tuple[str, ...]:
-    """Returns the names of the priors that were estimated on a text."""
-    text, history = (corpus.name, corpus.sentences), run.seen_texts
-    knowledge = history.knowledge if history else None
-    saw = leakage.priors_that_saw(run.experiment, run.lexicon, split, *text, knowledge)
-    return tuple(saw)
 
 
 def sentence_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
@@ -167,6 +160,10 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
     head, texts, workdir = run.experiment.head, run.seen_texts, Workdir(run.path)
     trained = run.lexicon if run.training_lexicon is None else run.training_lexicon
     of_training = figures.LexiconRecord(trained.words_set_digest(), len(trained))
+    lexicons = [
+        figures.LexiconRecord(words.words_set_digest(), len(words), words.digest())
+        for words in (lexicon, *run.source_lexicons)
+    ]
     over = head.normalised_over(lexicon)
     if run.experiment.vocabulary.subwords is not None:
         over = "all spellings in letters of the training text"
@@ -178,10 +175,10 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
         "normalised_over": over,
         "changes": tuple(change.to_json() for change in registry.changes_of(run)),
         "notes": model.warnings(lexicon),
-        "lexicon": _lexicon_record(lexicon, of_training),
+        "lexicon": dataclasses.replace(lexicons[0], of_training=of_training),
         **{
-            f"{name}_lexicon": _lexicon_record(source)
-            for name, source in zip(model.lexicon_names[1:], run.source_lexicons, strict=True)
+            f"{name}_lexicon": record
+            for name, record in zip(model.lexicon_names[1:], lexicons[1:], strict=True)
         },
         "trained_on": texts and texts.trained_on.about,
         "selected_on": texts and texts.selected_on.about,
@@ -210,11 +207,6 @@ def run_fields(run: Run, sentences: Sequence[list[str]]) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
     }
-
-
-def _lexicon_record(lexicon, of_training=None):
-    digests = lexicon.words_set_digest(), len(lexicon), lexicon.digest()
-    return figures.LexiconRecord(*digests, of_training)
 
 
 # ---------------------------------------- files of passports

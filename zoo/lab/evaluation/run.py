@@ -61,12 +61,12 @@ class Run:
     def load(cls, path: str | pathlib.Path) -> Self:
         """Loads the run of a work directory."""
         workdir = Workdir(path)
-        experiment, lexicon = workdir.experiment(), workdir.lexicon()
-        step, params, _ = workdir.best(experiment, lexicon)
-        sources = workdir.other_lexicons(experiment)
-        tables = experiment.model.evaluation_tables(lexicon, *sources)
-        parts = jax.tree.map(jnp.asarray, params), tables, step
-        return cls(workdir.path, experiment, lexicon, *parts, source_lexicons=sources)
+        experiment = workdir.experiment()
+        lexicons = workdir.lexicons(experiment)
+        step, params, _ = workdir.best(experiment, lexicons)
+        tables = experiment.model.evaluation_tables(*lexicons)
+        parts = lexicons[0], jax.tree.map(jnp.asarray, params), tables, step
+        return cls(workdir.path, experiment, *parts, source_lexicons=lexicons[1:])
 
     def with_state(self, state: str | None) -> Self:
         """Returns the run judged under another state policy; None changes nothing."""

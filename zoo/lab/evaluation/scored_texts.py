@@ -12,7 +12,7 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
-from zoo.lab.evaluation import item_scores, mixtures, passport, unknown_words
+from zoo.lab.evaluation import item_scores, leakage, mixtures, passport, unknown_words
 from zoo.lab.evaluation.changes import registry
 from zoo.lab.evaluation.figures import Part, PerplexityFigures, PerplexityPassport, SubwordFigures
 from zoo.lab.evaluation.passport import Judgement, Metric
@@ -161,6 +161,9 @@ def name_of(file: str) -> str:
 def passport_of(scored: ScoredText, mixture: mixtures.Mixture | None = None) -> PerplexityPassport:
     """Makes the passport of a perplexity."""
     run, name, corpus, text, scores, _ = scored
+    history, judged = run.seen_texts, (name, corpus.name, corpus.sentences)
+    knowledge = history and history.knowledge
+    priors = leakage.priors_that_saw(run.experiment, run.lexicon, *judged, knowledge)
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     is_unseen, words = occurrences == 0, sum(map(len, corpus.sentences))
@@ -200,7 +203,7 @@ def passport_of(scored: ScoredText, mixture: mixtures.Mixture | None = None) -> 
         counts=passport.counts_sentence(run),
         out_of_vocabulary=int((~text.known).sum()),
         unknown_tokens=int(unknown.sum()),
-        priors_saw_this_text=passport.priors_that_saw(run, name, corpus),
+        priors_saw_this_text=tuple(priors),
         out_of_vocabulary_rate=float((~text.known).sum() / max(1, words)),
         types=len(types),
         out_of_vocabulary_types=sum(not vocabulary.has(word, lexicon) for word in types),
@@ -299,6 +302,7 @@ class Perplexity(Metric):
     """The perplexity of texts, and of the mixture for unseen words if it is asked for."""
 
     options = (mixtures.UNSEEN_WEIGHT,)
+    needs_option = False
 
     def judge(self, run, arguments):
         weight, mixture, note = arguments.unseen_weight, None, None

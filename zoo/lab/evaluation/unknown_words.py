@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from zoo.data import text_notes
 from zoo.lab.evaluation.run import Run
 from zoo.lexicon import Lexicon
+from zoo.sources import files
 
 
 def unknown_notes(run: Run, sentences: Sequence[list[str]]) -> list[str]:
@@ -20,7 +21,7 @@ def phrases(run: Run, sentences: Sequence[list[str]]) -> dict[tuple[str, ...], N
     """Returns the words and phrases that `unknown_notes` on the sentences are about."""
     unknown = run.experiment.vocabulary.missing(sentences, run.lexicon)
     words = {*itertools.chain.from_iterable(sentences)}
-    marks = (*text_notes.PUNCTUATION & words, *text_notes.sentence_marks(words))
+    marks = (*text_notes.PUNCTUATION & words, *filter(files.MARK.fullmatch, words))
     spaced = map(str.split, text_notes.find_split_words(sentences, run.lexicon))
     return dict.fromkeys([*((word,) for word in (*unknown, *marks)), *map(tuple, spaced)])
 

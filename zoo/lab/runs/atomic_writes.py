@@ -14,45 +14,28 @@ from zoo.lab.runs import location
 _LINK_ERRORS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_whole(path: Any, write):
+def write_whole(path: Any, write, is_new: bool = False) -> bool:
     """Calls write(temporary path), then renames that to `path`, which is thus complete or absent
-    after a kill; an object of a bucket is uploaded whole."""
+    after a kill; an object of a bucket is uploaded whole. With `is_new`, keeps a file that exists.
+    Returns whether it was written. In a bucket, another process may write between check and upload.
+    """
     if location.is_bucket(path):
+        if is_new and path.exists():
+            return False
         with tempfile.TemporaryDirectory() as folder:
             write(pathlib.Path(folder, path.name))
             path.write_bytes(pathlib.Path(folder, path.name).read_bytes())
-        return
-    with _complete_file(path, write) as temporary:
-        temporary.replace(path)
-
-
-def write_text(path: Any, text: str):
-    """Writes or replaces a file of text in UTF-8 atomically; see `write_whole`."""
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def write_new(path: Any, write) -> bool:
-    """Writes a file by write(temporary path) unless it exists, whole or not at all; returns whether
-    it was written. In a bucket, another process may write between check and upload."""
-    if location.is_bucket(path):
-        if path.exists():
-            return False
-        write_whole(path, write)
         return True
-    with _complete_file(path, write) as temporary:
-        return place_new(temporary, path)
-
-
-@contextlib.contextmanager
-def _complete_file(path, write):
-    """Yields a temporary file beside `path`, with the content by write(temporary path) flushed to
-    the disk, for the caller to rename or link to `path`; removes it in the end."""
+    is_written = True
     with temporary_files.naming(path), temporary_files.new_path(path) as temporary:
         try:
             write(temporary)
             with temporary.open("r+b") as file:
                 os.fsync(file.fileno())
-            yield temporary
+            if is_new:
+                is_written = place_new(temporary, path)
+            else:
+                temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # of systems that cannot flush a folder's entries
@@ -61,6 +44,12 @@ def _complete_file(path, write):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    return is_written
+
+
+def write_text(path: Any, text: str):
+    """Writes or replaces a file of text in UTF-8 atomically; see `write_whole`."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def place_new(temporary: pathlib.Path, path: pathlib.Path) -> bool:

@@ -81,10 +81,14 @@ class Checkpoints:
             manager.delete(step)
             self._delete_moved(kind)
         save_arguments = jax.tree.map(_save_arguments, arrays)
+        digests = {
+            "arrays": checksums.checksums(arrays),
+            "progress": checksums.json_digest(progress),
+        }
         arguments = ocp.args.Composite(
             arrays=ocp.args.StandardSave(arrays, save_args=save_arguments),
             progress=ocp.args.JsonSave(progress),
-            digests=ocp.args.JsonSave(_checkpoint_digests(arrays, progress)),
+            digests=ocp.args.JsonSave(digests),
         )
         try:
             manager.save(step, args=arguments, force=True)
@@ -183,11 +187,11 @@ class Checkpoints:
         if difference:
             name, saved, expected = difference
             raise _Damaged(f"{name} is {saved} there, and {expected} in the model")
-        saved_digests, digests = restored["digests"], _checkpoint_digests(arrays, progress)
-        for name, digest in digests["arrays"].items():
-            if saved_digests["arrays"].get(name) != digest:
+        digests = restored["digests"]
+        for name, checksum in checksums.checksums(arrays).items():
+            if digests["arrays"].get(name) != checksum:
                 raise _Damaged(f"{name} is not as it was saved")
-        if saved_digests["progress"] != digests["progress"]:
+        if digests["progress"] != checksums.json_digest(progress):
             raise _Damaged("its progress is not as it was saved")
         return arrays, progress
 
@@ -236,9 +240,3 @@ def _describe_error(error):
     if isinstance(error, _Damaged):
         return text
     return f"{type(error).__name__}: {text.splitlines()[0][:200] if text else error!r}"
-
-
-def _checkpoint_digests(arrays, progress):
-    """Returns {"arrays": {path: checksum}, "progress": SHA-256} of a checkpoint's pytree and of its
-    progress, a JSON object."""
-    return {"arrays": checksums.checksums(arrays), "progress": checksums.json_digest(progress)}

@@ -62,7 +62,17 @@ def checksums(tree: Any) -> dict[str, str]:
     checksum_by_name = {}
     for name, leaf in leaf_names(tree).items():
         # One leaf at a time: a sum may need as much memory again as its array.
-        sums = np.asarray(_array_checksum(leaf))
+        array = leaf if is_shared(leaf) else np.asarray(leaf)
+        if array.size <= _SMALL and isinstance(array, np.ndarray):
+            size = min(array.dtype.itemsize, 4)
+            words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}")
+            index = np.arange(words.size, dtype=np.uint32)
+            seeds = (_mix(index ^ np.uint32(seed)) for seed in _SEEDS)
+            sums = [_mix(words.astype(np.uint32) ^ seed).sum(dtype=np.uint32) for seed in seeds]
+        else:
+            if array.dtype.itemsize > 4:  # without jax_enable_x64 JAX would make 32 bits of 64
+                array = np.atleast_1d(np.asarray(array)).view(np.uint32)
+            sums = np.asarray(_device_checksum(array).addressable_data(0))
         checksum_by_name[name] = f"{layout(leaf)} {''.join(f'{int(x):08x}' for x in sums)}"
     return checksum_by_name
 
@@ -71,20 +81,6 @@ def is_shared(leaf: Any) -> bool:
     """Whether several devices hold a leaf (array or ShapeDtypeStruct), in shards or copies."""
     sharding = getattr(leaf, "sharding", None)
     return sharding is not None and len(sharding.device_set) > 1
-
-
-def _array_checksum(leaf):
-    """Computes the two sums of an array, uint32 [2], by numpy if it is small and not shared."""
-    array = leaf if is_shared(leaf) else np.asarray(leaf)
-    if array.size <= _SMALL and isinstance(array, np.ndarray):
-        size = min(array.dtype.itemsize, 4)
-        words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}").astype(np.uint32)
-        index = np.arange(words.size, dtype=np.uint32)
-        hashes = (_mix(words ^ _mix(index ^ np.uint32(seed))) for seed in _SEEDS)
-        return np.array([terms.sum(dtype=np.uint32) for terms in hashes])
-    if array.dtype.itemsize > 4:  # without jax_enable_x64 JAX would make 32 bits of 64
-        array = np.atleast_1d(np.asarray(array)).view(np.uint32)
-    return _device_checksum(array).addressable_data(0)
 
 
 @jax.jit

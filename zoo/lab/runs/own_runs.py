@@ -18,23 +18,19 @@ from zoo.lab.runs import atomic_writes, checksums, location
 logger = logging.getLogger(__name__)
 
 
-def notes_folder() -> pathlib.Path:
-    """Returns the folder of notes: zoo/runs in $XDG_STATE_HOME or, by default, ~/.local/state."""
+def note_file(recipe: dict) -> pathlib.Path:
+    """Returns the path of the note of a recipe, in zoo/runs of $XDG_STATE_HOME or, by default, of
+    ~/.local/state."""
     setting = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
     state = setting if setting.is_absolute() else pathlib.Path.home() / ".local" / "state"
-    return state / "zoo" / "runs"
-
-
-def _note_file(recipe: dict) -> pathlib.Path:
-    """Returns the path of the note of a recipe."""
-    return notes_folder() / f"{checksums.json_digest(recipe)}.json"
+    return state / "zoo" / "runs" / f"{checksums.json_digest(recipe)}.json"
 
 
 def write_note(recipe: dict, workdir: Any):
     """Writes a note that a run is the user's own; logs a warning if it cannot be written."""
     note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
     try:
-        path = _note_file(recipe)
+        path = note_file(recipe)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         atomic_writes.write_text(path, json.dumps(note, ensure_ascii=False) + "\n")
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
@@ -50,7 +46,7 @@ def permitted_modules(recipe: dict) -> list[str] | None:
     """Reads the folders of the user's modules from the note of a recipe; None without a note, [] if
     it is damaged."""
     try:
-        text = _note_file(recipe).read_bytes()
+        text = note_file(recipe).read_bytes()
     except (OSError, RuntimeError):
         return None
     note = strict_json.object_or_none(text) or {}

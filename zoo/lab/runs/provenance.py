@@ -53,21 +53,24 @@ def versions() -> dict[str, str]:
 def revision() -> str | None:
     """Returns Zoo's git revision, with "-dirty" after changes; None outside a git checkout."""
     folder = pathlib.Path(version.__file__).resolve().parent.parent
-
-    def git(*arguments):
-        """Runs git in Zoo's checkout and returns its output."""
-        command = ["git", "-C", str(folder), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        # An installed Zoo may lie within the checkout of another project.
-        if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
+    outputs = []
+    for command in (
+        ("rev-parse", "--show-toplevel"),
+        ("rev-parse", "HEAD"),
+        ("status", "--porcelain", "--untracked-files=no"),
+        ("ls-files", "--others", "--exclude-standard", "--", "*.py"),  # added modules
+    ):
+        git = ["git", "-C", str(folder), *command]
+        try:
+            result = subprocess.run(git, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
             return None
-        changed_files = git("status", "--porcelain", "--untracked-files=no")
-        added_modules = git("ls-files", "--others", "--exclude-standard", "--", "*.py")
-        return git("rev-parse", "HEAD") + ("-dirty" if changed_files or added_modules else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
+        outputs.append(result.stdout.strip())
+        # An installed Zoo may lie within the checkout of another project.
+        if pathlib.Path(outputs[0]).resolve() != folder:
+            return None
+    _, revision, *changes = outputs
+    return f"{revision}-dirty" if any(changes) else revision
 
 
 @functools.cache

@@ -28,19 +28,12 @@ _LENGTHS = (*_PARAMETER_AXES, "samples", "classes", "most", "stacks", "depth", "
 _NUMBER = 4  # bytes of a float32 or an int32
 
 
-def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
-    """Yields (dotted path, field, value) of each integer in a component, nested or not."""
-    for path, name, value in fields.values(component):
-        if isinstance(value, int) and not isinstance(value, bool):
-            yield path, name, value
-
-
 def model_memory(model: Any) -> Iterator[tuple[str, int]]:
     """Yields (setting, lower bound of the bytes it needs) for each size of a model."""
-    for path, name, value in _whole_numbers(model):
-        if name in _LENGTHS:
+    for path, name, value in fields.values(model):
+        if name in _LENGTHS and type(value) is int:
             yield f"model.{path}={value}", value * _NUMBER
-        if name in _REPEATS:
+        if name in _REPEATS and type(value) is int:
             yield f"model.{path}={value}", value * _LAYER_BYTES
 
 
@@ -63,9 +56,10 @@ def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, source: str
     model = experiment.model
     if shapes is not None:
         parameters = sum(map(math.prod, shapes))
-        for path, name, value in _whole_numbers(model):
+        for path, name, value in fields.values(model):
             limit = len(shapes) if name in _REPEATS else parameters
-            if name in (*_REPEATS, *_PARAMETER_AXES) and value > limit:
+            is_size = name in (*_REPEATS, *_PARAMETER_AXES) and type(value) is int
+            if is_size and value > limit:
                 raise UserError(
                     f"{source} has {len(shapes)} arrays of {parameters:,} numbers in all, and the "
                     f"recipe has model.{path}={value}: put back a copy of the run."

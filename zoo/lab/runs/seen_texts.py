@@ -175,7 +175,7 @@ class SeenTexts:
         """Reads a file that `save` wrote; raises UserError for any other file."""
         try:
             arrays = array_files.read_arrays(path, (*ROLES, "about").__contains__)
-            about = strict_json.parse_bytes(arrays.pop("about"))
+            about = strict_json.loads(arrays.pop("about").tobytes())
             record = strict_json.parse(_Record, about)
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)

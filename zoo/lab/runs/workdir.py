@@ -12,6 +12,7 @@ An exported run has params.safetensors in place of checkpoints.
 
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import pathlib
@@ -149,8 +150,8 @@ class Workdir:
                 f"{self.path} cannot be made ({error.strerror}): give another folder."
             ) from error
         text = json.dumps(configuration.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        if not atomic_writes.write_new(
-            self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
+        if not atomic_writes.write_whole(
+            self._experiment_file, lambda path: path.write_text(text, encoding="utf-8"), is_new=True
         ):
             self.check(experiment)  # another process has just begun a run here
 
@@ -270,22 +271,20 @@ class Workdir:
         with self._open_checkpoints("last") as store:
             return store.progress("last").get("finished") if store else None
 
-    def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
-        """Reads the run's lexicons after the first, such as the source words of a translator."""
-        return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
+    def lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
+        """Reads the run's lexicons: of the words, and of the source words of a translator."""
+        names = experiment.model.lexicon_names
+        return tuple(Lexicon.load(self.file(f"{name}.npz")) for name in names)
 
     def best(
-        self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
+        self, experiment: Experiment, lexicons: Iterable[Lexicon], log=logger.warning
     ) -> tuple[int, Any, dict]:
         """Reads (step, parameters on the host, progress) of the best checkpoint or the export,
         whose progress is {}; raises UserError without a checkpoint."""
-        lexicons = lexicon, *self.other_lexicons(experiment)
-
-        def parameter_shapes():
-            """Returns the shapes of the model's parameters."""
-            model = experiment.model
-            return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
-
+        # Called once the sizes are checked.
+        parameter_shapes = functools.partial(
+            jax.eval_shape, lambda key: experiment.model.init(key, *lexicons), jax.random.key(0)
+        )
         if exported_run.is_exported(self.path):
             arrays = exported_run.read_arrays(self.path)
             recipe_sizes.check(experiment, [x.shape for x in arrays.values()], str(self.path))

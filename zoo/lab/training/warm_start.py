@@ -37,10 +37,10 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
     params, lines = {}, []
     try:
         run = Workdir(path)
-        experiment, source_lexicon = run.experiment(), run.lexicon()
-        further_lexicons = run.other_lexicons(experiment)
+        experiment = run.experiment()
+        source_lexicons = run.lexicons(experiment)
         step, arrays, progress = run.best(
-            experiment, source_lexicon, log=lambda line: lines.append(f"init_from: {line}")
+            experiment, source_lexicons, log=lambda line: lines.append(f"init_from: {line}")
         )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error
@@ -58,7 +58,7 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
                 difference = f"its rows are of {source_rows} there, of {rows} here"
         if difference is None:
             index = name in _SOURCE_PARTS
-            lexicon_pair = (source_lexicon, *further_lexicons)[index], lexicons[index]
+            lexicon_pair = source_lexicons[index], lexicons[index]
             _check_words(path, name, component, arrays[name], *lexicon_pair)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
             params[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
@@ -75,11 +75,12 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
             f"init_from={path}: no part of that model fits this model ({' '.join(lines)[:-1]}): "
             "give this model the embedding, the core or the head of that model."
         )
+    words = source_lexicons[0]
     record = WarmStart(
         workdir=path,
         checkpoint=step,
         parts=tuple(params),
-        lexicon={"hash": source_lexicon.digest(), "words_hash": source_lexicon.words_digest()},
+        lexicon={"hash": words.digest(), "words_hash": words.words_digest()},
         data=progress.get("data"),
         init_from=run.start(),
     )

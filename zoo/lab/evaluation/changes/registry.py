@@ -12,7 +12,7 @@ from zoo.lab.evaluation.changes.new_lexicon import NewLexicon
 from zoo.lab.evaluation.changes.renormalised import Renormalised
 from zoo.lab.evaluation.changes.temperature import Temperature
 from zoo.lab.evaluation.run import Run
-from zoo.lab.options import attribute
+from zoo.lab.options import has_any
 
 KINDS: tuple[type[Change], ...] = (
     NewLexicon,
@@ -29,7 +29,7 @@ def apply(
 ) -> AnyRun:
     """Returns the run with the changes that a command line asks for."""
     for kind in kinds:
-        if any(getattr(arguments, attribute(option.usage)) for option in kind.options):
+        if has_any(arguments, kind.options):
             run = kind.from_arguments(arguments, run).apply(run)
     return run
 
