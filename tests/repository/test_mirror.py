@@ -27,6 +27,7 @@ COVERED = {
     "zoo/lab/rescoring/reranking.py": "tests/lab/commands/test_rescore.py",
     "zoo/lab/runs/hub.py": "tests/lab/export/test_folder.py",
     "zoo/layers/embeddings.py": "tests/layers/test_every_embedding.py",
+    "zoo/layers/gru.py": "tests/layers/test_every_core.py",
     "zoo/lexicon/feature_signatures.py": "tests/losses/test_log_linear.py",
     "zoo/losses/adaptive.py": "tests/heads/test_adaptive.py",
     "zoo/losses/hierarchical.py": "tests/heads/test_hierarchical.py",

@@ -226,43 +226,41 @@ def check_types(recipe: Any, path: str = ""):
 def check_value(value: Any, kind: Any, name: str):
     """Raises UserError unless a value, with all its items and fields, is of the declared type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    expected = ""  # if the value is another
     if origin in (types.UnionType, typing.Union):
-        if value is None and type(None) in arguments:
-            return
         alternatives = [argument for argument in arguments if argument is not type(None)]
-        if len(alternatives) == 1:
+        is_none = value is None and type(None) in arguments
+        if len(alternatives) == 1 and not is_none:
             check_value(value, alternatives[0], name)
-    elif origin is tuple:
+    elif origin is tuple and not isinstance(value, tuple):
         forgotten = "" if isinstance(value, list) else ", with a comma if it has a single item"
-        _expect(isinstance(value, tuple), value, name, f"a tuple{forgotten}")
+        expected = f"a tuple{forgotten}"
+    elif origin is tuple:
         kinds = (arguments[0],) * len(value) if arguments[-1] is ... else arguments
-        _expect(len(value) == len(kinds), value, name, f"a tuple of {len(kinds)}")
-        for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
+        if len(value) != len(kinds):
+            expected = f"a tuple of {len(kinds)}"
+        for number, (item, kind) in enumerate(zip(value, kinds, strict=False)):
             check_value(item, kind, f"{name}.{number}")
-    elif kind is bool:
-        _expect(isinstance(value, bool), value, name, "True or False")
+    elif kind is bool and not isinstance(value, bool):
+        expected = "True or False"
     elif kind in _NUMBERS:
-        expected, words = _NUMBERS[kind]
-        is_number = isinstance(value, expected) and not isinstance(value, bool)
-        _expect(is_number, value, name, words)
-    elif kind is str:
-        _expect(isinstance(value, str), value, name, "a string")
+        number_kind, words = _NUMBERS[kind]
+        if isinstance(value, bool) or not isinstance(value, number_kind):
+            expected = words
+    elif kind is str and not isinstance(value, str):
+        expected = "a string"
     elif inspect.isclass(kind) and kind is not object:
         if inspect.isclass(value):
-            _expect(False, value, name, f"{value.__name__}(), with parentheses")
-        if not isinstance(value, kind):
+            expected = f"{value.__name__}(), with parentheses"
+        elif not isinstance(value, kind):
             examples = ", ".join(sorted(components(kind)))
-            words = with_article(kind) + (f", such as {examples}" if examples else "")
-            _expect(False, value, name, words)
-        if dataclasses.is_dataclass(value):
+            expected = with_article(kind) + (f", such as {examples}" if examples else "")
+        elif dataclasses.is_dataclass(value):
             check_types(value, name)
-
-
-def _expect(holds, value, name, expected):
-    if not holds:
-        kind = type(value).__name__
+    if expected:
+        description = f"{value!r}, of type {type(value).__name__}"
         if inspect.isclass(value):
             description = f"the class {value.__name__}"
-        else:
-            description = kind if dataclasses.is_dataclass(value) else f"{value!r}, of type {kind}"
+        elif dataclasses.is_dataclass(value):
+            description = type(value).__name__
         raise UserError(f"{name} is {description}: give {expected}.")

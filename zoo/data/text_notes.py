@@ -124,13 +124,16 @@ def find_split_words(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[s
 def notes(
     sentences: Sequence[list[str]], unknown: Sequence[str], lexicon: Lexicon, language: str
 ) -> Iterator[str | None]:
-    """Yields notes on the Unicode forms of unknown words, on marks attached to words of a text that
-    is not tokenised for a `language`, on case and numbers, on words with blanks that a text and the
-    training text read differently, and on marks of sentences within lines."""
-    yield from form_notes(unknown, lexicon)
+    """Yields notes on fused and Unicode forms of unknown words, on marks attached to words of a
+    text that is not tokenised for a `language`, on case and numbers, on words with blanks that a
+    text and the training text read differently, and on marks of sentences within lines."""
+    if unknown:
+        yield lexicon.fused_note(unknown)
+        yield from form_notes(unknown, lexicon)
     if lexicon.is_character_level:
         return
-    yield None if language else note(sentences, unknown, lexicon)
+    if unknown and not language:
+        yield note(sentences, unknown, lexicon)
     for name, form in _FORMS.items():
         known = [word for word in unknown if form(word) in lexicon.ids]
         if known and len(known) >= _MANY * len(unknown):
@@ -167,10 +170,6 @@ def notes(
 ADVICE = "convert the texts to one form, for instance with uconv -x nfc"
 
 
-def composed(word: str) -> str:
-    return unicodedata.normalize("NFC", word)
-
-
 def in_two_forms(words: Iterable[str]) -> list[str]:
     """Returns the words that occur in both Unicode forms (or as a letter and an accent), in NFC."""
     first: dict = {}
@@ -178,8 +177,9 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
     accents = set()
     for word in words:
         if not word.isascii():
-            if first.setdefault(composed(word), word) != word:
-                forms[composed(word)] = None
+            composed = unicodedata.normalize("NFC", word)
+            if first.setdefault(composed, word) != word:
+                forms[composed] = None
             if len(word) == 1 and unicodedata.combining(word):
                 accents.add(word)
     for word in first if accents else ():
@@ -216,6 +216,7 @@ def form_notes(unknown: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
     unknown = [word for word in unknown if not word.isascii()]
     if not unknown:
         return
+    composed = functools.partial(unicodedata.normalize, "NFC")
     composed_words = {composed(word) for word in lexicon.words if not word.isascii()}
     twins = [word for word in unknown if composed(word) in composed_words]
     if twins:

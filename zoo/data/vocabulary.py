@@ -160,7 +160,8 @@ class Vocabulary:
         if self.features:
             texts = {split: self._mark_unknown(corpus, types) for split, corpus in corpora.items()}
             lexicon = add_priors(lexicon, self.features, self.background, texts, entries)
-        lexicon = self._add_classes(lexicon)
+        if self.open_classes:
+            lexicon = self._add_classes(lexicon)
         self._warn_of_untrained(lexicon, corpora)
         return lexicon, corpora
 
@@ -182,8 +183,6 @@ class Vocabulary:
 
     def _add_classes(self, lexicon):
         """Adds a word for each class of strings, with the strings' count, which <unk> loses."""
-        if not self.open_classes:
-            return lexicon
         opened = OpenWords.from_lexicon(lexicon, self.open_classes)
         counts = opened.lexicon.counts.copy()
         for word, count in lexicon.left_out.items():

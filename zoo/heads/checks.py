@@ -58,22 +58,10 @@ class Shapes(NamedTuple):
     loss_tables: Mapping[str, str | None] = MappingProxyType({})
 
 
-def find_size(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None:
-    """Returns the size of the arrays' first axis named by a letter; None if no array has it."""
-    trees = (params, shapes.params), (tables, {**shapes.tables, **shapes.loss_tables})
-    for tree, shape_by_path in trees:
-        for path, letters in shape_by_path.items():
-            if letters and letters.removeprefix(INTEGERS).split()[0] == letter:
-                shape = getattr(_leaf(tree, path), "shape", ())
-                if shape:
-                    return shape[0]
-    return None
-
-
 def _check_tree(name, argument, tree, shapes):
     arrays = {}
     for path, letters in shapes.items():
-        array = _leaf(tree, path)
+        array = leaf_at(tree, path)
         if letters is None or array is None or isinstance(array, row_lookup.Computed):
             continue
         label, is_integer = f"{argument}[{path!r}]", letters.startswith(INTEGERS)
@@ -91,7 +79,7 @@ def _check_tree(name, argument, tree, shapes):
         raise ValueError(f"{name}: {error}") from None
 
 
-def _leaf(tree, path, default=None):
+def leaf_at(tree, path, default=None):
     """Returns a tree's entry at a path such as "a/0/b", or the default if there is none."""
     for step in path.split("/"):
         try:
@@ -175,7 +163,18 @@ def _call_checked(head, name, function, arguments):
     if "targets" not in arguments:
         return function(**arguments)
     is_invalid = _replace_invalid_targets(name, head, arguments)
-    return _mask_invalid_targets(is_invalid, function(**arguments))
+    results = function(**arguments)
+    is_tuple = isinstance(results, tuple)
+    # The others, log Z and entropy, or the penalties, do not depend on the target.
+    first, *others = results if is_tuple else (results,)
+    if is_invalid.dtype == bool:
+        first = jnp.where(is_invalid, jnp.nan, first)
+        others = [x & ~is_invalid if x.dtype == bool else x for x in others]
+    else:
+        first += is_invalid.astype(first.dtype)
+    if not is_tuple:
+        return first
+    return type(results)(first, *others) if hasattr(results, "_fields") else (first, *others)
 
 
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
@@ -235,7 +234,7 @@ def _check_arrays(name, head, arguments):
     required_params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     for argument, paths in {"params": required_params, "tables": required_tables}.items():
         for path in paths:
-            if _leaf(arguments[argument], path, _MISSING) is not _MISSING:
+            if leaf_at(arguments[argument], path, _MISSING) is not _MISSING:
                 continue
             remedy = (
                 "give the results of this head's `init` and `tables` for the lexicon; a sampled "
@@ -343,7 +342,8 @@ def _broadcast_weights(name, weights, shape, dtype):
 
 
 def _replace_invalid_targets(name, head, arguments):
-    """Replaces invalid targets by word 0 of weight 0; returns where the results become NaN."""
+    """Replaces invalid targets by word 0 of weight 0; returns where the results become NaN, or the
+    NaN or 0 that is added to a sum over the tokens."""
     targets, weights = arguments["targets"], arguments.get("token_weights")
     is_invalid = targets < 0
     params, tables, context = arguments["params"], arguments["tables"], arguments.get("context")
@@ -361,22 +361,6 @@ def _replace_invalid_targets(name, head, arguments):
     arguments["token_weights"] = jnp.where(is_invalid, 0, weights)
     # A sum, as the loss: devices that share the tokens add both at once.
     return jnp.where(is_invalid & (weights != 0), jnp.nan, 0).sum()
-
-
-def _mask_invalid_targets(is_invalid, results):
-    """Replaces the results of invalid targets: numbers by NaN, booleans by False; adds a NaN to a
-    sum over the tokens."""
-    is_tuple = isinstance(results, tuple)
-    # The others, log Z and entropy, or the penalties, do not depend on the target.
-    first, *others = results if is_tuple else (results,)
-    if is_invalid.dtype != bool:
-        first += is_invalid.astype(first.dtype)
-    else:
-        first = jnp.where(is_invalid, jnp.nan, first)
-        others = [x & ~is_invalid if x.dtype == bool else x for x in others]
-    if not is_tuple:
-        return first
-    return type(results)(first, *others) if hasattr(results, "_fields") else (first, *others)
 
 
 def _call_without_tokens(function, arguments):

@@ -604,7 +604,16 @@ class Head(Component):
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         """Returns V, the size that is "V" in `array_shapes`; None if no array tells it."""
         shapes = self.array_shapes
-        return None if shapes is None else checks.find_size("V", shapes, params, tables)
+        if shapes is None:
+            return None
+        trees = (params, shapes.params), (tables, {**shapes.tables, **shapes.loss_tables})
+        for tree, shape_by_path in trees:
+            for path, letters in shape_by_path.items():
+                if letters and letters.removeprefix(checks.INTEGERS).split()[0] == "V":
+                    shape = getattr(checks.leaf_at(tree, path), "shape", ())
+                    if shape:
+                        return shape[0]
+        return None
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """Returns sizes that must agree between params and tables of one lexicon.

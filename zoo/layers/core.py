@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from zoo.base.arrays import products, row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator
 from zoo.base.arrays.random_keys import Keys, fold_in_rows, uniform
-from zoo.base.arrays.types import Carry, Key, Params
+from zoo.base.arrays.types import Carry, Key, Params, Shape
 from zoo.base.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
@@ -214,13 +214,12 @@ class Stacked(Core, abc.ABC):
         """R of the last layer, or the sum of all layers' R with `skip`."""
         return sum(map(self.state_size, range(0 if self.skip else self.layers - 1, self.layers)))
 
-    def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
-        """Returns {name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
+    def _shapes_and_biases(self, layer: int, inputs: int) -> tuple[dict[str, Shape], Params]:
+        """Returns ({name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D), {name:
+        start values} of its biases)."""
         columns = self.blocks * self.cells(layer)
-        return {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
-
-    def _biases(self, layer: int) -> dict[str, jax.Array]:
-        return {"bias": jnp.zeros(self.blocks * self.cells(layer))}
+        shapes = {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
+        return shapes, {"bias": jnp.zeros(columns)}
 
     @abc.abstractmethod
     def _recurrence(self, weights, projections, state, keep):
@@ -233,13 +232,13 @@ class Stacked(Core, abc.ABC):
             scale, inputs = self.cells(layer) ** -0.5, input_size
             if layer:
                 inputs = self.state_size(layer - 1) + (input_size if self.skip else 0)
-            shapes = self._weight_shapes(layer, inputs)
+            shapes, biases = self._shapes_and_biases(layer, inputs)
             weight_keys = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
                 name: uniform(k, shape, scale)
                 for k, (name, shape) in zip(weight_keys, shapes.items(), strict=True)
             }
-            params.append({**weights, **self._biases(layer)})
+            params.append({**weights, **biases})
         return tuple(params)
 
     def initial_carry(self, batch: int) -> Carry:
@@ -253,18 +252,22 @@ class Stacked(Core, abc.ABC):
         keep = jnp.ones((time, batch, 1), dtype)
         if reset is not None:
             keep = 1 - reset.T[:, :, None].astype(dtype)
-        inputs = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
+        inputs = jnp.swapaxes(inputs, 0, 1)
+        if key is not None:
+            inputs = self._drop(inputs, self.input_dropout, key, 0)
         outputs: list[jax.Array] = []
         new_carry = []
         for layer, (weights, state) in enumerate(zip(params, carry, strict=True)):
             x = outputs[-1] if outputs else inputs
             if outputs and self.skip:
                 x = jnp.concatenate([inputs, x], axis=-1)
-            masked = {**weights, "mask": self._weight_mask(weights["recurrent"], key, layer)}
+            masked = {**weights, "mask": None}
+            if key is not None:
+                masked["mask"] = self._weight_mask(weights["recurrent"], key, layer)
             hidden, last = in_chunks(self._layer, self.rematerialise, masked, (x, keep), state)
             last_layer = layer == self.layers - 1 and self.last_dropout is not None
             rate = self.last_dropout if last_layer else self.dropout
-            outputs.append(self._drop(hidden, rate, key, 1 + layer))
+            outputs.append(hidden if key is None else self._drop(hidden, rate, key, 1 + layer))
             new_carry.append(last)
         hidden = jnp.concatenate(outputs, axis=-1) if self.skip else outputs[-1]
         return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)
@@ -277,15 +280,15 @@ class Stacked(Core, abc.ABC):
         return self._recurrence(*sharded_functions.vary_together(arrays))
 
     def _drop(self, x, rate, key, use):
-        """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
-        if key is None or not rate:
+        """Applies dropout to x [T, B, ...]."""
+        if not rate:
             return x
         return dropout.drop(x, rate, fold_in_rows(key.rows, use), self.variational)
 
     def _weight_mask(self, recurrent, key, layer):
-        """Draws the mask of U if a key is given and the rate is not 0."""
+        """Draws the mask of U; None for a rate of 0."""
         rate = self.recurrent_dropout
-        if key is None or not rate:
+        if not rate:
             return None
         # Noise words use the batch's key, too: the constant gives another stream.
         layer_key = jax.random.fold_in(key.batch, 0x75736561 + layer)

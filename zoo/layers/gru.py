@@ -37,8 +37,8 @@ def _forward(projections, recurrent, bias, hidden, keep, mask):
         hidden = hidden * keep_position
         input_products = jnp.split(projection, 3, axis=-1)
         hidden_products = jnp.split(products.matmul(hidden, masked), 3, axis=-1)
-        pairs = zip(input_products[:2], hidden_products[:2], strict=True)
-        reset_gate, update = (jax.nn.sigmoid(x + h) for x, h in pairs)
+        gates = zip(input_products[:2], hidden_products[:2], strict=True)
+        reset_gate, update = (jax.nn.sigmoid(x + h) for x, h in gates)
         product = hidden_products[2] + bias[None]
         candidate = jnp.tanh(input_products[2] + reset_gate * product)
         hidden = candidate + update * (hidden - candidate)
@@ -108,8 +108,9 @@ class GRU(Stacked):
 
     blocks: ClassVar[int] = 3
 
-    def _biases(self, layer: int) -> dict[str, jax.Array]:
-        return super()._biases(layer) | {"recurrent_bias": jnp.zeros(self.cells(layer))}
+    def _shapes_and_biases(self, layer, inputs):
+        shapes, biases = super()._shapes_and_biases(layer, inputs)
+        return shapes, {**biases, "recurrent_bias": jnp.zeros(self.cells(layer))}
 
     def _recurrence(self, weights, projections, state, keep):
         recurrent, bias, mask = weights["recurrent"], weights["recurrent_bias"], weights["mask"]

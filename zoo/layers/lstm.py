@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products
-from zoo.base.arrays.types import Carry
+from zoo.base.arrays.types import Carry, Params, Shape
 from zoo.errors import check_least
 from zoo.layers.core import Stacked
 from zoo.layers.dropout import drop_weights
@@ -146,14 +146,12 @@ class LSTM(Stacked):
     def state_size(self, layer: int) -> int:
         return self.projection or self.cells(layer)
 
-    def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
-        shapes = super()._weight_shapes(layer, inputs)
+    def _shapes_and_biases(self, layer: int, inputs: int) -> tuple[dict[str, Shape], Params]:
+        shapes, _ = super()._shapes_and_biases(layer, inputs)
         if self.projection:
             shapes["projection"] = self.cells(layer), self.projection
-        return shapes
-
-    def _biases(self, layer: int) -> dict[str, jax.Array]:
-        return {"bias": jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias).reshape(-1)}
+        bias = jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias)
+        return shapes, {"bias": bias.reshape(-1)}
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns zeros: for each layer (hidden [B, R], cell [B, D])."""

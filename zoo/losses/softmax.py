@@ -130,7 +130,9 @@ class Shaping(NamedTuple):
     def backward(self, scores: Array, gradients: Array) -> tuple[Array, "Shaping"]:
         """Computes the gradients of scores o, [N, V], and of arrays of numbers, from the gradients
         of the shaped scores; `scores`, the latter, may be None unless `keeps_scores`."""
-        temperature = _column(1 if self.temperature is None else self.temperature, gradients)
+        temperature = 1
+        if self.temperature is not None:
+            temperature = _column(self.temperature, gradients)
         numbers = {}
         if np.ndim(self.temperature):
             shares = jnp.where(gradients == 0, 0, gradients * scores)  # scores may be -inf

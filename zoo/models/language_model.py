@@ -57,11 +57,6 @@ class Model(Component):
 _WORDS, _OUTPUTS = 0x776F7264, 0x6F757470
 
 
-@functools.cache
-def _compiled_prepared(head):
-    return jax.jit(head.prepared)
-
-
 class WordPredictor(Model):
     """A model that ends in an embedding of the words it predicts, and a head."""
 
@@ -75,9 +70,10 @@ class WordPredictor(Model):
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         return {**self.embedding.warnings(lexicon), **self.head.warnings(lexicon)}
 
+    @functools.partial(jax.jit, static_argnums=0)
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """Computes the head's arrays that all texts share, or returns None; see Head.prepared."""
-        return _compiled_prepared(self.head)(self.head_params(params), tables["head"])
+        return self.head.prepared(self.head_params(params), tables["head"])
 
     def head_params(self, params: Params) -> Params:
         """Returns the head's parameters, with the shared table if it is tied."""

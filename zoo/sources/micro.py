@@ -345,7 +345,7 @@ class Micro(Source):
         return Corpus(f"micro-{split}", sentences, features)
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
-        return dict(self.word_forms.features)
+        return dict(self._language[0].features)
 
     def entropy_rate(self, boundaries: int = 1) -> float:
         """Computes H(sentence) / E[tokens], in nats per token.
@@ -396,13 +396,13 @@ class Micro(Source):
         return pairs
 
     def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
-        entries = self.word_forms.features
-        steps, _ = self.grammar.follow(sentence)
+        forms, grammar = self._language
+        entries, (steps, _) = forms.features, grammar.follow(sentence)
         controllers = []
         for position, (symbol, controller, _) in enumerate(steps):
             if symbol[0] not in AGREEING:
                 continue
-            for name, twin in self.word_forms.twins.get(sentence[position], {}).items():
+            for name, twin in forms.twins.get(sentence[position], {}).items():
                 values = [
                     next(feature for feature in entries[word] if feature.startswith(name))
                     for word in sentence[controller:position]
@@ -411,10 +411,6 @@ class Micro(Source):
                 attractor = any(value != values[0] for value in values)
                 controllers.append((position, name, twin, position - controller, attractor))
         return controllers
-
-    @property
-    def word_forms(self) -> WordForms:
-        return self._language[0]
 
     @property
     def grammar(self) -> Grammar:

@@ -252,7 +252,7 @@ def test_a_result_is_replaced_only_by_a_whole_one(judged, run, tmp_path, monkeyp
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(pathlib.Path, "replace", refuse)
+    monkeypatch.setattr("os.replace", refuse)
     with pytest.raises(UserError, match="cannot be written"):
         passport.write(elsewhere, dataclasses.replace(record, tokens=1))
     assert path.read_text(encoding="utf-8") == content

@@ -7,9 +7,9 @@ from zoo.lab.runs import atomic_writes, location
 
 def test_a_new_file_of_a_bucket_is_written_once(tmp_path, monkeypatch):
     monkeypatch.setattr(location, "is_bucket", lambda path: True)
-    path = tmp_path / "file"
-    assert atomic_writes.write_whole(path, lambda file: file.write_text("one"), is_new=True)
-    assert not atomic_writes.write_whole(path, lambda file: file.write_text("two"), is_new=True)
+    path, place_new = tmp_path / "file", atomic_writes.place_new
+    assert atomic_writes.write_whole(path, lambda file: file.write_text("one"), place_new)
+    assert not atomic_writes.write_whole(path, lambda file: file.write_text("two"), place_new)
     assert path.read_text() == "one"
 
 

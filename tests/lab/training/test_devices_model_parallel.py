@@ -149,7 +149,7 @@ def test_a_run_starts_on_a_mesh_with_values_of_another_run(tmp_path):
     recipe = dataclasses.replace(recipe_of(model=2, seed=3), init_from=str(first))
     trainer = small.trainer(recipe, tmp_path / "second", 4)
     Workdir(tmp_path / "second").claim(recipe)
-    start_params = trainer._read_start().params
+    start_params = trainer.task.start(trainer.init_from, trainer.recipe.frozen).params
     assert {*start_params} == {"embedding", "core", "head"}
     state = begun(trainer)
     jax.tree.map(np.testing.assert_array_equal, state.params, start_params)

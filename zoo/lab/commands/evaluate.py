@@ -44,7 +44,9 @@ EVALUATE = (
 
 def _load(arguments, kinds, state=None):
     """Loads the run of DIR with the changes that the options ask for, and tells notes on it."""
-    run = Run.load(arguments.folder).with_tokenizer(arguments.tokenize).with_state(state)
+    run = Run.load(arguments.folder).with_state(state)
+    if arguments.tokenize is not None:
+        run = run.with_tokenizer(arguments.tokenize)
     run = registry.apply(run, arguments, kinds)
     options.print_notes([*run.changed_sources, *(change.note for change in run.changes)])
     return run

@@ -65,7 +65,8 @@ def load(
     run = LoadedModel.load(hub.local_folder(path))
     if isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} translates: open it with zoo.load_translator.")
-    run = run.with_tokenizer(tokenize)
+    if tokenize is not None:
+        run = run.with_tokenizer(tokenize)
     if add_words is not None:
         run = NewLexicon(add_words, adds=True).apply(run)
     return Renormalised().apply(run) if renormalise else run

@@ -76,11 +76,9 @@ class Run:
         experiment = dataclasses.replace(self.experiment, evaluation=evaluation)
         return dataclasses.replace(self, experiment=experiment)
 
-    def with_tokenizer(self, language: str | None) -> Self:
+    def with_tokenizer(self, language: str) -> Self:
         """Returns the run that tokenises texts from outside its data, by the rules of Moses for a
-        language; None changes nothing."""
-        if language is None:
-            return self
+        language."""
         moses.check(language, "the language of the tokenizer")
         form = self.experiment.data.with_test("a text").form
         if form.language or not form.plain:

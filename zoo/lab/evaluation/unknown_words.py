@@ -12,9 +12,8 @@ from zoo.sources import files
 def unknown_notes(run: Run, sentences: Sequence[list[str]]) -> list[str]:
     """Returns notes on unknown words of a text that a run knows in another form."""
     unknown = [*run.experiment.vocabulary.missing(sentences, run.lexicon)]
-    fused, language = run.lexicon.fused_note(unknown), run.reading.language
-    further_notes = text_notes.notes(sentences, unknown, run.lexicon, language)
-    return [note for note in (fused, *further_notes) if note]
+    notes = text_notes.notes(sentences, unknown, run.lexicon, run.reading.language)
+    return [*filter(None, notes)]
 
 
 def phrases(run: Run, sentences: Sequence[list[str]]) -> dict[tuple[str, ...], None]:

@@ -5,6 +5,7 @@ import errno
 import os
 import pathlib
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 from zoo.base import temporary_files
@@ -14,28 +15,24 @@ from zoo.lab.runs import location
 _LINK_ERRORS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_whole(path: Any, write, is_new: bool = False) -> bool:
-    """Calls write(temporary path), then renames that to `path`, which is thus complete or absent
-    after a kill; an object of a bucket is uploaded whole. With `is_new`, keeps a file that exists.
-    Returns whether it was written. In a bucket, another process may write between check and upload.
-    """
+def write_whole(path: Any, write, place: Callable = pathlib.Path.replace) -> bool:
+    """Calls write(temporary path), then place(temporary path, path), so that the file is complete
+    or absent after a kill; an object of a bucket is uploaded whole. `place_new` keeps a file that
+    exists; in a bucket, another process may write between check and upload. Returns whether the
+    file was written."""
     if location.is_bucket(path):
-        if is_new and path.exists():
+        if place is place_new and path.exists():
             return False
         with tempfile.TemporaryDirectory() as folder:
             write(pathlib.Path(folder, path.name))
             path.write_bytes(pathlib.Path(folder, path.name).read_bytes())
         return True
-    is_written = True
     with temporary_files.naming(path), temporary_files.new_path(path) as temporary:
         try:
             write(temporary)
             with temporary.open("r+b") as file:
                 os.fsync(file.fileno())
-            if is_new:
-                is_written = place_new(temporary, path)
-            else:
-                temporary.replace(path)
+            is_written = bool(place(temporary, path))
         finally:
             temporary.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # of systems that cannot flush a folder's entries

@@ -259,9 +259,10 @@ def describe_knowledge(
         tags = ["features: Morphology"] if is_tagged and any(entries.values()) else []
         gains_by_text["dictionary", dictionary] = ["vocabulary", *tags]
 
-    def describe(kind, name, gains):
-        """Returns name, digest, size and gains of a text."""
-        count, tokens = None, None
+    descriptions = []
+    for (kind, name), gains in gains_by_text.items():
+        count: int | None = None
+        tokens: int | None = None
         if kind == "dictionary":
             sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
             digest, _ = digest_text(sorted_entries)
@@ -276,9 +277,8 @@ def describe_knowledge(
             count = len(sentences)
             digest, tokens = digest_text(sentences)
         gave = tuple(dict.fromkeys(gains))
-        return KnowledgeText(name, digest, count, tokens, "this run", gave)
-
-    return tuple(describe(*text, gains) for text, gains in gains_by_text.items())
+        descriptions.append(KnowledgeText(name, digest, count, tokens, "this run", gave))
+    return tuple(descriptions)
 
 
 def read_treebank(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:

@@ -39,12 +39,11 @@ class Ownership:
 
     def __enter__(self):
         """Takes the lock and signs its file; raises UserError or ProcessLost if it is held."""
-        if self._bucket:
-            self._sign()
-            return self
         try:
-            self._lock = _acquire(self._path, self._log)
-            self._sign()
+            if not self._bucket:
+                self._lock = _acquire(self._path, self._log)
+            with location.convert_errors(self._folder):
+                self._path.write_text(json.dumps(self._record))  # over another's
         except OSError as error:
             if error.errno in temporary_files.FULL:
                 raise
@@ -82,11 +81,6 @@ class Ownership:
     def _is_own(self):
         """Whether the file names this training."""
         return _read_owner(self._path).get("token") == self._record["token"]
-
-    def _sign(self):
-        """Writes this process's id, host and token to the file of the lock, over another's."""
-        with location.convert_errors(self._folder):
-            self._path.write_text(json.dumps(self._record))
 
     def _check(self, cause=None):
         """Raises UserError from `cause` if the lock's file is missing or names another process."""

@@ -132,28 +132,26 @@ class Workdir:
         """Creates or checks the folder of an experiment, and notes the run as the user's own."""
         self.check(experiment)
         if not self.exists():
+            text = json.dumps(configuration.to_json(experiment), indent=2, ensure_ascii=False)
             with location.convert_errors(self.path):
-                self._write_experiment(experiment)
+                try:
+                    self.path.mkdir(parents=True, exist_ok=True)
+                except OSError as error:
+                    if error.errno in temporary_files.FULL:
+                        raise
+                    raise UserError(
+                        f"{self.path} cannot be made ({error.strerror}): give another folder."
+                    ) from error
+                is_new = atomic_writes.write_whole(
+                    self._experiment_file,
+                    lambda path: path.write_text(text + "\n", encoding="utf-8"),
+                    atomic_writes.place_new,
+                )
+            if not is_new:
+                self.check(experiment)  # another process has just begun a run here
         recipe = self._read_recipe()
         if permissions.all_open(permissions.names_in(recipe)):
             own_runs.write_note(recipe, self.path)
-
-    def _write_experiment(self, experiment):
-        """Creates the folder and writes the experiment there; checks it if another process has just
-        begun a run there."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            if error.errno in temporary_files.FULL:
-                raise
-            raise UserError(
-                f"{self.path} cannot be made ({error.strerror}): give another folder."
-            ) from error
-        text = json.dumps(configuration.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        if not atomic_writes.write_whole(
-            self._experiment_file, lambda path: path.write_text(text, encoding="utf-8"), is_new=True
-        ):
-            self.check(experiment)  # another process has just begun a run here
 
     def _read_recipe(self):
         """Reads the recipe of the folder as JSON; raises UserError without a run."""

@@ -110,12 +110,8 @@ class Trainer:
         self.state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None
-        if not has_checkpoints(workdir / "checkpoints"):
-            self._start = self._read_start()
-
-    def _read_start(self):
-        """Reads the start values from the run of `init_from`; None without one."""
-        return self.task.start(self.init_from, self.recipe.frozen) if self.init_from else None
+        if init_from and not has_checkpoints(workdir / "checkpoints"):
+            self._start = task.start(init_from, recipe.frozen)
 
     def summary(self) -> str:
         """Describes the data, the number of parameters and the devices, in one line."""
@@ -164,7 +160,8 @@ class Trainer:
         if not restored:
             values = {}
             if self.init_from:
-                start, self._start = self._start or self._read_start(), None
+                start = self._start or self.task.start(self.init_from, self.recipe.frozen)
+                self._start = None
                 for line in start.lines:
                     self.log(line)
                 if distributed.is_first_process():
@@ -383,12 +380,13 @@ class Pass:
         )
         for line in validation.lines:
             bar.log(line)
-        self.begin_average(progress.validations[:-1], validation.value)
+        if trainer.recipe.average_after:
+            self.begin_average(progress.validations[:-1], validation.value)
 
     def begin_average(self, previous_values: list[float], value: float):
-        """Begins the mean of the parameters if validation stops improving and a recipe asks so."""
+        """Begins the mean of the parameters if validation stops improving."""
         trainer, patience = self.trainer, self.trainer.recipe.average_after
-        if patience and average.stopped_improving(previous_values, value, patience):
+        if average.stopped_improving(previous_values, value, patience):
             state = trainer.state.optimizer_state
             if not trainer.devices.to_host(optax.tree_utils.tree_get(state, "averaging")):
                 trainer.state = trainer.state._replace(optimizer_state=average.begin(state))

@@ -1,5 +1,6 @@
 """Reports of a run while it trains: JSON lines, TensorBoard, and a progress bar."""
 
+import contextlib
 import errno
 import io
 import math
@@ -55,7 +56,7 @@ class _BucketFiles:
 record_writer.register_writer_factory("gs", _BucketFiles())
 
 
-class Metrics:
+class Metrics(contextlib.AbstractContextManager):
     """`metrics.jsonl` and TensorBoard events in a work directory.
 
     Training losses are never turned into perplexities, for a head's loss may be sampled. A loss
@@ -79,9 +80,6 @@ class Metrics:
         else:
             self._file = path.open("a", encoding="utf-8")
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *error):
         try:
@@ -163,7 +161,7 @@ def _lines_until(step, text, path, log):
                 yield line
 
 
-class ProgressBar:
+class ProgressBar(contextlib.AbstractContextManager):
     """A bar of steps, speed, loss and time left on a terminal or in a notebook, else log lines."""
 
     def __init__(
@@ -191,9 +189,6 @@ class ProgressBar:
         self._tokens, self._since, self._last_refresh = 0.0, clock(), 0.0
         self._start: tuple[int, float] | None = None  # the step that was reported first, and when
         self._has_logged = False  # a line of the log
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *error):
         try:
