@@ -83,14 +83,13 @@ def _check_fields(component, values, name, path):
     """Raises UserError unless all fields of a component have values of their types. It is called
     before the component is made, whose own checks rely on the types."""
     kinds = typing.get_type_hints(component)
-    # A field that is None by default stands for what is left out: recipes from before it lack it.
-    missing = {field.name for field in dataclasses.fields(component) if field.default is None}
-    needed = {*fields.field_names(component), *fields.required_fields(component)} - missing
     for field in dataclasses.fields(component):
         field_path = f"{path}.{field.name}" if path else field.name
+        is_required = field.default is field.default_factory is dataclasses.MISSING
         if field.name in values:
             fields.check_value(values[field.name], kinds[field.name], field_path)
-        elif field.name in needed:
+        # A field that is None by default stands for what is left out: older recipes lack it.
+        elif field.default is not None and (field.compare or is_required):
             raise UserError(
                 f"{name} has no field {field_path} in the saved recipe: write its value there, "
                 "restore a copy of the recipe, or use the version that saved it."

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from zoo.base.arrays import row_blocks
 from zoo.base.arrays.types import Context, Params, Prepared, Tables
+from zoo.base.component_registry import in_zoo
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround, nested
@@ -164,13 +165,11 @@ _TOLERANCE = 1e-3  # nats: float32 sums over large vocabularies are exact to som
 
 def check_untrained(model, tables: Tables, *lexicons: Lexicon):
     """Checks the head of an untrained model, with random parameters; see `check`."""
-    if _is_user_head([*nested(model.head)][-1]):  # others are not worth drawing parameters
+    head = [*nested(model.head)][-1]
+    # Others are not worth drawing parameters.
+    if not in_zoo(type(head).__module__) and head.has_log_probs:
         params = model.head_params(model.init(jax.random.key(0), *lexicons))
         check(model.head, params, tables["head"], model.hidden_size, len(lexicons[0]))
-
-
-def _is_user_head(head):
-    return type(head).__module__.partition(".")[0] != "zoo" and head.has_log_probs
 
 
 def check(
@@ -183,9 +182,9 @@ def check(
     """
     while isinstance(head, HeadAround):
         params, tables, head = head.inner_params(params), tables["head"], head.head
-    if not _is_user_head(head):
-        return
     head_class = type(head)
+    if in_zoo(head_class.__module__) or not head.has_log_probs:
+        return
     if head.background is not None or jax.process_count() > 1:
         return
     name = f"{head_class.__module__}:{head_class.__qualname__}"

@@ -125,7 +125,7 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
     """Applies function(weights, arrays, state) -> (outputs [T, ...], state), whose positions depend
     on earlier ones only through the state, chunk by chunk with rematerialisation."""
     time = jax.tree.leaves(arrays)[0].shape[0]
-    if not length or not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
+    if not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
         return function(weights, arrays, state)
     if length >= time:
         return jax.checkpoint(function)(weights, arrays, state)
@@ -218,7 +218,8 @@ class Stacked(Core, abc.ABC):
         """Returns ({name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D), {name:
         start values} of its biases)."""
         columns = self.blocks * self.cells(layer)
-        shapes = {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
+        shapes: dict[str, Shape] = {"input": (inputs, columns)}
+        shapes["recurrent"] = self.state_size(layer), columns
         return shapes, {"bias": jnp.zeros(columns)}
 
     @abc.abstractmethod
@@ -264,7 +265,11 @@ class Stacked(Core, abc.ABC):
             masked = {**weights, "mask": None}
             if key is not None:
                 masked["mask"] = self._weight_mask(weights["recurrent"], key, layer)
-            hidden, last = in_chunks(self._layer, self.rematerialise, masked, (x, keep), state)
+            arrays = masked, (x, keep), state
+            if self.rematerialise:
+                hidden, last = in_chunks(self._layer, self.rematerialise, *arrays)
+            else:
+                hidden, last = self._layer(*arrays)
             last_layer = layer == self.layers - 1 and self.last_dropout is not None
             rate = self.last_dropout if last_layer else self.dropout
             outputs.append(hidden if key is None else self._drop(hidden, rate, key, 1 + layer))

@@ -198,8 +198,9 @@ class ArraySentences(Sequence):
         types: dict[str, int] = collections.defaultdict(itertools.count().__next__)
         lengths = array.array("i")
         ids = array.array("i")  # grows in place: joining arrays would take twice the memory
-        for part in _encode(sentences, types, lengths):
-            ids.extend(part)
+        for words in sentences:
+            ids.extend(map(types.__getitem__, words))
+            lengths.append(len(words))
         # One object for the same word of several texts.
         text = TextArrays(tuple(map(sys.intern, types)), np.asarray(ids), np.array(lengths))
         return cls(text, text.types, range(len(lengths)))

@@ -107,7 +107,8 @@ def _judge_pairs(run, name, bank, split, forms, note=""):
             "the run's language, or a run with more words."
         )
     corpus, history = run.experiment.vocabulary.read(bank, split), run.seen_texts
-    judged, knowledge = (name, corpus.name, corpus.sentences), history and history.knowledge
+    knowledge = history.knowledge if history else None
+    judged = name, corpus.name, corpus.sentences
     priors = leakage.priors_that_saw(run.experiment, run.lexicon, *judged, knowledge)
     facts = [pair_facts for _, _, pair_facts in pairs]
     for column in COUNTS:

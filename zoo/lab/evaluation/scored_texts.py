@@ -162,7 +162,7 @@ def passport_of(scored: ScoredText, mixture: mixtures.Mixture | None = None) -> 
     """Makes the passport of a perplexity."""
     run, name, corpus, text, scores, _ = scored
     history, judged = run.seen_texts, (name, corpus.name, corpus.sentences)
-    knowledge = history and history.knowledge
+    knowledge = history.knowledge if history else None
     priors = leakage.priors_that_saw(run.experiment, run.lexicon, *judged, knowledge)
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)

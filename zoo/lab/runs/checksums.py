@@ -68,7 +68,8 @@ def checksums(tree: Any) -> dict[str, str]:
             words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}")
             index = np.arange(words.size, dtype=np.uint32)
             seeds = (_mix(index ^ np.uint32(seed)) for seed in _SEEDS)
-            sums = [_mix(words.astype(np.uint32) ^ seed).sum(dtype=np.uint32) for seed in seeds]
+            terms = (_mix(words.astype(np.uint32) ^ seed) for seed in seeds)
+            sums = np.array([x.sum(dtype=np.uint32) for x in terms])
         else:
             if array.dtype.itemsize > 4:  # without jax_enable_x64 JAX would make 32 bits of 64
                 array = np.atleast_1d(np.asarray(array)).view(np.uint32)

@@ -381,11 +381,11 @@ class Pass:
         for line in validation.lines:
             bar.log(line)
         if trainer.recipe.average_after:
-            self.begin_average(progress.validations[:-1], validation.value)
+            self.begin_average(trainer.recipe.average_after)
 
-    def begin_average(self, previous_values: list[float], value: float):
+    def begin_average(self, patience: int):
         """Begins the mean of the parameters if validation stops improving."""
-        trainer, patience = self.trainer, self.trainer.recipe.average_after
+        trainer, (*previous_values, value) = self.trainer, self.progress.validations
         if average.stopped_improving(previous_values, value, patience):
             state = trainer.state.optimizer_state
             if not trainer.devices.to_host(optax.tree_utils.tree_get(state, "averaging")):
