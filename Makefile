@@ -126,10 +126,8 @@ format: $(VENV)/development
 	$(BIN)/ruff format .
 
 # A script that fails does not stop the others.
-BENCHMARKS := log_linear contextual_background softmax_losses beam_search cores \
-  ptb_heads log_linear_letters log_linear_gradients char_cnn char_lstm \
-  cnn_softmax training_step scaling translation_step "translation_step --attention" \
-  pytorch_steps pytorch_beam generation lost_process serving
+BENCHMARKS := log_linear softmax_losses beam_search cores training_step scaling translation_step \
+  "translation_step --attention" pytorch_steps pytorch_beam generation serving
 benchmarks: $(VENV)/installed
 	@failed=; for script in $(BENCHMARKS); do \
 	  echo "python -m benchmarks.$$script"; \

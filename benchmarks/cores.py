@@ -1,9 +1,9 @@
-"""The recurrent cores: hand-written backward passes against autodiff and PyTorch's layers.
+"""The recurrent cores: hand-written backward passes against PyTorch's layers.
 
 Forward and backward of layers on given inputs, with the gradients of parameters and inputs: B = 32,
-T = 35, D = 256, two layers; once with freed memory kept, once without. Autodiff differentiates a
-plain scan over the same products. PyTorch (`pip install torch==2.13.0`) is compared if installed;
-its layers have two biases a gate, zoo's have one, and its GRU is the same function as zoo's.
+T = 35, D = 256, two layers; once with freed memory kept, once without. PyTorch
+(`pip install torch==2.13.0`) is compared if installed; its layers have two biases a gate, zoo's
+have one, and its GRU is the same function as zoo's.
 
     python -m benchmarks.cores [--size 512 --batch 64]
 """
@@ -16,11 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import rnn
 
-from benchmarks import plain_scans, same_device, timing
+from benchmarks import same_device, timing
 from zoo.cores import GRU, LSTM, Elman
-from zoo.layers import elman as elman_core
-from zoo.layers import gru as gru_core
-from zoo.layers import lstm
 
 try:
     import torch
@@ -29,13 +26,6 @@ except ImportError:
 
 LENGTH, LAYERS = 35, 2
 CORES = {"LSTM": LSTM, "GRU": GRU, "Elman": Elman}
-
-
-PLAIN = {
-    "LSTM": (lstm, "lstm", plain_scans.lstm),
-    "GRU": (gru_core, "gru", plain_scans.gru),
-    "Elman": (elman_core, "elman", plain_scans.elman),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +55,6 @@ def zoo_side(core, inputs, cotangent):
     return timing.compiled_side(step, params, inputs, carry)
 
 
-def autodiff_side(name, core, inputs, cotangent):
-    """Returns the same with the recurrence replaced by its plain scan."""
-    module, attribute, plain = PLAIN[name]
-    without_mask = {attribute: lambda *arguments: plain(*arguments[:-1])}  # the mask is None
-    return timing.traced_with(zoo_side(core, inputs, cotangent), module, **without_mask)
-
-
 def torch_side(name, layers, inputs, cotangent):
     """Returns the same for PyTorch's layers."""
     kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "Elman": torch.nn.RNN}[name]
@@ -97,10 +80,7 @@ def sides(size, batch, name="LSTM", length=LENGTH, layers=1, unroll=()):
     shape = 2, batch, length, size
     arrays = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
     core = CORES[name](size, layers)
-    core_sides = {
-        "by hand": zoo_side(core, *arrays),
-        "autodiff": autodiff_side(name, core, *arrays),
-    }
+    core_sides = {"by hand": zoo_side(core, *arrays)}
     for positions in unroll:
         scan = functools.partial(jax.lax.scan, unroll=positions)
         unrolled = timing.traced_with(zoo_side(core, *arrays), jax.lax, scan=scan)

@@ -49,44 +49,28 @@ def dense_features(lexicon: lexicons.Lexicon) -> np.ndarray:
     return features
 
 
-def dense_step(loss, head, lexicon, inputs, tables):
-    """Compiles a mean loss of all log-probabilities [N, V] and its gradients, as `head_step`.
+def dense_side(lexicon: lexicons.Lexicon, hidden, targets):
+    """Returns the mean loss of the dense formula and its gradients, as `steps.head_step`."""
+    head = LogLinear()
+    features, log_background = dense_features(lexicon), jnp.asarray(lexicon.log_background, "f4")
 
-    Args:
-      loss: from parameters, hidden states and tables to the log-probabilities.
-      head: of the parameters.
-      lexicon: the words.
-      inputs: hidden states and targets.
-      tables: for the function.
-    """
-    hidden, targets = inputs
-
-    def mean_loss(params, hidden, tables):
-        return -jnp.mean(loss(params, hidden, tables)[jnp.arange(TOKENS), targets])
+    def mean_loss(params, hidden, features):
+        adaptor = head.adaptor(params, hidden)
+        log_probs = log_linear_log_probs(adaptor, features, log_background)
+        return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
 
     params = head.init(jax.random.key(0), SIZE, lexicon)
     step = jax.value_and_grad(mean_loss, argnums=(0, 1))
-    return timing.compiled_side(step, params, hidden, tables)
+    return timing.compiled_side(step, params, hidden, features)
 
 
 def sides(lexicon: lexicons.Lexicon) -> dict:
     """Returns sides of equal losses where the model is the same."""
-    inputs, log_linear, softmax = steps.random_tokens(SIZE, TOKENS, lexicon), LogLinear(), Softmax()
-
-    def dense_formula(params, hidden, tables):
-        return log_linear_log_probs(log_linear.adaptor(params, hidden), *tables)
-
-    def plain_softmax(params, hidden, _):
-        return softmax.log_probs(params, {}, hidden)
-
-    loss_sides = {"signatures": steps.head_step(log_linear, lexicon, *inputs)}
+    inputs = steps.random_tokens(SIZE, TOKENS, lexicon)
+    loss_sides = {"signatures": steps.head_step(LogLinear(), lexicon, *inputs)}
     if len(lexicon) <= MOST_DENSE:
-        features = dense_features(lexicon), jnp.asarray(lexicon.log_background, jnp.float32)
-        dense = dense_step(dense_formula, log_linear, lexicon, inputs, features)
-        loss_sides["dense formula"] = dense
-    loss_sides["softmax (zoo)"] = steps.head_step(softmax, lexicon, *inputs)
-    autodiff = dense_step(plain_softmax, softmax, lexicon, inputs, None)
-    return {**loss_sides, "softmax (autodiff)": autodiff}
+        loss_sides["dense formula"] = dense_side(lexicon, *inputs)
+    return {**loss_sides, "softmax": steps.head_step(Softmax(), lexicon, *inputs)}
 
 
 def main():

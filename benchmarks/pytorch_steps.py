@@ -5,8 +5,8 @@ step to step, embeddings of 256, on a batch of the Penn Treebank in $ZOO_DATA, o
 Zipf's law without it:
 
 - gru: two layers of 256 cells and a softmax;
-- char_cnn: the character convolution of Kim et al. (2016), small, under 2 x LSTM-256 and a softmax;
-  and the convolution alone. Both sides compute each distinct word of the batch once;
+- char_cnn: the character convolution of Kim et al. (2016), small, under 2 x LSTM-256 and a softmax.
+  Both sides compute each distinct word of the batch once;
 - char_lstm: LSTM-256 with a head of 128 cells that spells the next word. PyTorch sorts the
   spellings by length, and reads a letter of all that have not ended at a time.
 
@@ -19,7 +19,7 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import char_cnn, pytorch, same_device, steps, timing
+from benchmarks import pytorch, same_device, spelled_words, steps, timing
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
 from zoo.base.arrays import row_blocks
@@ -178,7 +178,7 @@ def zoo_step(model, lexicon, data):
 def sides(name, length=LENGTH, blocks=()):
     """Returns the sides of one of `MODELS`, or of a CNN softmax beside a softmax, on words by the
     law of Zipf; zoo's also with blocks of so many spellings."""
-    lexicon, text, _ = char_cnn.zipf(np.random.default_rng(0), length + 1)
+    lexicon, text, _ = spelled_words.zipf(np.random.default_rng(0), length + 1)
     data = steps.batch_of(text.astype(np.int32))
     model = MODELS.get(name, LanguageModel(Lookup(SIZE), LSTM(SIZE), CNNSoftmax()))
     if name in MODELS:
@@ -192,43 +192,14 @@ def sides(name, length=LENGTH, blocks=()):
     return step_sides
 
 
-def convolution_alone(lexicon, words, random):
-    """Returns sides of forward and backward of the vectors of words."""
-    component = MODELS["char_cnn"].embedding
-    params, tables = component.init(jax.random.key(0), lexicon), component.tables(lexicon)
-    weights = random.normal(size=(*words.shape, SIZE)).astype(np.float32) / words.size
-
-    @jax.jit
-    @jax.value_and_grad
-    def step(params, tables, words, weights):
-        return (weights * component.apply(params, tables, words)).sum()
-
-    def build(through):
-        module = DistinctWords(params, tables, through)
-        inputs, cotangent = pytorch.tensor(words), pytorch.tensor(weights)
-
-        def run():
-            module.zero_grad(set_to_none=True)
-            value = (cotangent * module(inputs)).sum()
-            value.backward()
-            return value.item()
-
-        return run
-
-    def zoo():
-        return float(jax.block_until_ready(step(params, tables, words, weights))[0])
-
-    return {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo}
-
-
 def main():
     """Prints a table a model."""
     parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
     options = parser.parse_args()
     program.keep_memory()
-    device, random = same_device.share_device(torch), np.random.default_rng(0)
-    lexicon, text, source = char_cnn.batch_of_words(random, LENGTH + 1)
+    device = same_device.share_device(torch)
+    lexicon, text, source = spelled_words.batch_of_words(np.random.default_rng(0), LENGTH + 1)
     data = steps.batch_of(text.astype(np.int32))
     words = data.inputs.words
     source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
@@ -236,9 +207,6 @@ def main():
     for name in [options.only] if options.only else MODELS:
         step_sides = whole_steps(name, lexicon, data)
         pytorch.compare(f"a training step, {name}", step_sides, options.rounds)
-        if name == "char_cnn":
-            convolution_sides = convolution_alone(lexicon, words, random)
-            pytorch.compare("the convolution alone", convolution_sides, options.rounds)
 
 
 if __name__ == "__main__":

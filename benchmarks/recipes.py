@@ -4,7 +4,7 @@ Words are drawn by Zipf's law, windows have the recipe's full length, and each r
 of its own, which keeps freed memory as the programs do.
 
     python -m benchmarks.recipes ptb_awd_lstm ptb_awd_lstm_mixture
-    python -m benchmarks.recipes --words 33278 wikitext2_awd_lstm wikitext2_awd_lstm_mixture
+    python -m benchmarks.recipes --words 33278 wikitext2_awd_lstm
 """
 
 import resource
@@ -29,7 +29,7 @@ def measure(name: str, words: int, rounds: int):
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(
         f"{name}: {count:,} parameters, {training.batch} x {training.length} of {words:,} words: "
-        f"{seconds:.2f} s a step (median of {rounds}), peak {peak / 1e9:.2f} GB",
+        f"{seconds:.3f} s a step (median of {rounds}), peak {peak / 1e9:.2f} GB",
         flush=True,
     )
 

@@ -1,11 +1,8 @@
-"""Hypotheses a second: n-best lists as prefix trees, in batch rows, in padded batches of zoo's and
-of PyTorch's, and one by one.
+"""Hypotheses a second: n-best lists as prefix trees, against padded batches of PyTorch's.
 
 Real lists are scored by an LSTM of 2 x 256 cells with a softmax over the words of the lists, with
-random parameters. Padded batches have 32 hypotheses of similar length, rounded up to a multiple of
-8; in batch rows, each row is filled with one hypothesis after the other. PyTorch's batches have
-hypotheses of similar length too, cut after the longest, and its softmax reads only real words. All
-sides compute the same scores.
+random parameters. PyTorch's batches have 32 hypotheses of similar length, cut after the longest,
+and its softmax reads only real words. All sides compute the same scores.
 
     pip install torch==2.13.0
     python -m benchmarks.rescoring dev/nbest.txt
@@ -21,12 +18,10 @@ import torch
 from benchmarks import pytorch, same_device, timing
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
-from zoo.data.batches import Batches
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lab.commands import program
-from zoo.lab.evaluation import nbest, perplexity, sentence_scores
-from zoo.lab.evaluation.perplexity import PRECISION
+from zoo.lab.evaluation import nbest, sentence_scores
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 
@@ -43,30 +38,6 @@ def read(path, lists, words):
         tuple(spelled), np.ones(len(spelled), np.int64), unknown=UNKNOWN, boundary=BOUNDARY
     )
     return Vocabulary().encode(Corpus(path, sentences), lexicon), lexicon
-
-
-def padded(model, params, tables, text, rows, boundary):
-    """Scores hypotheses in padded batches of `rows` with similar lengths; returns their log p."""
-    lengths = text.lengths
-    order = np.argsort(lengths, kind="stable")
-    sums = np.zeros(len(order))
-    prepared = model.prepared(params, tables)
-    score = perplexity.compiled_score_step(model)
-    with jax.default_matmul_precision(PRECISION):
-        for first in range(0, len(order), rows):
-            chosen = order[first : first + rows]
-            size = -(-int(lengths[chosen].max()) // 8) * 8
-            targets = np.full((rows, size), boundary, np.int32)
-            for row, sentence in enumerate(chosen):
-                start = text.starts[sentence]
-                targets[row, : lengths[sentence]] = text.words[start : start + lengths[sentence]]
-            words = np.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=boundary)
-            reset = np.zeros(words.shape, bool)
-            carry = model.initial_carry(rows)
-            (log_prob, _), _ = score(params, tables, prepared, words, targets, reset, carry)
-            inside = np.arange(size)[None] < lengths[chosen][:, None]
-            sums[chosen] = np.where(inside, np.asarray(log_prob)[: len(chosen)], 0).sum(axis=1)
-    return sums
 
 
 def padded_in_pytorch(params, text, rows, boundary, through):
@@ -114,24 +85,14 @@ def main():
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, layers=2), Softmax())
     params = model.init(jax.random.key(0), lexicon)
     tables, boundary = model.evaluation_tables(lexicon), lexicon.boundary_id
-    inputs = model, params, tables, text
 
-    def summed(log_prob):
+    def tree():
+        log_prob = sentence_scores.score_tree(model, params, tables, text, boundary)
         return np.add.reduceat(log_prob.astype(np.float64), text.starts)
-
-    def batch_rows():
-        laid = Batches(text, 32, 32, "sentences", boundary)
-        return summed(perplexity.score(*inputs, laid).log_prob)
 
     device = same_device.share_device(torch)
     build = functools.partial(padded_in_pytorch, params, text, ROWS, boundary)
-    sides = {
-        pytorch.ZOO: lambda: summed(sentence_scores.score_tree(*inputs, boundary)),
-        "zoo, batch rows": batch_rows,
-        "zoo, padded batches": functools.partial(padded, *inputs, ROWS, boundary),
-        "zoo, one after the other": functools.partial(padded, *inputs, 1, boundary),
-        **pytorch.eager_and_compiled(build),
-    }
+    sides = {pytorch.ZOO: tree, **pytorch.eager_and_compiled(build)}
     tokens = int(text.lengths.sum())
     title = f"{len(text.starts):,} hypotheses, {tokens:,} tokens, V = {len(lexicon):,}, 2 x {SIZE}"
     times = pytorch.compare(f"{title}, {device}", sides, options.rounds, equal_scores)

@@ -10,25 +10,19 @@ import sys
 
 import jax
 
-# JAX's name of how float32 matrices are multiplied; whether PyTorch takes TF32 in cuDNN's layers
-# and in other products.
-PRECISIONS = {
-    "tf32": ("tensorfloat32", True, True),
-    "float32": ("float32", False, False),
-    "default": (None, True, False),  # what users of either library have
-}
+# JAX's name of how float32 matrices are multiplied, and whether PyTorch takes TF32.
+PRECISIONS = {"tf32": ("tensorfloat32", True), "float32": ("float32", False)}
 
 
-def share_device(torch=None, precision: str = "tf32") -> str:
+def share_device(torch=None) -> str:
     """Puts PyTorch on JAX's device, and returns the device's name for a table's title.
 
     Exits with a sentence where PyTorch cannot compute there. On a CPU PyTorch gets a thread for
     each core of this process, as JAX does: `taskset -c 0` keeps both to one. On a GPU both
-    libraries multiply in `precision`.
+    libraries multiply in TF32.
 
     Args:
       torch: the module; None if JAX is compared with itself.
-      precision: one of `PRECISIONS`.
     """
     device = jax.devices()[0]
     on_cpu = device.platform == "cpu"
@@ -43,17 +37,17 @@ def share_device(torch=None, precision: str = "tf32") -> str:
             "compute on: install a PyTorch for that device, or set JAX_PLATFORMS=cpu"
         )
     torch.set_default_device("cuda")
-    multiply_in(precision, torch)
-    return f"PyTorch {torch.__version__}, products: {precision}, on {torch.cuda.get_device_name()}"
+    multiply_in("tf32", torch)
+    return f"PyTorch {torch.__version__}, products: tf32, on {torch.cuda.get_device_name()}"
 
 
 def multiply_in(precision: str, torch=None):
     """Sets how both libraries multiply float32 matrices on a GPU: one of `PRECISIONS`."""
-    jax_precision, cudnn_tf32, product_tf32 = PRECISIONS[precision]
+    jax_precision, in_tf32 = PRECISIONS[precision]
     jax.config.update("jax_default_matmul_precision", jax_precision)
     if torch is not None:
-        torch.backends.cudnn.allow_tf32 = cudnn_tf32
-        torch.backends.cuda.matmul.allow_tf32 = product_tf32
+        torch.backends.cudnn.allow_tf32 = in_tf32
+        torch.backends.cuda.matmul.allow_tf32 = in_tf32
 
 
 @contextlib.contextmanager

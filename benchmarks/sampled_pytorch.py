@@ -4,8 +4,7 @@ Forward, backward, clipping of the gradient's norm and Adagrad for an LSTM langu
 of 256, embedding 256, B = 32, T = 32, 1,024 noise words of the batch, log-uniform, with repeats,
 words by Zipf's law. Both start from the same parameters and see the same batch, but draw their own
 noise. PyTorch draws from an alias table, and has sparse gradients of the tables, which its Adagrad
-updates by rows; it runs eagerly, and with the scores and the loss compiled; up to V = 100,000 also
-with dense gradients.
+updates by rows; it runs eagerly, and with the scores and the loss compiled.
 
     pip install torch==2.13.0
     python -m benchmarks.sampled_pytorch
@@ -31,19 +30,18 @@ from zoo.optimizers import Adagrad
 BATCH, LENGTH, SIZE, SAMPLES, CLIP = 32, 32, 256, 1_024, 1.0
 HEADS = {"NCE": NCE(samples=SAMPLES), "importance sampling": ImportanceSampling(samples=SAMPLES)}
 RATE, ACCUMULATOR, EPSILON = 0.1, 0.1, 1e-7
-MOST_DENSE = 100_000  # words up to which dense gradients are tried, too
 
 
 class TorchHead(torch.nn.Module):
     """Scores of the targets and of shared noise words, and a sampled loss of them."""
 
-    def __init__(self, head, params, counts, sparse, through):
+    def __init__(self, head, params, counts, through):
         """Copies the parameters; `through` compiles scores and loss, or not."""
         super().__init__()
         self.loss = through(self._loss)
         self.is_nce = isinstance(head, NCE)
         self.weights, self.bias = (
-            pytorch.embedding({"table": table}, sparse)
+            pytorch.embedding({"table": table}, sparse=True)
             for table in (params["weights"], params["bias"][:, None])
         )
         q = head.noise.probabilities(counts)
@@ -75,12 +73,12 @@ class TorchHead(torch.nn.Module):
         return (torch.logaddexp(target, torch.logsumexp(noise_scores, -1)) - target).mean()
 
 
-def torch_side(head, params, counts, sparse, batch, through=lambda function: function):
+def torch_side(head, params, counts, batch, through):
     """Returns a function that does one step in PyTorch and returns its loss per token."""
     return pytorch.language_model_step(
-        pytorch.embedding(params["embedding"], sparse),
+        pytorch.embedding(params["embedding"], sparse=True),
         pytorch.recurrent("LSTM", params["core"]),
-        TorchHead(head, params["head"], counts, sparse, through),
+        TorchHead(head, params["head"], counts, through),
         functools.partial(
             torch.optim.Adagrad, lr=RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
         ),
@@ -96,16 +94,10 @@ def sides(name, vocabulary):
     batch = steps.zipf_batch(vocabulary, BATCH, LENGTH)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
     params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
-    step_sides = {}
-    for gradients in ("sparse", "dense")[: 1 + (vocabulary <= MOST_DENSE)]:
-        sparse = gradients == "sparse"
-        opponent = torch_side(head, params, lexicon.counts, sparse, batch)
-        step_sides[f"PyTorch, {gradients}"] = opponent
-    compiled = torch_side(head, params, lexicon.counts, True, batch, through=torch.compile)
-    step_sides["PyTorch, sparse, compiled"] = compiled
+    build = functools.partial(torch_side, head, params, lexicon.counts, batch)
     recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
-    step_sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
-    return step_sides
+    zoo = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
+    return {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo}
 
 
 def compare(name, vocabulary, rounds, device):
@@ -114,7 +106,7 @@ def compare(name, vocabulary, rounds, device):
         f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
         f"{device}"
     )
-    pytorch.print_steps(title, sides(name, vocabulary), rounds, "PyTorch, sparse")
+    pytorch.print_steps(title, sides(name, vocabulary), rounds, pytorch.EAGER)
 
 
 def main():

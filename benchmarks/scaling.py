@@ -4,7 +4,6 @@
     python -m benchmarks.scaling lm1b_lstm_2048_512  # the tables of one recipe
     python -m benchmarks.scaling --memory            # memory of compiled steps on 16 devices
     python -m benchmarks.scaling --collectives       # data sent by steps on 1 to 16 devices
-    python -m benchmarks.scaling --checkpoints       # lost steps against the checkpoint interval
 
 The step of each recipe is traced at its full size for one device's share of the batch rows, from
 shapes alone, and counted by `benchmarks.costs`. The assumptions are in docs/scaling.md.
@@ -18,7 +17,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import configs
 from benchmarks import compiled, costs, step_shapes
@@ -340,56 +338,13 @@ def collectives_table(name: str, device: Device = V5E) -> str:
     return "\n".join(lines)
 
 
-# ------------------------------------------------------------ checkpoints
-
-
-def lost(interval, saving, between, restart, hours=20_000.0, seed=0) -> float:
-    """Simulates the share of time lost to checkpoints, repeated steps and restarts.
-
-    Args:
-      interval: seconds of training between two checkpoints.
-      saving: seconds of a checkpoint.
-      between: mean seconds between two losses of a machine, a Poisson process.
-      restart: seconds until training resumes.
-      hours: simulated hours.
-      seed: seed of the random numbers.
-    """
-    random = np.random.default_rng(seed)
-    total, done, limit = 0.0, 0.0, hours * 3600
-    while total < limit:
-        alive = random.exponential(between)
-        done += (alive // (interval + saving)) * interval  # whole checkpoints alone
-        total += alive + restart
-    return 1 - done / total
-
-
-def checkpoint_table() -> str:
-    """Renders the share of lost time as Markdown, by the mean time between machine losses."""
-    intervals, saving, restart = (60, 300, 1000, 3600, 4 * 3600), 20.0, 300.0
-    lines = [
-        "| machine lost every | "
-        + " | ".join(f"{i:,} s" for i in intervals)
-        + " | best interval |",
-        "|---|" + "---|" * (len(intervals) + 1),
-    ]
-    for hours in (1, 4, 24, 168):
-        between = hours * 3600.0
-        shares = [f"{lost(i, saving, between, restart):.1%}" for i in intervals]
-        best = math.sqrt(2 * saving * between)
-        lines.append(f"| {hours} h | " + " | ".join(shares) + f" | {best:,.0f} s |")
-    return "\n".join(lines)
-
-
 def main():
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="recipes; default: all lm1b recipes")
-    for table in ("memory", "collectives", "checkpoints"):
+    for table in ("memory", "collectives"):
         parser.add_argument(f"--{table}", action="store_true")
     arguments = parser.parse_args()
-    if arguments.checkpoints:
-        print(checkpoint_table())
-        return
     names = arguments.names or [
         name
         for name in configs.names()

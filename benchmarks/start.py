@@ -1,4 +1,4 @@
-"""Seconds from the command to the end of the first step, against a script in PyTorch.
+"""Seconds and peak memory from the command to the end of the first step, against PyTorch.
 
 The zoo's side is `python train.py --config ptb_softmax` with two layers: once with an empty cache
 of compiled programs ("cold"), then with the cache that this has filled. PyTorch's is a script of
@@ -23,8 +23,8 @@ BATCH, LENGTH, SIZE, LAYERS, LEARNING_RATE, CLIP, DROPOUT = 20, 35, 256, 2, 20.0
 FIRST = "first step"
 
 
-def pytorch(train: str, validation: str, layers: int, steps: int):
-    """Trains the model of `ptb_softmax` for some steps in PyTorch."""
+def pytorch(train: str, validation: str):
+    """Trains the model of `ptb_softmax` for a step in PyTorch."""
     import torch
 
     read = []
@@ -41,7 +41,7 @@ def pytorch(train: str, validation: str, layers: int, steps: int):
         def __init__(self):
             super().__init__()
             self.embedding = torch.nn.Embedding(len(words), SIZE)
-            self.core = torch.nn.LSTM(SIZE, SIZE, layers, dropout=DROPOUT * (layers > 1))
+            self.core = torch.nn.LSTM(SIZE, SIZE, LAYERS, dropout=DROPOUT)
             self.head = torch.nn.Linear(SIZE, len(words))
             self.dropout = torch.nn.Dropout(DROPOUT)
 
@@ -52,15 +52,12 @@ def pytorch(train: str, validation: str, layers: int, steps: int):
     torch.manual_seed(0)
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE)
-    carry = (torch.zeros(layers, BATCH, SIZE), torch.zeros(layers, BATCH, SIZE))
-    for step in range(steps):
-        window = rows[step * LENGTH : (step + 1) * LENGTH + 1]
-        optimizer.zero_grad()
-        logits, carry = model(window[:-1], tuple(part.detach() for part in carry))
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[1:].flatten())
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-        optimizer.step()
+    carry = (torch.zeros(LAYERS, BATCH, SIZE), torch.zeros(LAYERS, BATCH, SIZE))
+    logits, _ = model(rows[:LENGTH], carry)
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[1 : LENGTH + 1].flatten())
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+    optimizer.step()
     print(f"{FIRST}: {loss.item():.4f}", flush=True)
 
 
@@ -72,34 +69,35 @@ def texts() -> list[str]:
     return [f"{folder}/ptb/ptb.{split}.txt" for split in ("train", "valid")]
 
 
-def seconds(command: list[str], **environment: str) -> tuple[float, float]:
-    """Returns the seconds of a command until its first step, by the clock and of CPU time."""
+def measure(command: list[str], **environment: str) -> tuple[float, float, int]:
+    """Measures a command until its first step: seconds by the clock and of the CPU, and bytes."""
     elapsed, usage = timing.run_process(command, FIRST, **environment)
-    return elapsed, usage.ru_utime + usage.ru_stime
+    return elapsed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def main():
     """Prints a table of medians."""
-    parser = timing.parser(__doc__, rounds=5, layers=LAYERS, steps=1)
+    parser = timing.parser(__doc__, rounds=5)
     parser.add_argument("--pytorch", nargs=2, metavar="TEXT", help="is PyTorch's side")
     options = parser.parse_args()
     if options.pytorch:
-        pytorch(*options.pytorch, options.layers, options.steps)
+        pytorch(*options.pytorch)
         return
     pytorch_command = [sys.executable, "-m", "benchmarks.start", "--pytorch", *texts()]
-    times = collections.defaultdict(list)
+    figures = collections.defaultdict(list)
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("zoo, cold", "zoo"):
                 command = [sys.executable, "-u", "train.py", "--config", "ptb_softmax"]
                 command += [f"{folder}/run {name}", "--set", f"model.core.layers={LAYERS}"]
-                times[name].append(seconds(command, XDG_CACHE_HOME=f"{folder}/cache"))
-        times["PyTorch"].append(seconds(pytorch_command))
-    for kind, title in enumerate(("by the clock", "of CPU time")):
+                figures[name].append(measure(command, XDG_CACHE_HOME=f"{folder}/cache"))
+        figures["PyTorch"].append(measure(pytorch_command))
+    kinds = ("by the clock", "ms"), ("of CPU time", "ms"), ("peak memory", "MB")
+    for index, (title, unit) in enumerate(kinds):
         medians = {
-            name: statistics.median(pair[kind] for pair in pairs) for name, pairs in times.items()
+            name: statistics.median(row[index] for row in rows) for name, rows in figures.items()
         }
-        timing.print_table(f"command to first step, on the CPU, {title}", medians, "PyTorch")
+        timing.print_table(f"command to first step, on the CPU, {title}", medians, "PyTorch", unit)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import char_cnn, timing
+import configs
+from benchmarks import timing
 from zoo.cores import GRU, LSTM
 from zoo.embeddings import CharCNN, Lookup
 from zoo.experiment import Training
@@ -21,13 +22,10 @@ from zoo.models import LanguageModel
 
 # Sizes of the models whose words are read or spelled letter by letter.
 SIZE = 256
+SMALL_CHAR_CNN = configs.load("ptb_cnn_softmax").model.head.network  # of Kim et al. (2016)
 MODELS = {
     "gru": LanguageModel(Lookup(SIZE), GRU(SIZE, layers=2), Softmax()),
-    "char_cnn": LanguageModel(
-        CharCNN(SIZE, char_cnn.NETWORKS["six widths, maximum, a highway"]),
-        LSTM(SIZE, layers=2),
-        Softmax(),
-    ),
+    "char_cnn": LanguageModel(CharCNN(SIZE, SMALL_CHAR_CNN), LSTM(SIZE, layers=2), Softmax()),
     "char_lstm": LanguageModel(Lookup(SIZE), LSTM(SIZE), CharLSTM()),
 }
 

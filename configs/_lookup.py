@@ -54,24 +54,11 @@ START = (
     *("micro_log_linear", "micro_softmax", "micro_translation"),
     *("own_letters", "own_pairs", "own_text"),
 )
-_MINUTES = re.compile(r"(\d+) minutes?\b")
-_PARAMETERS = re.compile(r"([\d.]+) billion parameters|([\d,]+) parameters")
 
 
 def summary(name: str) -> str:
     """Returns the first line of a config's docstring."""
     return _docstring(paths()[name]).partition("\n")[0]
-
-
-def cost(name: str) -> tuple[str, str]:
-    """Returns the size and the time that a config's docstring tells; "" for nothing."""
-    text = " ".join(_docstring(paths()[name]).split())
-    size, time = _PARAMETERS.search(text), _MINUTES.search(text)
-    size_text = ""
-    if size:
-        billions, number = size.groups()
-        size_text = f"{billions}B" if billions else f"{int(number.replace(',', '')) / 1e6:.0f}M"
-    return size_text, f"{time[1]} min" if time else ""
 
 
 def table() -> list[str]:
@@ -80,19 +67,14 @@ def table() -> list[str]:
     for name, path in paths().items():
         families.setdefault(path.parent.name, []).append(name)
     order = sorted(families, key=lambda family: (not {*families[family]} <= {*START}, family))
-    lines = [
-        "Parameters (M, B: millions, billions) and minutes on one or two CPU cores, where known; "
-        "* needs no corpus: start here."
-    ]
+    lines = ["Configs by family; --show NAME prints one whole. * needs no corpus: start here."]
     for family in order:
         lines += ["", f"{family}/ {_docstring(FOLDER / family / '__init__.py')}"]
         members = families[family]
         width = max(map(len, members))
-        costs = [cells for cells in zip(*map(cost, members), strict=True) if any(cells)]
-        aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in costs]
-        for name, *columns in zip(members, *aligned, strict=True):
+        for name in members:
             begin = "*" if name in START else " "
-            lines.append(" ".join([begin, name.ljust(width), *columns, summary(name)]))
+            lines.append(f"{begin} {name:{width}} {summary(name)}")
     return lines
 
 

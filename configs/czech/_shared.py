@@ -4,8 +4,7 @@ from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.heads import NCE, CNNSoftmax
 from zoo.optimizers import Adagrad
 
-LETTERS = CharCNN(size=128)
-WORDS_AND_LETTERS = Concat((Lookup(size=128), LETTERS))
+WORDS_AND_LETTERS = Concat((Lookup(size=128), CharCNN(size=128)))
 
 
 def letters_out(noise) -> dict:

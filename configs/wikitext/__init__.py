@@ -1,1 +1,1 @@
-"""WikiText-2: the heads of the Penn Treebank's configs on a text that anyone may download."""
+"""WikiText-2: configs of the Penn Treebank on a text that anyone may download."""

@@ -190,10 +190,8 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
 
 # Recipes that have not been run to their ends here; those of the 1 Billion Words take accelerators.
 WITHOUT_FIGURES = {
-    "czech_char_lstm_3",
     "llrnn_french_sequoia",
     "multi30k_en_cs",
-    "multi30k_en_fr_paper",
     "ptb_awd_lstm",
     "ptb_awd_lstm_mixture",
 } | {name for name in configs.names() if name.startswith(("lm1b", "ud_", "wikitext2"))}
@@ -222,22 +220,17 @@ def test_a_config_is_at_most_one_step_from_a_whole_one():
         assert not any(bases[base] for base in names), f"{name} is from {names}"
 
 
-def test_the_list_has_parameters_and_minutes_in_columns_of_their_own():
+def test_the_list_has_descriptions_in_a_column():
     line_by_config = {line[2:].split()[0]: line for line in configs.table() if line[2:].strip()}
     softmax, lstm = line_by_config["ptb_softmax"], line_by_config["ptb_awd_lstm"]
-    assert lstm[: lstm.index("24M") + 3].split() == ["ptb_awd_lstm", "24M"]
-    assert softmax.index(" min") > lstm.index("24M") + 3
-    assert softmax.index("A softmax") == lstm.index("The AWD-LSTM")
+    assert softmax.index("A softmax") == lstm.index("The AWD-LSTM") > len("  ptb_awd_lstm_mixture")
 
 
-def test_configs_to_start_with_have_a_star_and_a_time():
+def test_configs_to_start_with_have_a_star():
     lines = [line for line in configs.table()[1:] if line[2:].strip()]
     starred = [line for line in lines if line.startswith("* ")]
     without_files = [name for name in configs.names() if name.startswith(("micro_", "own_"))]
     assert [line.split()[1] for line in sorted(starred)] == sorted(without_files)
-    # The pairs of own_pairs are of the reader's size; its time was not measured on any.
-    timed = [line for line in starred if "own_pairs" not in line]
-    assert all(re.match(r"\* \w+ +\d+ min ", line) for line in timed)
 
 
 def test_a_config_is_found_without_its_family():
@@ -264,9 +257,8 @@ def test_heads_of_wikitext_are_those_of_the_penn_treebank(name):
         assert type(recipe.model.head) is type(ptb_recipe.model.head)
         assert recipe.data.blank_lines == "kept"
         return
-    assert recipe.training == ptb_recipe.training and recipe.model.core == ptb_recipe.model.core
-    if name != "wikitext2_adaptive":  # whose clusters are of more words
-        assert recipe.model == ptb_recipe.model
+    assert recipe.training == ptb_recipe.training
+    assert recipe.model == ptb_recipe.model
     # Papers count blank lines.
     assert recipe.data.blank_lines == "kept"
 
@@ -288,26 +280,19 @@ def test_a_config_shrunk_takes_a_step(name, tmp_path):
     assert small.last_state(trainer)[0] == trainer.task.epoch_steps >= 1
 
 
-# Parameters of the authors' code, less the second bias of each gate (4 D a layer), and V; of small
-# relatives V (E + 1), 4 S (I + S + 1) for each layer of S cells, of a mixture M (E (D + 1) + D).
+# Parameters of the authors' code, less the second bias of each gate (4 D a layer), and V; of a
+# small relative V (E + 1), 4 S (I + S + 1) for each layer of S cells.
 REGULARISED = {
     "ptb_awd_lstm": (24_221_600 - 4 * (1150 + 1150 + 400), 10_000),
     "ptb_awd_lstm_mixture": (21_500_620 - 4 * (960 + 960 + 620), 10_000),
     "wikitext2_awd_lstm": (33_556_078 - 4 * (1150 + 1150 + 400), 33_278),
-    "wikitext2_awd_lstm_mixture": (34_909_528 - 4 * (1150 + 1150 + 650), 33_278),
     "ptb_awd_small": (3_010_000 + 1_351_800 + 901_200, 10_000),
-    "ptb_awd_small_mixture": (3_010_000 + 1_351_800 + 901_200 + 3 * 300 * 302, 10_000),
-    "wikitext2_awd_small": (33_278 * 129 + 1200 * 429 + 512 * 429, 33_278),
-    "wikitext2_awd_small_mixture": (
-        33_278 * 129 + 1200 * 429 + 512 * 429 + 3 * 128 * 130,
-        33_278,
-    ),
 }
 
 
 @pytest.mark.parametrize("name", REGULARISED)
 def test_regularised_models_have_the_papers_parameters(name):
-    """24, 22, 33 and 35 million in the papers."""
+    """24, 22 and 33 million in the papers."""
     expected, words = REGULARISED[name]
     lexicon = Lexicon(tuple(map(str, range(words))), np.ones(words, np.int64))
     model = configs.load(name).model

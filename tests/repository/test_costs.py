@@ -2,9 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-import pytest
 
-from benchmarks import compiled, costs, scaling
+from benchmarks import compiled, costs
 from benchmarks.costs import Product
 from zoo.cores import LSTM
 
@@ -64,17 +63,6 @@ def test_an_lstm_is_counted():
     products = costs.count_products(core.apply, params, shape(3, 11, 5), carry)
     # Per position 5 + 7 numbers times four gates of 7.
     assert costs.operations(products) == 3 * 11 * 2 * (5 + 7) * 4 * 7
-
-
-def test_lost_time_is_that_of_the_formula():
-    interval, saving, between, restart = 1000.0, 20.0, 86400.0, 300.0
-    # Half an interval is done again for each loss, on average, while losses are seldom.
-    expected = (saving / (interval + saving)) + (0.5 * (interval + saving) + restart) / between
-    share = scaling.lost(interval, saving, between, restart, hours=200_000)
-    assert share == pytest.approx(expected, rel=0.03)
-    best = (2 * saving * between) ** 0.5
-    around = [scaling.lost(k * best, saving, between, restart) for k in (0.3, 1, 3)]
-    assert around[1] == min(around)
 
 
 PROGRAM = """

@@ -7,17 +7,15 @@ from zoo import __main__ as commands
 from zoo.errors import UserError
 
 
-def test_configs_are_listed_by_family_with_size_and_time(capsys):
+def test_configs_are_listed_by_family(capsys):
     commands.main(["train", "--list"])
     lines = capsys.readouterr().out.splitlines()
     rows = {line[2:].split()[0]: line for line in lines if line[:2] in ("* ", "  ")}
     assert {*rows} == {*configs.names()}
     starred = [name for name, row in rows.items() if row.startswith("*")]
     assert starred == [*[*rows][:5], "micro_translation"]  # the first, and one of translations
-    # As the docstrings of the three tell.
-    for name, cost in (("ptb_softmax", "22 min"), ("ptb_awd_lstm", "24M"), ("lm1b_big", "1.8B")):
-        row = " ".join(rows[name].split(name)[1].split())
-        assert row.startswith(f"{cost} {configs.summary(name)}")
+    for name in ("ptb_softmax", "lm1b_big"):
+        assert rows[name].split(name, 1)[1].strip() == configs.summary(name)
     families = [line.partition("/ ")[0] for line in lines if line[:1].islower()]
     assert families[:2] == ["micro", "own"] and sorted(families) == configs.FAMILIES
 

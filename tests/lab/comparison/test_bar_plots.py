@@ -10,7 +10,6 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.image import imread
 
-from records import rank
 from tests.marks import slow
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, learning_curves, plot_style, translations
@@ -230,7 +229,6 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
     )
     bands = {name: [[band_row("1-9", 90, 3.0)]] for name in names}
     bar_plots.draw_bands(bands_of(bands), file, "Bands")
-    rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
     translations.draw_by_length(names, rows, file)
     colours_by_picture = []
@@ -256,7 +254,7 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
     colours_by_picture.append(
         {name: line.get_color() for name, line in zip(names, lines, strict=True)}
     )
-    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
+    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 4
 
 
 def test_attention_is_drawn_without_the_escapes_of_moses(figures, file, monkeypatch):
@@ -286,7 +284,6 @@ def draw_everything(name, tmp_path):
         "accuracy": lambda file: bar_plots.draw_accuracy(
             {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
         ),
-        "spectra": lambda file: rank.draw({name: np.array([1.0, 0.1])}, file, 2),
         "attention": lambda file: plot_style.draw_attention(
             [word, "b"], [word], np.ones((1, 2)), file
         ),
@@ -313,9 +310,9 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
     )
     draw_everything(name, tmp_path)
     plain = name.replace("\x1b", "\\x1b").replace("\udce9", "\\udce9")
-    assert len(texts) == 6
+    assert len(texts) == 5
     for number, picture_texts in enumerate(texts):
-        if number != 4:  # attention, which has words and no names
+        if number != 3:  # attention, which has words and no names
             assert any(plain in text for text in picture_texts)
         # Nothing else is mathematics, such as the numbers of logarithmic axes.
         assert not [text for text in picture_texts if "$" in text and name not in text]

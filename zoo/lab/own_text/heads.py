@@ -23,7 +23,6 @@ from zoo.optimizers import Adam, Cosine
 from zoo.row_updates import row_rule
 
 SOFTMAX = "softmax"
-# Cutoffs of wikitext2_adaptive and of larger vocabularies.
 CUTOFFS = (2000, 5000, 15000, 50000)
 # From this many words on a sampled loss is tried without being asked for.
 MANY_WORDS = 10_000
