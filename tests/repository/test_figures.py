@@ -18,7 +18,7 @@ LEFT_OUT = (
     # what was expected before the runs
     r"Expected\b(?:(?!Found\b|\n\n(?!- )).)*",
 )
-FIGURE = r"-?\d+\.\d+|\d+(?= %)"
+FIGURE = r"-?\d+\.\d+|\d+(?= (?:%|(?:points|BLEU|nats)\b))"
 # Settings, sizes and versions, which no run measures.
 SETTINGS = (
     r"(?:Python|jax|UD French|PARSEME|Apache(?: License)?|section) r?\d[\d.]*(?: to \d[\d.]*)?",
@@ -77,6 +77,7 @@ def test_no_figure_of_results_is_typed(page):
     [
         ("The gain is 0.144 nats.", 1),
         ("It has 92 % right.", 1),
+        ("It gains 2 to 3 points, in 20 runs, with 300 BLEUs.", 1),
         ("Found: -1.5 [-1.6, -1.4].", 3),
         ("The gain is <!-- = a; b; c -->0.144 [0.139, 0.150]<!-- --> nats.", 0),
         ("Expected: 0.5.\n\nThe gain is 0.6.", 1),
