@@ -22,7 +22,7 @@ from typing import Any
 from zoo.base import regular_files
 from zoo.base.trust import permissions, user_modules
 from zoo.errors import UserError, quote, shortened
-from zoo.sources import fetch, table_rows
+from zoo.sources import fetch, foreign_formats, table_rows
 
 logger = logging.getLogger(__name__)
 
@@ -486,5 +486,5 @@ def _lines_at(path, column, streaming, setting, after):
         if reader:
             yield from table_rows.lines_of(reader(member), member, column, setting)
         else:
-            yield from lines_in(member)
+            yield from foreign_formats.check_text(lines_in(member), member)
         yield from after

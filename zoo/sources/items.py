@@ -95,7 +95,7 @@ def parse_table(
     if {"items", "predictions"} <= {*header}:
         rows = [*enumerate(_suite_regions(rows[0][1]["items"], file), 1)]
         return _from_word_rows(rows, file, name, reading, [*_SUITE, "word"])
-    columns = table_rows.header(text, file) or header
+    columns = header if table_rows.is_json(file, text) else table_rows.header(text, file)
     raise UserError(
         f"{file}, line 1: no column is called 'word', nor 'sentence', nor {column!r}, nor are "
         f"there sentence_A and sentence_B of two conditions, but {quote(columns)}: rename some, "
@@ -389,6 +389,12 @@ def read_pairs(file: pathlib.Path, text: str) -> Iterator[Row]:
 def _rows_without_header(rows, path):
     """Yields the pairs of a table without header: phenomenon, perhaps its kind, two sentences."""
     count = len(rows[0][1])
+    similar = sum(a != b and (a[:1] == b[:1] or a[-1:] == b[-1:]) for _, (*_, a, b) in rows)
+    if 2 * similar < len(rows):
+        raise UserError(
+            f"{path}: the last two cells of most lines do not begin or end alike, as a good and a "
+            "bad sentence do: name the columns good and bad."
+        )
     for number, values in rows:
         if len(values) != count:
             raise UserError(

@@ -10,8 +10,7 @@ import pathlib
 import re
 from collections.abc import Iterable, Iterator
 
-from zoo.errors import UserError
-from zoo.sources import conllu, files, items, mapped_text
+from zoo.sources import conllu, files, foreign_formats, items, mapped_text
 from zoo.sources.source import ranged
 from zoo.sources.text import Text
 from zoo.sources.tokens import PLAIN, Reading, Sentence, Token, TokenizedText, place_tokens
@@ -19,7 +18,6 @@ from zoo.sources.tokens import PLAIN, Reading, Sentence, Token, TokenizedText, p
 # Suffixes of files in CoNLL-U.
 _TREEBANKS = (".conllu", ".conll", ".conllup")
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
-# Lines at the beginning of a text from which its format is known.
 HEAD = 1000
 
 
@@ -74,8 +72,7 @@ def parse_tokens(
         return _from_treebank(lines, file, name, reading)
     if form == "table":
         return items.parse_table("\n".join(lines), file, name, reading, column)
-    _check_plain(head, file)
-    return TokenizedText(name, _plain(lines, reading))
+    return TokenizedText(name, _plain(foreign_formats.check_text(lines, file), reading))
 
 
 def detect_form(file: pathlib.Path, head: str, column: str = "text") -> str:
@@ -86,22 +83,9 @@ def detect_form(file: pathlib.Path, head: str, column: str = "text") -> str:
 
 
 def _begins_as_conllu(text):
-    for line in text.split("\n", HEAD)[:HEAD]:
-        if line.strip() and not line.startswith("#"):
-            return bool(_TOKEN_LINE.match(line)) and line.count("\t") == len(conllu.NAMES) - 1
-    return False
-
-
-def _check_plain(lines, file):
-    """Raises UserError for lines each of which has as many tabs, as the rows of a table."""
-    filled = [line.strip() for line in lines if line.strip()]
-    counts = {line.count("\t") for line in filled}
-    if len(filled) > 1 and len(counts) == 1 and counts != {0}:
-        raise UserError(
-            f"{file}: each line has {counts.pop() + 1} cells between tabs, and line 1 names no "
-            "known column: name the columns word and item, sentence or text there, or write "
-            "blanks for the tabs; zoo score reads one of the cells with --column N."
-        )
+    lines = (line for line in text.split("\n") if line.strip() and not line.startswith("#"))
+    first = next(lines, "")
+    return bool(_TOKEN_LINE.match(first)) and first.count("\t") == len(conllu.NAMES) - 1
 
 
 def _plain(lines, reading) -> Iterator[Sentence]:

@@ -136,6 +136,23 @@ def test_the_table_of_marvin_and_linzen(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "1276\teng\tLet's go.\n1277\teng\tI have to go.\n",  # Tatoeba
+        "Go.\tVa !\tCC-BY 2.0 (CM)\nRun.\tCours !\tCC-BY 2.0 (CM)\nHi.\tSalut !\tCC-BY 2.0\n",
+        "the\tDT\tthe\ncat\tNN\tcat\n",
+        "index\tid\tsentence1\tsentence2\tlabel\n0\t1\ta cat\ta cat\tneutral\n",
+        "u1\t3\t-5.5\tthe cat\nu2\t3\t-4.5\ta dog\n",
+    ],
+)
+def test_cells_that_are_not_alike_are_not_minimal_pairs(text, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"pairs\.tsv: the last two cells of most lines do"):
+        minimal_pairs.read(str(path))
+
+
+@pytest.mark.parametrize(
     ("header", "groups"),
     [
         ("sentence_good\tpair_id\tUID\tsentence_bad\tfield", ("syntax", "island")),

@@ -123,6 +123,27 @@ def test_beside_names_of_recognisers_text_is_the_reference(tmp_path):
     assert (espnet.id, espnet.reference) == ("u1", "A B")
 
 
+def test_the_results_of_espnet_1_are_one_object_over_many_lines(tmp_path):
+    outputs = [
+        {"name": "target1[1]", "rec_text": "▁THE▁CAT<eos>", "score": -1.5, "text": "THE CAT SAT"},
+        {"name": "target1[2]", "rec_text": "<eos>", "score": -2, "text": "THE CAT SAT"},
+    ]
+    results = {"a-u1": {"output": outputs}, "b-u2": {"output": outputs[1:], "utt2spk": "b"}}
+    for indent in (4, 1):
+        _, lists = read(tmp_path, json.dumps({"utts": results}, indent=indent))
+        assert [(nbest.id, nbest.reference) for nbest in lists] == [
+            ("a-u1", "THE CAT SAT"),
+            ("b-u2", "THE CAT SAT"),
+        ]
+        texts = [[(h.text, h.score) for h in nbest.hypotheses] for nbest in lists]
+        assert texts == [[("THE CAT", -1.5), ("", -2)], [("", -2)]]
+    _, (single,) = read(tmp_path, json.dumps({"id": 7, "hypotheses": ["a", "b"]}, indent=2))
+    assert (single.id, [h.text for h in single.hypotheses]) == ("7", ["a", "b"])
+    many = json.dumps({"id": 7, "hypotheses": ["a"]}, indent=2) * 2
+    with pytest.raises(UserError, match=r"line 1: not JSON by itself .* jq -c \. does"):
+        read(tmp_path, many)
+
+
 @pytest.mark.parametrize(
     ("value", "text", "reference"),
     [
@@ -190,7 +211,7 @@ def test_numbers_in_keys_of_kaldi_are_ranks(tmp_path):
 
 def test_a_text_with_ids_is_no_list_of_kaldi(tmp_path):
     lines = ["spk-001 a b", "spk-002 c", "1089-134686-0000 d"]
-    with pytest.raises(UserError, match=r"lines such as 'spk-001 a b' are not of n-best lists"):
+    with pytest.raises(UserError, match="lists is a text with ids, as of Kaldi, which is not read"):
         read(tmp_path, "\n".join(lines))
     best = references.read_best(write(tmp_path, "\n".join(lines)))
     assert best == {"spk-001": "a b", "spk-002": "c", "1089-134686-0000": "d"}

@@ -37,13 +37,23 @@ def test_hypotheses_and_references_of_trn_have_their_ids_at_the_end(blank, tmp_p
     assert read_references(path, ["u1", "u2"]) == {"u1": "a (uh)", "u2": "b (noise)"}
 
 
+def test_pocketsphinx_writes_a_score_behind_the_id(tmp_path):
+    best = {"u-1": "the cat", "u-2": ""}
+    path = write(tmp_path, "the cat (u-1 -1234)\n(u-2 -56)\n", "hyp")
+    assert references.read_best(path) == read_references(path, ["u-1", "u-2"]) == best
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("u1 1 0.00 0.30 the 0.9\nu1 1 0.30 0.1 cat 1\n", "file is CTM, which is not read"),
         ("u1 A anna 0.0 2.5 <o> the\nu2 A anna 0.0 2 a b\n", "file is STM, which is not read"),
         ("H-0\t-0.5\ta b\n", "line 1: several tabs"),
-        ("a b (u1)\na c (u1)\n", "line 2: the id 'a' comes twice: write an id, a tab and"),
+        ("a b (u1)\na c (u1)\n", "line 1: the id 'a' may be a word: write an id, a tab and"),
+        ("u1 b\nu1 c\n", "line 2: the id 'u1' comes twice: write an id, a tab and"),
+        ("the cat sat\na dog ran\n", "line 1: the id 'the' may be a word"),
+        ("-9.5 -3.25 2 the cat\n-9.75 -4 1 cat\n", "file is a list of SRILM, which is not read"),
+        ('#!MLF!#\n"*/u1.rec"\nthe\n.\n', "file is a file of labels, which is not read"),
         ("{ a / b } (u1)\n", "line 1: it has alternatives { / }"),
         ("a (u1)\nb (%hes) c (u2)\n", r"line 2: '\(%hes\)' is a word that sclite lets hypotheses"),
         ("\n", "file has no hypotheses"),

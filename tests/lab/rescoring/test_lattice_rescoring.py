@@ -109,6 +109,20 @@ def test_words_on_nodes_and_compressed(tmp_path):
     assert lattice.id == "u" and links_of(lattice) == [(0, 1, "chat"), (1, 2, None)]
 
 
+@pytest.mark.parametrize("header", ["", "start=5 end=7\n"])
+@pytest.mark.parametrize(("word", "links"), [("zwei", ["zwei", "drei"]), ("!NULL", ["drei"])])
+def test_a_word_on_the_first_node_is_the_first_of_its_paths(header, word, links, tmp_path):
+    nodes = f"I=5 W={word}\nI=6 W=drei\nI=7 W=!NULL\n"
+    scores = "J=0 S=5 E=6 a=-1 l=-2 p=0.5\nJ=1 S=6 E=7 a=-3 l=-4 p=0.25\n"
+    (lattice,) = read(f"VERSION=1.0\nUTTERANCE=u\n{header}{nodes}{scores}", tmp_path)
+    assert [link.word for link in lattice.links] == [*links, None]
+    assert sum(link.acoustic for link in lattice.links) == -4
+    assert sum(link.language for link in lattice.links) == -6
+    np.testing.assert_allclose(
+        math.exp(sum(link.log_posterior for link in lattice.links)), 0.125, rtol=1e-12
+    )
+
+
 def test_kaldi_writes_costs(tmp_path):
     first, second = read(KALDI, tmp_path)
     assert (first.id, second.id, second.words) == ("utt-1", "utt-2", ["les"])
@@ -690,9 +704,7 @@ def test_many_lattices_are_read_one_at_a_time(tmp_path):
     assert [lattice.id for lattice in itertools.islice(lattices, 400)] == [
         f"utt-{n}" for n in range(400)
     ]
-    with pytest.raises(
-        UserError, match="line 1601: no line below 'utt-400' begins with the number of a state"
-    ):
+    with pytest.raises(UserError, match="line 1601: 'utt-400' is neither the name of a lattice"):
         next(lattices)
 
 

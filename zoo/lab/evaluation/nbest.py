@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from zoo.base import strict_json
 from zoo.errors import UserError, quote, shortened
-from zoo.sources import files
+from zoo.sources import files, foreign_formats
 
 # ---- hypotheses of recognisers and translators, and n-best lists, whatever their file format
 
@@ -79,6 +79,10 @@ _BARS = re.compile(
 _JSON = re.compile(r"""\s*[{\[]\s*(?:["'{\[\]}]|$)""")
 # The key of a hypothesis in Kaldi; numbers with zeros before them belong to utterances.
 _NUMBERED = re.compile(r"(.+)-([1-9][0-9]*)")
+_FORMATS = (
+    "write id ||| words ||| features ||| score, an object of JSON, or Kaldi's utterance-1, "
+    "utterance-2 ... and words; zoo rescore errors reads texts with a hypothesis a line"
+)
 # Most lines at the beginning of a file that are blank, or of different Kaldi lists.
 _HEAD = 1000
 
@@ -97,11 +101,11 @@ def parse_lists(lines: _Lines, path: str, costs: _Costs = None, sparse: bool = F
     """Reads lists as `read_lists` does, from numbered lines."""
     form, lines = detect_format(lines)
     if form == "text":
-        text = next((text for _, text in lines if text.strip()), "")
+        texts = [text for _, text in itertools.islice(lines, _HEAD)]
+        foreign_formats.check(texts, path, _FORMATS)
+        text = next(filter(str.strip, texts), "")
         raise UserError(
-            f"{path}: lines such as {shortened(text, 80)!r} are not of n-best lists: write id ||| "
-            "words ||| features ||| score, an object of JSON, or Kaldi's utterance-1, utterance-2 "
-            "... and words; zoo rescore errors reads texts with a hypothesis a line."
+            f"{path}: lines such as {shortened(text, 80)!r} are not of n-best lists: {_FORMATS}."
         )
     if costs and form != "kaldi":
         raise UserError(
@@ -163,36 +167,27 @@ def line(
 def parse_features(text: str, place: str) -> dict[str, float]:
     """Parses the features of a field: `name= 1 2` (name_1, name_2), `name=1`, or numbers alone, f1,
     f2 ..."""
-    # The name is None for numbers before any name, and "" for misplaced numbers after name=value.
-    groups: list[tuple[str | None, list[str]]] = [(None, [])]
-    for token in text.split():
-        name, equals, value = token.rpartition("=")
-        if not equals:
-            groups[-1][1].append(token)
-        elif not name:
-            raise UserError(
-                f"{place}: {shortened(token, 80)!r} is a value without a name: write one before =."
-            )
-        elif value:
-            groups += [(name, [value]), ("", [])]
-        else:
-            groups.append((name, []))
     features: dict[str, float] = {}
-    for key, values in groups:
-        wrong = ""
-        if key == "" and values:
-            wrong = f"{shortened(values[0], 80)!r} is a value without a name: write name= before it"
-        if key and not values:
+    for group in re.split(r"(?<!\S)(?=\S*=)", text):  # each begins with a name, but the first
+        key, equals, end = group.rpartition("=")
+        values, wrong = end.split(), ""
+        if equals and not key:
+            wrong = f"{shortened(group.split()[0], 80)!r} is a value without a name: write one "
+            wrong += "before ="
+        elif equals and len(values) > 1 and not end[:1].isspace():
+            wrong = f"{shortened(values[1], 80)!r} is a value without a name: write name= before it"
+        elif equals and not values:
             wrong = f"the feature {shortened(key, 80)!r} has no value: write a number after it"
         if wrong:
             raise UserError(f"{place}: {wrong}.")
         for position, number in enumerate(values, 1):
-            full = f"f{position}" if key is None else key
-            full = f"{key}_{position}" if key and len(values) > 1 else full
-            title = f"the feature {shortened(full, 80)!r}"
-            if full in features:
+            name = f"f{position}"
+            if equals:
+                name = f"{key}_{position}" if len(values) > 1 else key
+            title = f"the feature {shortened(name, 80)!r}"
+            if name in features:
                 raise UserError(f"{place}: {title} comes twice: keep one.")
-            features[full] = files.parse_number(number, place, title)
+            features[name] = files.parse_number(number, place, title)
     return features
 
 
@@ -209,14 +204,20 @@ def without_alignments(text: str, place: str) -> str:
     return " ".join(words.split())
 
 
+def split_fields(line: str, place: str) -> list[str]:
+    """Splits a line of the format "fields"; raises UserError for one without a hypothesis."""
+    fields = line.split(SEPARATOR)
+    # A line of a source and its translation, as for fast_align, has blanks in its first field.
+    if len(fields) < 2 or (len(fields) == 2 and len(fields[0].split()) > 1):
+        raise UserError(f"{place}: no hypothesis: write id ||| words ||| features ||| score.")
+    return fields
+
+
 def _read_fields(lines, path, _costs):
     """Yields the entry of each line, for `_join_entries`."""
     for number, text in lines:
         place = f"{path}, line {number}"
-        parts = text.split(SEPARATOR)
-        if len(parts) < 2:
-            raise UserError(f"{place}: no hypothesis: write id ||| words ||| features ||| score.")
-        id, words, *fields = parts
+        id, words, *fields = split_fields(text, place)
         if not id.strip():
             raise UserError(f"{place}: no id before {SEPARATOR}: write the id of the list there.")
         features = parse_features(fields[0], place) if fields else {}
@@ -376,21 +377,29 @@ def _reference(value):
 
 
 def _read_objects(lines, path):
-    """Yields (number, place, value) for each line of JSON, or for each item of one list."""
-    # One list, as in HyPoradise, is read whole.
+    """Yields (number, place, value) for each line of JSON, or for each item of one value."""
     lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
     number, first = next(lines)
-    if first.lstrip().startswith("["):
+    # A value over several lines is read whole: a list, as in HyPoradise, or ESPnet's data.json.
+    if first.lstrip().startswith("[") or not first.rstrip().endswith("}"):
         texts, size = [first], len(first)
         for _, text in lines:
             texts.append(text)
             size += len(text) + 1
             if size > files.LONGEST_LIST:
                 raise UserError(
-                    f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: "
-                    "write its items a line each, as jq -c '.[]' does."
+                    f"{path} is one JSON value of more than {files.LONGEST_LIST:,} characters: "
+                    "write its items a line each, as jq -c '.[]' does for a list."
                 )
         values = _parse_json("\n".join(texts), f"{path}, line {number}")
+        utterances = values.get("utts") if isinstance(values, dict) else None
+        if isinstance(utterances, dict):
+            values = [
+                {"id": id} | entry if isinstance(entry, dict) else entry
+                for id, entry in utterances.items()
+            ]
+        elif isinstance(values, dict):
+            values = [values]
         yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(values, 1))
         return
     for at, text in itertools.chain([(number, first)], lines):
@@ -463,7 +472,9 @@ def _hypothesis(value, number, place):
         # Hypotheses or features may be within it.
         if isinstance(item, dict | list) and not all(map(strict_json.is_number, item)):
             raise UserError(f"{place}: {shortened(name, 80)!r} is not known: {_REMEDY}")
-    text = value[names[0]].removesuffix("<eos>" if names[0] == "rec_text" else "")
+    text = value[names[0]]
+    if names[0] == "rec_text":  # of ESPnet, perhaps in pieces of SentencePiece
+        text = text.removesuffix("<eos>").replace("▁", " ")
     score = value.get("score")
     return Hypothesis(
         number,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from zoo.errors import UserError, quote, shortened
 from zoo.lab.evaluation.nbest import SEPARATOR, bare_words, detect_format, parse_lists, read_lines
-from zoo.sources import files
+from zoo.sources import files, foreign_formats
 
 # The share of sentences that may begin by chance with a number that is the id of a list.
 _BY_CHANCE = 0.1
@@ -20,17 +20,11 @@ _MOST_UNNUMBERED = 2
 _LEAST_SENTENCES = 30
 # The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
 _FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
-_LAST = re.compile(r"(.*\S)?\s*(\(([^\s()]+)\))\s*$")
+# PocketSphinx writes a score behind an id: (utt-7 -1234).
+_LAST = re.compile(r"(.*\S)?\s*(\(([^\s()]+)(?: -?[0-9]+)?\))\s*$")
 # A line of trn, CTM or STM that is not read, and a word of trn such as (uh) or (%hesitation).
 _COMMENT = ";;"
 _OPTIONAL = re.compile(r"\(\S+\)")
-_TIME = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
-# Formats that are not read, by a pattern of all their lines; some number has a decimal point.
-_FOREIGN = {
-    "JSON": re.compile(r"\s*\{.*\}\s*"),
-    "CTM": re.compile(rf"(?=.*\.[0-9])\S+\s+\S+\s+{_TIME}\s+{_TIME}(?:\s+\S+){{1,4}}\s*"),
-    "STM": re.compile(rf"(?=.*\.[0-9])\S+\s+\S+\s+\S+\s+{_TIME}\s+{_TIME}(?:\s.*)?"),
-}
 
 
 def read_best(path: str) -> dict[str, str]:
@@ -47,12 +41,15 @@ def read_best(path: str) -> dict[str, str]:
     best: dict[str, str] = {}
     trn_lines = _trn_lines(lines)
     _check_trn(trn_lines, path)
+    has_ids = trn_lines or any("\t" in text or _FIRST.match(text) for _, text in lines)
+    may_be_words = not has_ids and not _are_names([text.split() for _, text in lines])
     for number, text in trn_lines or lines:
         id, *words = text.split("\t", 1) if "\t" in text else text.split(None, 1)
-        if id.strip() in best:
+        if id.strip() in best or may_be_words:
             raise UserError(
-                f"{path}, line {number}: the id {id.strip()!r} comes twice: write an id, a tab "
-                "and the words on each line, and each id once."
+                f"{path}, line {number}: the id {id.strip()!r} "
+                f"{'may be a word' if may_be_words else 'comes twice'}: write an id, a tab and the "
+                "words on each line, and each id once."
             )
         best[id.strip()] = bare_words("".join(words))
     return best
@@ -60,13 +57,8 @@ def read_best(path: str) -> dict[str, str]:
 
 def _check_text(lines, path):
     """Raises UserError unless lines may be of a text with a hypothesis or a reference a line."""
-    content = [text for _, text in lines if text.strip() and not text.startswith(_COMMENT)]
-    for name, line in _FOREIGN.items():
-        if content and all(map(line.fullmatch, content)):
-            raise UserError(
-                f"{path} is {name}, which is not read: write an id, a tab and the words on each "
-                "line, or words (id), as in trn."
-            )
+    remedy = "write an id, a tab and the words on each line, or words (id), as in trn"
+    foreign_formats.check((text for _, text in lines), path, remedy, foreign_formats.WITH_IDS)
     for number, text in lines:
         if text.count("\t") > 1:
             raise UserError(f"{path}, line {number}: several tabs: write an id, a tab and words.")

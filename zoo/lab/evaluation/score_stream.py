@@ -29,8 +29,7 @@ def open_sentences(run, path: str, nbest: bool = False, column: int | None = Non
         return text_formats.read_tokens(
             path, run.reading, form.column, form.blank_lines, streaming=True
         )
-    sentences = read_fields(path, run.reading, nbest, column)
-    return TokenizedText(path, _check_ids(sentences, path) if nbest else sentences)
+    return TokenizedText(path, read_fields(path, run.reading, nbest, column))
 
 
 def read_fields(
@@ -38,28 +37,30 @@ def read_fields(
 ) -> Iterator[Sentence]:
     """Yields the sentence in a field of each line, or of each hypothesis with the id of its list;
     blank ones too."""
-    field = 1 + nbest if column is None else column
-    form, lines = nbest_lists.detect_format(
-        nbest_lists.read_lines(path) if nbest else files.read_lines(path)
-    )
+    lines = nbest_lists.read_lines(path) if nbest else files.read_lines(path)
+    form, lines = nbest_lists.detect_format(lines)
     if nbest and column is None and form != "fields":
-        _, lists = nbest_lists.parse_lists(lines, path, sparse=True)
-        for nbest_list in lists:
+        for nbest_list in nbest_lists.parse_lists(lines, path, sparse=True)[1]:
             for hypothesis in sorted(nbest_list.hypotheses, key=lambda hypothesis: hypothesis.line):
                 yield Sentence(hypothesis.line, nbest_list.id, reading.tokens(hypothesis.text))
         return
+    field, ids = column or 1 + nbest, dict[str, None]()
+    split = nbest_lists.split_fields if nbest else table_rows.cells
     for number, line in lines:
         location = f"{path}, line {number}"
-        fields = line.split(nbest_lists.SEPARATOR) if nbest else table_rows.cells(line, location)
-        if len(fields) < max(field, 1 + nbest):
+        fields = split(line, location)
+        if len(fields) < field:
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{location}: field {max(field, 1 + nbest)} is missing; write {form}, or give "
-                "another --column."
+                f"{location}: field {field} is missing; write {form}, or give another --column."
             )
         text = fields[field - 1]
         text = nbest_lists.without_alignments(text, location) if nbest else text
-        yield Sentence(number, fields[0].strip() if nbest else None, reading.tokens(text))
+        id = fields[0].strip()
+        if nbest and id in ids and id != next(reversed(ids)):
+            raise nbest_lists.repetition_error(id, path, number)
+        ids |= {id: None} if nbest else {}
+        yield Sentence(number, id if nbest else None, reading.tokens(text))
 
 
 def chunks(sentences: Iterable[Sentence], nbest: bool = False) -> Iterator[list[Sentence]]:
@@ -72,18 +73,6 @@ def chunks(sentences: Iterable[Sentence], nbest: bool = False) -> Iterator[list[
         chunk.append(sentence)
     if chunk:
         yield chunk
-
-
-def _check_ids(sentences, path):
-    """Yields hypotheses; raises UserError where a list continues after another one."""
-    ids: set[str] = set()
-    last_id = None
-    for sentence in sentences:
-        if sentence.id != last_id and sentence.id in ids:
-            raise nbest_lists.repetition_error(sentence.id, path, sentence.line)
-        last_id = sentence.id
-        ids.add(last_id)
-        yield sentence
 
 
 class Stream:

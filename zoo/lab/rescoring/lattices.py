@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
 from zoo.lab.runs import output_files
-from zoo.sources import files
+from zoo.sources import files, foreign_formats
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
@@ -123,6 +123,8 @@ def read_lattices(
             )
         yield _parse_slf(itertools.chain(head, lines), path, name or path)
     else:
+        remedy = "give a lattice in SLF or Kaldi's text format"
+        foreign_formats.check(filled_lines, path, remedy, ["a lattice"])
         if symbols is None:
             _check_spelled(head, path)
         blocks = itertools.groupby(itertools.chain(head, lines), lambda line: not line[1].strip())
@@ -222,7 +224,15 @@ def _parse_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattic
         arcs.append((fields["S"], fields["E"], _word(fields.get("W")), *logs, line, log_posterior))
     for field in {"start", "end"} & header.keys():
         _check_node(header[field], nodes, f"{locations[field]}: the header has {field}=")
-    ends = header.get("start"), header.get("end")
+    start: Hashable = header.get("start")
+    targets = {arc[1] for arc in arcs}
+    sources = [header["start"]] if start else [arc[0] for arc in arcs if arc[0] not in targets]
+    for node in dict.fromkeys(sources):
+        # A word on the first node is that of a link to it, without scores.
+        if (word := _word(nodes[node].get("W"))) is not None:
+            arcs.append(((node,), node, word, 0.0, 0.0, links[0][0], 0.0))
+            start = start and (node,)
+    ends = start, header.get("end")
     scales = scales if len(scales) == 2 else [1.0, 1.0]
     return build_lattice(header.get("U") or name, arcs, *ends, path, (*scales, penalty))
 
@@ -278,17 +288,13 @@ def _parse_kaldi(block, path, symbols):
     raises UserError."""
     (name_line, name), *arc_lines = block
     name = name.strip()
-    short, error = repr(shortened(name, 80)), ""
-    if len(name.split()) != 1 or name.startswith("<"):  # a page of HTML, such as an error 404
-        error = f"{short} is neither the name of a lattice in Kaldi's text format nor a field of "
-        error += "SLF: give a file in one of the two"
-    elif not arc_lines:
-        error = f"the lattice {short} has no arcs: write them on the lines below its name"
-    elif not any(_NUMBER.fullmatch(text.split()[0]) for _, text in arc_lines):
-        error = f"no line below {short} begins with the number of a state, as the arcs of a "
-        error += "lattice do: give a lattice in SLF or Kaldi's text format"
-    if error:
-        raise UserError(f"{path}, line {name_line}: {error}.")
+    has_arcs = any(_NUMBER.fullmatch(text.split()[0]) for _, text in arc_lines)
+    if len(name.split()) != 1 or not has_arcs:
+        raise UserError(
+            f"{path}, line {name_line}: {shortened(name, 80)!r} is neither the name of a lattice "
+            "in Kaldi's text format, with arcs on the lines below it, nor a field of SLF: give a "
+            "file in one of the two."
+        )
     links, final, start, previous_state = [], {}, None, None
     for line, text in arc_lines:
         location, parts = f"{path}, line {line}", text.split()
