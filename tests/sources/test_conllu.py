@@ -95,6 +95,22 @@ def test_what_is_left_out_is_kept_with_the_words_in_its_place(bank):
     assert dataclasses.replace(lexicon, fused={}).digest() == lexicon.digest()
 
 
+def test_a_form_of_three_words_and_layers_of_a_feature(tmp_path):
+    """Arabic writes "and", "to" and a pronoun in one word; joiners are letters of the word."""
+    words = ["و", "ل", "ه", "می\u200cروم"]
+    features = ["_", "AdpType=Prep", "Person[psor]=3|Number[psor]=Sing,Plur", "_"]
+    cells = zip("1234", words, features, strict=True)
+    rows = [f"{number}\t{word}\t_\tX\t_\t{cell}" for number, word, cell in cells]
+    rows = ["1-3\tوله\t_\t_\t_\t_", *rows]
+    path = tmp_path / "arabic.conllu"
+    path.write_text("".join(f"{row}\t_\t_\t_\t_\n" for row in rows) + "\n", encoding="utf-8")
+    corpus = read(path)
+    assert corpus.sentences == [words] and corpus.fused == {"وله": tuple(words[:3])}
+    layered = ("POS:X", "Number[psor]:Sing", "Number[psor]:Plur", "Person[psor]:3")
+    assert corpus.features == [[("POS:X",), ("POS:X", "AdpType:Prep"), layered, ("POS:X",)]]
+    assert read(path, fused="surface").sentences == [["وله", words[3]]]
+
+
 def test_unknown_fused_forms_are_told(bank):
     lexicon, _ = Vocabulary().build(Conllu(train=str(bank), validation=str(bank)))
     assert lexicon.fused_note(["zèbre", "du", "le"]) == (

@@ -39,6 +39,17 @@ def test_bleu_is_sacrebleus(references, tokenize):
     assert metric.signature().startswith("nrefs:1|case:mixed|eff:no|tok:")
 
 
+@pytest.mark.parametrize("tokenize", ["zh", "intl", "char"])
+def test_bleu_of_text_that_sacrebleu_splits_is_sacrebleus(tokenize):
+    hypotheses, reference = ["我的手真痛。", "3.5毫米,好!", "«ça» va\u2028bien…"], "我的手很痛,好!"
+    official = BLEU(tokenize=tokenize, force=True)
+    statistics = bleu_chrf_wer.Bleu(tokenize).statistics(hypotheses, [reference])
+    for hypothesis, row in zip(hypotheses, statistics, strict=True):
+        expected = official.corpus_score([hypothesis], [[reference]])
+        assert row[:2].tolist() == [expected.sys_len, expected.ref_len]
+        assert row[2:].tolist() == [*expected.counts, *expected.totals]
+
+
 @pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES, ["cat"], ["", "cats"]])
 def test_chrf_is_sacrebleus(references):
     metric, official = bleu_chrf_wer.ChrF(), CHRF()
