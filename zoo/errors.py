@@ -41,13 +41,16 @@ def _number(recipe, field, name):
 
     Recipes from configs and files have been checked by `zoo.configuration` before.
     """
-    value, label = getattr(recipe, field), field_name(recipe, field, name)
+    value = getattr(recipe, field)
     declared = getattr(recipe, "__dataclass_fields__", {}).get(field)
     is_integer = declared is not None and declared.type in (int, "int")
     kind = numbers.Integral if is_integer else numbers.Real
     if isinstance(value, bool) or not isinstance(value, kind):
         expected = "a whole number" if is_integer else "a number"
-        raise UserError(f"{label} is {value!r}, of type {type(value).__name__}: give {expected}.")
+        raise UserError(
+            f"{field_name(recipe, field, name)} is {value!r}, of type {type(value).__name__}: give "
+            f"{expected}."
+        )
     return value
 
 

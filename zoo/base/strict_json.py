@@ -72,7 +72,7 @@ def loads(text: str | bytes, finite: bool = True) -> Any:
 def read(path: pathlib.Path, hint: Any = dict) -> Any:
     """Reads the JSON object of a file, see `parse`."""
     try:
-        return parse(hint, loads(regular_files.read_text(path)))
+        return parse(hint, loads(regular_files.read_bytes(path)))
     except OSError as error:
         raise UserError(
             f"{path} cannot be read ({error.strerror or error}): put back a copy of it."

@@ -257,8 +257,9 @@ class Vocabulary:
         """Whether a word, or all its subwords, are in the lexicon, or one of its classes has it."""
         if self.subwords is not None:
             return _subwords(lexicon).split(word)[0] in lexicon.ids
-        opened = self.open_words(lexicon)
-        return word in lexicon.ids if opened is None else opened.class_of(word) is not None
+        if not self.open_classes:
+            return word in lexicon.ids
+        return _open_words(lexicon, self.open_classes).class_of(word) is not None
 
     def words_of(self, tokens: Iterable[str], lexicon: Lexicon) -> list[tuple[str, list[str]]]:
         """Returns the words that tokens of a lexicon spell, each with its tokens."""
@@ -350,9 +351,9 @@ class Vocabulary:
 
     def _ids(self, words: Sequence[str], lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
         """Looks up words: (ids int32 [n], -1 for none; the strings of classes)."""
-        opened = self.open_words(lexicon)
-        if opened is None:
+        if not self.open_classes:
             return np.array([lexicon.ids.get(word, -1) for word in words], np.int32), None
+        opened = _open_words(lexicon, self.open_classes)
         encodings = [opened.encode(word) or (-1, 0.0) for word in words]
         ids = np.array([word_id for word_id, _ in encodings], np.int32)
         log_within = np.array([log_prob for _, log_prob in encodings], np.float64)

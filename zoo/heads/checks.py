@@ -154,7 +154,6 @@ def _call_checked(head, name, function, arguments):
     replicated = ("tables", "key")
     varying = {name: value for name, value in arguments.items() if name not in replicated}
     arguments |= sharded_functions.vary_together(varying)
-    _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
     arguments |= _regularise(name, head, arguments)
     if "context" in arguments:
         _check_context(name, head, arguments)
@@ -179,9 +178,7 @@ def _call_checked(head, name, function, arguments):
 
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
     _check_required(name, head, arguments)
-    if head.array_shapes is not None:
-        _check_arrays(name, head, arguments)
-        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+    _check_arrays(name, head, arguments)
 
 
 # What to give for the arguments that may not be None.
@@ -243,6 +240,12 @@ def _check_arrays(name, head, arguments):
             if (argument, path) == ("params", "weights") and head.tied:
                 remedy = "give a tied head the embedding's table as these"
             raise TypeError(f"{name}: {argument} have no {path!r}: {remedy}")
+    for unit, params_size, tables_size in head.sizes(params, tables):
+        if params_size != tables_size:
+            raise ValueError(
+                f"{name}: params are of {params_size:,} {unit} and tables of {tables_size:,}: give "
+                "params and tables of one lexicon"
+            )
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
         expected_shapes = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
@@ -251,15 +254,6 @@ def _check_arrays(name, head, arguments):
             raise ValueError(
                 f"{name}: prepared has the shapes {prepared_shapes}, and these states and tables "
                 f"need {expected_shapes}: give the result of this head's `prepared` for them"
-            )
-
-
-def _check_sizes(name, sizes):
-    for unit, params_size, tables_size in sizes:
-        if params_size != tables_size:
-            raise ValueError(
-                f"{name}: params are of {params_size:,} {unit} and tables of {tables_size:,}: give "
-                "params and tables of one lexicon"
             )
 
 

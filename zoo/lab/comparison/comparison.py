@@ -127,7 +127,12 @@ class Comparison:
         if recipe:
             training = recipe.get("training") or {}
             others = {**recipe, "parallel": None, "training": {**training, "seed": None}}
-            return json.dumps(seeds.drop_empty(others), sort_keys=True), training.get("seed")
+            # A field that an older recipe lacks was off: 0, False, empty or null.
+            set_fields = json.loads(
+                json.dumps(others),
+                object_hook=lambda fields: {name: value for name, value in fields.items() if value},
+            )
+            return json.dumps(set_fields, sort_keys=True), training.get("seed")
         recorded = passport and passport.training
         return (recorded.recipe_but_seed or "", recorded.seed) if recorded else ("", None)
 

@@ -32,15 +32,6 @@ def head_name(recipe: dict) -> str:
     return head.get(COMPONENT) or ""
 
 
-def drop_empty(recipe: Any) -> Any:
-    """Returns a recipe without its empty fields: one that an older recipe lacks was off, so it does
-    not differ from 0, False, empty or null."""
-    if not isinstance(recipe, dict):
-        return recipe
-    fields = ((name, drop_empty(value)) for name, value in recipe.items())
-    return {name: value for name, value in fields if value}
-
-
 def name_groups(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2; of
     groups that would be named alike, by their first runs."""
