@@ -34,6 +34,12 @@ RUNS = 5
 ROUNDS = 20
 
 
+SUITE_ITEM = (
+    '{"item_number": {}, "conditions": [{"condition_name": "a", "regions": '
+    '[{"region_number": 1, "content": "a b"}, {"region_number": 2, "content": ""}]}]}'
+)
+
+
 class Reader(NamedTuple):
     """A reader, the text of n units that is hardest for it, and a number of units to begin with."""
 
@@ -225,6 +231,12 @@ READERS = {
     ),
     "minimal pairs, JSON": Reader(
         judged, lines('{"sentence_good": "a", "sentence_bad": "b", "UID": "u{}"}\n'), 125
+    ),
+    "test suite in JSON": Reader(
+        text_formats.read_tokens,
+        joined('{"meta": {}, "predictions": [], "items": [', items(SUITE_ITEM, ", "), "]}"),
+        50,
+        ".json",
     ),
     "formulas, nested": Reader(
         source(Overnight),
