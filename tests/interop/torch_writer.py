@@ -75,7 +75,9 @@ class Pickler(pickle._Pickler):  # type: ignore[name-defined]
         self.write(f"c{module}\n{name or obj.__qualname__}\n".encode())
         self.memoize(obj)
 
-    dispatch: ClassVar = {**pickle._Pickler.dispatch, types.FunctionType: save_global}  # type: ignore[attr-defined]
+    # Also of types, which dill saves in its own way in a process that has imported it.
+    names: ClassVar = dict.fromkeys((type, types.FunctionType), save_global)
+    dispatch: ClassVar = pickle._Pickler.dispatch | names  # type: ignore[attr-defined]
 
     def reducer_override(self, obj):
         """Saves an array as a tensor."""
