@@ -18,8 +18,8 @@ from records import (
     chinese_lists,
     claims,
     french,
+    further_seeds,
     penn_treebank,
-    power,
     questions,
     translation_lists,
     translations,
@@ -260,8 +260,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "countries": questions.countries,
     "forms": questions.forms,
-    "power": power.table,
-    "forms_further": power.further,
+    "forms_further": further_seeds.table,
     "e2e": questions.realisations,
     "adaptation": adaptation,
     "speech": speech,
@@ -272,8 +271,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "translation_lists": translation_lists.table,
     "translation_new_words": translation_lists.new_words,
     "translation_tuners": translation_lists.new_words_by_tuner,
-    "translation_sizes": translation_lists.sizes,
-    "translation_shares": translation_lists.shares,
     "chinese_lists": chinese_lists.table,
 }
 

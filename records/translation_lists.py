@@ -38,7 +38,6 @@ TEXTS = "multi30k/{}.lc.norm.tok.cs"
 TRAINING, TUNED = "train", "val"
 TESTS = ("test_2016_flickr", "test_2018_flickr")
 METHODS = ("mira", "mert")
-SHORT_LIST = 50  # hypotheses of a list that are also judged without the others
 METRICS: tuple[Metric, ...] = (Bleu(), ChrF())
 TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attention, subwords"}
 YEARS = dict(zip(TESTS, ("test 2016", "2018"), strict=True))
@@ -66,15 +65,12 @@ class Part:
       statistics: of each metric, [hypotheses, S].
       texts: the hypotheses.
       unseen: whether a list's reference has a word that training never saw, bool [lists].
-      new_shares: the share of words that training never saw in the references, the first and all
-        hypotheses.
     """
 
     lists: Lists
     statistics: Statistics
     texts: list[str]
     unseen: np.ndarray
-    new_shares: list[float]
 
     def select(self, rows: np.ndarray) -> Statistics:
         """Returns the statistics of some hypotheses."""
@@ -86,18 +82,11 @@ def has_new(texts: list[str], training_words: set[str]) -> np.ndarray:
     return np.array([not training_words.issuperset(text.split()) for text in texts])
 
 
-def new_share(texts: list[str], training_words: set[str]) -> float:
-    """Computes the share of unknown words among the words of texts, leaving out <unk>."""
-    words = [word for text in texts for word in text.split() if word != "<unk>"]
-    return sum(word not in training_words for word in words) / len(words)
-
-
 def read_part(
     lists: Iterable[NBestList],
     references: str,
     training_words: set[str],
     metrics: tuple[Metric, ...] = METRICS,
-    limit: int | None = None,
 ) -> Part:
     """Reads the references of lists.
 
@@ -106,25 +95,18 @@ def read_part(
       references: the file with a line for each of the text.
       training_words: all words of the text of training.
       metrics: with the tokenizers of the language.
-      limit: the most hypotheses of a list.
     """
-    lists = [
-        dataclasses.replace(nbest, hypotheses=nbest.hypotheses[:limit])
-        for nbest in Columns(word_count=True).add(lists)
-    ]
+    lists = [*Columns(word_count=True).add(lists)]
     lines = files.read_text(files.find(references)).split("\n")
     lines_by_id = {nbest.id: lines[int(nbest.id)] for nbest in lists}
     references_by_id: dict[str, tuple[str, ...]] = {id: (text,) for id, text in lines_by_id.items()}
     arrays = {metric.name: tune.build_arrays(lists, references_by_id, metric) for metric in metrics}
     texts = [hypothesis.text for nbest in lists for hypothesis in nbest.hypotheses]
-    first = [nbest.hypotheses[0].text for nbest in lists]
-    list_references = [lines_by_id[nbest.id] for nbest in lists]
     return Part(
         arrays[Bleu.name],
         {name: metric_lists.statistics for name, metric_lists in arrays.items()},
         texts,
-        has_new(list_references, training_words),
-        [new_share(sentences, training_words) for sentences in (list_references, first, texts)],
+        has_new([lines_by_id[nbest.id] for nbest in lists], training_words),
     )
 
 
@@ -209,36 +191,16 @@ def group_seeds(runs: list[str]) -> dict[str, list[str]]:
     return models
 
 
-def read_parts(folder: pathlib.Path, limit: int | None = None) -> dict[str, Part]:
-    """Reads a translator's lists to tune on and of the tests, of at most so many hypotheses."""
+def read_parts(folder: pathlib.Path) -> dict[str, Part]:
+    """Reads a translator's lists to tune on and of the tests."""
     training_words = {*files.read_text(files.find(TEXTS.format(TRAINING))).split()}
     parts = {}
     for name in (TUNED, *TESTS):
         file = folder / f"{name}.nbest"
         if file.exists():
             lists = read_lists(str(file))[1]
-            parts[name] = read_part(lists, TEXTS.format(name), training_words, limit=limit)
+            parts[name] = read_part(lists, TEXTS.format(name), training_words)
     return parts
-
-
-def judge_translator(folder: pathlib.Path, runs: list[pathlib.Path]) -> dict[str, dict]:
-    """Returns all figures of a translator's lists, re-ranked by each run, and of their first
-    `SHORT_LIST` hypotheses."""
-    parts = read_parts(folder)
-    columns = score_runs(folder, runs, parts)
-    is_early = {
-        name: np.concatenate([np.arange(size) < SHORT_LIST for size in part.lists.sizes])
-        for name, part in parts.items()
-    }
-    early_columns = {
-        run: {name: column[is_early[name]] for name, column in run_columns.items()}
-        for run, run_columns in columns.items()
-    }
-    (folder / "few").mkdir(exist_ok=True)
-    return {
-        "all": judge(folder, parts, columns, BASELINE),
-        "few": judge(folder / "few", read_parts(folder, SHORT_LIST), early_columns, BASELINE),
-    }
 
 
 def judge(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline: str) -> dict:
@@ -267,7 +229,6 @@ def judge(folder: pathlib.Path, parts: dict[str, Part], columns: dict, baseline:
             "lists": len(part.lists.ids),
             "hypotheses": len(part.texts),
             "unseen": int(part.unseen.sum()),
-            "new": part.new_shares,
             **{way: figures(part.select(choice)) for way, choice in fixed.items()},
         }
         for method in METHODS:
@@ -324,10 +285,9 @@ def write(file: pathlib.Path, contents: dict):
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def _rows(subset="all"):
+def _rows():
     """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
-    for translator, translator_figures in read_json(FILE.name)["translators"].items():
-        parts = translator_figures[subset]
+    for translator, parts in read_json(FILE.name)["translators"].items():
         tests = {test: parts[test] for test in TESTS if test in parts}
         runs = [*next(iter(tests.values()))[METHODS[0]]["figures"]]
         yield TRANSLATORS[translator], group_seeds(runs), tests
@@ -402,42 +362,6 @@ def new_words_by_tuner() -> str:
     return _table(["lists, gain of", *header], rows)
 
 
-def sizes() -> str:
-    """Makes the table of the oracles of longer lists, and of the gains in them by MIRA."""
-    rows = []
-    pairs = {NONE: UNTUNED, BASELINE: NONE, "czech_cwe_cwe_3_captions": BASELINE}
-    for subset in ("few", "all"):
-        for lists, _, tests in _rows(subset):
-            row = [lists]
-            for test in tests.values():
-                row.append(f"{test['hypotheses'] / test['lists']:.0f}")
-                row.append(f"{test['oracle']['BLEU'][0]:.2f}")
-                gains = test[METHODS[0]]["gains"]
-                row += [
-                    gain_cell(gains[f"{model} | {opponent}"]["all"]["BLEU"])
-                    for model, opponent in pairs.items()
-                ]
-            rows.append(row)
-    header = ["lists"]
-    for test in tests:
-        header += [f"{YEARS[test]}, hypotheses a list", "oracle"]
-        header += [f"{MODELS[model]} over {MODELS[opponent]}" for model, opponent in pairs.items()]
-    return _table(header, rows)
-
-
-def shares() -> str:
-    """Makes the table of words that training never saw, as the paper's table 4."""
-    rows = []
-    for lists, _, tests in _rows():
-        for name, test in tests.items():
-            words = [f"{100 * share:.2f}" for share in test["new"]]
-            best = [f"{test[selection]['chrF2'][0]:.2f}" for selection in (UNTUNED, "oracle")]
-            count = f"{test['hypotheses'] / test['lists']:.1f}"
-            rows.append([f"{lists}, {YEARS[name]}", count, *words, *best])
-    header = ["lists", "hypotheses a list", "new words of the references, %", "of the first"]
-    return _table([*header, "of all", "chrF2 untuned", "chrF2 of the oracle"], rows)
-
-
 def main():
     """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -445,9 +369,11 @@ def main():
     parser.add_argument("--run", nargs="+", type=pathlib.Path, metavar="DIR", required=True)
     arguments = parser.parse_args()
     contents = provenance()
-    contents["translators"] = {
-        folder.name: judge_translator(folder, arguments.run) for folder in arguments.folders
-    }
+    contents["translators"] = {}
+    for folder in arguments.folders:
+        parts = read_parts(folder)
+        columns = score_runs(folder, arguments.run, parts)
+        contents["translators"][folder.name] = judge(folder, parts, columns, BASELINE)
     write(FILE, contents)
 
 

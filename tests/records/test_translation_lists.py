@@ -41,12 +41,8 @@ def lists(folder, words=lambda text: text):
 
 def test_words_that_training_never_saw():
     training_words = {"a", "b", "c"}
-    assert translation_lists.has_new(["a b", "a d", "c"], training_words).tolist() == [
-        False,
-        True,
-        False,
-    ]
-    assert translation_lists.new_share(["a d <unk>", "c e"], training_words) == 2 / 4
+    new = translation_lists.has_new(["a b", "a d", "c"], training_words)
+    assert new.tolist() == [False, True, False]
 
 
 def test_seeds_of_a_model():
@@ -81,13 +77,10 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
 
     monkeypatch.setattr(translation_lists, "scores", scores)
     runs = [tmp_path / name for name in columns]
-    monkeypatch.setattr(translation_lists, "BASELINE", "misleads")
-    monkeypatch.setattr(translation_lists, "SHORT_LIST", 1)
-    figures = translation_lists.judge_translator(folder, runs)
-    long_lists = figures["all"]
-    test = long_lists["test_2016_flickr"]
+    parts = translation_lists.read_parts(folder)
+    columns = translation_lists.score_runs(folder, runs, parts)
+    test = translation_lists.judge(folder, parts, columns, "misleads")["test_2016_flickr"]
     assert (test["lists"], test["hypotheses"], test["unseen"]) == (3, 6, 1)
-    assert test["new"] == [2 / 16, 2 / 15, 4 / 31]  # f and g
     assert test["oracle"]["BLEU"][0] == pytest.approx(100)
     untuned = test["untuned"]["BLEU"][0]
     for method in translation_lists.METHODS:
@@ -98,11 +91,6 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
         assert {*gains["knows | misleads"]} == {"all", "unseen", "seen"}
         assert "misleads | misleads" not in gains
         assert "none | misleads" not in gains
-    # Lists of one translation leave nothing to choose.
-    short_lists = figures["few"]["test_2016_flickr"]
-    assert (short_lists["lists"], short_lists["hypotheses"], short_lists["unseen"]) == (3, 3, 1)
-    assert short_lists["oracle"] == short_lists["untuned"] == test["untuned"]
-    assert short_lists["mira"]["gains"]["knows | untuned"]["all"]["BLEU"][0] == 0
 
 
 def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
@@ -141,7 +129,9 @@ def test_the_file_has_short_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "revision", lambda: "1a2b3c")
     monkeypatch.setattr(translation_lists, "FILE", tmp_path / "found.json")
     figures = {"p": 1 / 3, "whole": 12, "half": 0.5}
-    monkeypatch.setattr(translation_lists, "judge_translator", lambda *arguments: figures)
+    for name in ("read_parts", "score_runs"):
+        monkeypatch.setattr(translation_lists, name, lambda *arguments: {})
+    monkeypatch.setattr(translation_lists, "judge", lambda *arguments: figures)
     translation_lists.main()
     translators = json.loads(translation_lists.FILE.read_text())["translators"]
     assert translators == {"one": {"p": 0.3333, "whole": 12, "half": 0.5}}

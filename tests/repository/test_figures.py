@@ -42,7 +42,6 @@ PHRASES = {
         "52.8 with a cache",
         "the 13.6 nats of a uniform distribution",
     ),
-    "questions.md": ("a power of 0.8", "with which it is 0.8"),
     "texts.md": ("the powers 0, 0.5 and 1",),
     "translations.md": (
         "baseline of 19.6 BLEU they report 20.0 to 20.2 with WE, 20.1 to 20.3 with CWE, and "

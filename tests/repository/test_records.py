@@ -24,7 +24,7 @@ FILES = sorted(cells.FOLDER.glob("*.jsonl"))
 
 
 # Tables of intervals that take seconds each.
-RESAMPLED = ("power", "forms_further")
+RESAMPLED = ("forms_further",)
 STANDING = re.compile(r"<!-- table (\w+)[^\n]*-->\n(.*?) <!-- end of table -->", re.DOTALL)
 
 
