@@ -132,7 +132,8 @@ def scores(
     words = {word for part in parts.values() for text in part.texts for word in text.split()}
     file = folder / "words.txt"
     file.write_text("".join(f"{word}\n" for word in sorted(words)), encoding="utf-8")
-    flags = argparse.Namespace(add_words=str(file), spread_unknown=True, spread_letters=None)
+    ways = {"spread_unknown": True, "spread_letters": None, "spread_features": False}
+    flags = argparse.Namespace(add_words=str(file), **ways)
     model = options.run_with_words(str(run), flags)
     log_probs = {}
     for name, part in parts.items():

@@ -531,16 +531,10 @@ class Shares(NamedTuple):
     shared: np.ndarray
 
 
-def shares(
-    trained: Lexicon,
-    new_lexicon: Lexicon,
-    log_weights: Callable[[list[str]], Sequence[float]] | None = None,
-) -> Shares:
+def shares(trained: Lexicon, new_lexicon: Lexicon) -> Shares:
     """Finds the trained word that stands for each word of another lexicon; marks stand for marks.
 
-    `log_weights`: n new words -> [n], nats; their shares of the unknown word's probability are
-    proportional to the exponentials. All shares are equal without it. The unknown word itself keeps
-    the share 1 / number of words that share.
+    The unknown word and the new words have even shares of its probability.
     """
     unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
     marks = {new_lexicon.unknown: trained.unknown, new_lexicon.boundary: trained.boundary}
@@ -551,9 +545,4 @@ def shares(
     shared = (word_ids < 0) | (word_ids == (-1 if unknown is None else unknown))
     word_ids = np.where(shared, 0 if unknown is None else unknown, word_ids).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
-    new_ids = np.flatnonzero(shared & [word != new_lexicon.unknown for word in new_lexicon.words])
-    if log_weights is not None and len(new_ids):
-        weights = np.asarray(log_weights([new_lexicon.words[word] for word in new_ids]), np.float64)
-        new_share = len(new_ids) / shared.sum()
-        log_share[new_ids] = weights - np.logaddexp.reduce(weights) + np.log(new_share)
     return Shares(word_ids, log_share, shared)

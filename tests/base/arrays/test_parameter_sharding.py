@@ -52,7 +52,8 @@ def test_heads_within_heads():
         "weights": PartitionSpec("words", "hidden"),
         "bias": PartitionSpec("words"),
     }
-    assert heads.SpreadUnknown(heads.Softmax(), lexicon_before).partition(lexicon_before) == inner
+    spread = heads.SpreadUnknown(heads.Softmax(), lexicon_before)
+    assert spread.partition(lexicon_before) == {"head": inner}
     expert = heads.WithExpert(priors.KnowledgeBase("nowhere.tsv"), heads.Softmax())
     assert expert.partition(lexicon_before) == {
         "head": inner,

@@ -156,7 +156,8 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     if not arguments.add_words:
         return run
     change = NewLexicon.from_arguments(arguments, run)
-    if type(run.experiment.language_model.head).for_lexicon is not Head.for_lexicon:
+    is_open = type(run.experiment.language_model.head).for_lexicon is not Head.for_lexicon
+    if is_open and not change.by_features:
         change = dataclasses.replace(change, spread=False, letters=0)
     return change.apply(run)
 

@@ -32,6 +32,13 @@ EXAMPLES = {
         "over other words than in training; the unknown word's probability spread over new words "
         "by 3-grams of their letters",
     ),
+    NewLexicon("w.txt", spread=True, digest=DIGEST, by_features=True): (
+        "lexicon-01234567-spread-features",
+        "lexicon 01234567, <unk> spread over new words by their features",
+        "",
+        "over other words than in training; the unknown word's probability spread over new words "
+        "by their features",
+    ),
     Renormalised(): ("renormalised", "renormalised", "", "renormalised over the lexicon"),
     Constraint("data/geo.grammar", DIGEST): (
         "constrained-01234567",

@@ -16,6 +16,7 @@ from zoo.cores import NGram
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
+from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.lab.commands import program
@@ -216,18 +217,71 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     assert change["file"] == str(file) and record["changes"][0]["letters"] == 0
     assert by_letters["normalised_over"] == record["normalised_over"]
     assert by_letters["figures"]["log_perplexity"] != record["figures"]["log_perplexity"]
-    parts = (
-        NewLexicon(str(file), spread=True, letters=3)
-        .apply(Run.load(workdir))
-        .tables["head"]["log_share"]
-    )
-    np.testing.assert_allclose(np.exp(np.sort(parts)[:4]).sum(), 1, rtol=1e-5)
+    check_sums(NewLexicon(str(file), spread=True, letters=3).apply(Run.load(workdir)))
 
+    code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-features")
+    assert code == 2 and "this lexicon has none" in errors
     code, _, errors = call("--split", "test", "--spread-unknown")
     assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
     file.write_text("zèbre\nle\n", encoding="utf-8")
     code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
     assert code == 2 and "are missing, such as" in errors
+
+
+def check_sums(run):
+    """The probabilities of all words sum to 1, whatever the hidden states."""
+    model, hidden = run.experiment.language_model, np.random.default_rng(3).normal(size=(5, 7))
+    arrays = model.head_params(run.params), run.tables["head"], hidden.astype(np.float32)
+    np.testing.assert_allclose(np.exp(model.head.log_probs(*arrays)).sum(-1), 1, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_new_words_compete_by_features_for_the_probability_of_the_unknown_word(
+    tmp_path, monkeypatch, capsys
+):
+    features = {
+        **FEATURES,
+        "features": (priors.TopWords(count=3), priors.Affixes((), (1,), minimum_words=1)),
+    }
+    workdir = trained_in(tmp_path, Features(size=3), LogLinear(), minimum_count=2, **features)
+    file = tmp_path / "new.txt"
+    file.write_text("zèbre\nzébus\ndort\nles\n", encoding="utf-8")
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", str(workdir), "--split=test", *arguments])
+        return program.run(evaluate.main), *capsys.readouterr()
+
+    losses = {}
+    for way in ("unknown", "features", "letters=2"):
+        code, output, _ = call("--add-words", str(file), f"--spread-{way}")
+        assert code == 0 and "the unknown word's probability spread over new words" in output
+    for path in (workdir / "results").glob("*.json"):
+        record = json.loads(path.read_text())
+        losses[path.stem.partition("spread")[2]] = record["figures"]["log_perplexity"]
+    assert losses.keys() == {"", "-features", "-letters-2"} and len({*losses.values()}) == 3
+    for options in ({}, {"by_features": True}, {"letters": 2}):
+        run = NewLexicon(str(file), adds=True, spread=True, **options).apply(Run.load(workdir))
+        check_sums(run)
+        # The words keep the probability that <unk> had, whatever their shares of it are.
+        log_p = run.experiment.head.log_probs(
+            run.params["head"], run.tables["head"], np.ones((1, 7), np.float32)
+        )
+        ids = [run.lexicon.ids[word] for word in ("<unk>", "zèbre", "zébus", "dort", "les")]
+        trained = Run.load(workdir)
+        whole = trained.experiment.head.log_probs(
+            trained.params["head"], trained.tables["head"], np.ones((1, 7), np.float32)
+        )
+        mass = np.exp(whole)[0, trained.lexicon.unknown_id]
+        np.testing.assert_allclose(np.exp(log_p)[0, ids].sum(), mass, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_words_of_a_run_that_knows_all_of_its_text_do_not_compete(tmp_path):
+    workdir = trained_in(tmp_path, Lookup(size=3), Softmax())
+    file = tmp_path / "new.txt"
+    file.write_text("zèbre\n", encoding="utf-8")
+    with pytest.raises(UserError, match="knows every word of its training text"):
+        NewLexicon(str(file), adds=True, spread=True, letters=2).apply(Run.load(workdir))
 
 
 @pytest.mark.slow

@@ -22,9 +22,18 @@ ADDED_WORDS = (
     ),
     Option(
         "--spread-letters N",
-        "as --spread-unknown, in proportion to a letter N-gram model of the known words",
+        "new words compete for the probability of <unk> by a letter N-gram model of the known "
+        "words and by their lengths, weighted as words that training read as <unk> ask for",
         integer(1, _MAX_LETTERS),
         rules="--spread-letters needs --add-words FILE, --lexicon FILE: is for new words",
+    ),
+    Option(
+        "--spread-features",
+        "new words compete for the probability of <unk> by their features, likewise",
+        rules="""
+        --spread-features needs --add-words FILE, --lexicon FILE: is for new words
+        --spread-features excludes --spread-letters: has features in place of letters
+        """,
     ),
 )
 
@@ -36,8 +45,9 @@ class NewLexicon(Change):
     file: str
     adds: bool = False  # to the words of training
     spread: bool = False  # whether new words share the probability of <unk>
-    letters: int = 0  # the order of the n-grams of letters by which they do; 0: evenly
+    letters: int = 0  # the order of the n-grams of letters by which they compete for it
     digest: str = ""  # of the words, once the change is applied
+    by_features: bool = False  # whether they compete for it by their features
 
     name = "lexicon"
     options = (
@@ -54,8 +64,10 @@ class NewLexicon(Change):
     def from_arguments(cls, arguments, run):
         file = getattr(arguments, "lexicon", None) or arguments.add_words
         letters = arguments.spread_letters
-        spread = arguments.spread_unknown or letters is not None
-        return cls(file, bool(arguments.add_words), spread, letters or 0)
+        by_features = arguments.spread_features
+        spread = arguments.spread_unknown or letters is not None or by_features
+        adds = bool(arguments.add_words)
+        return cls(file, adds, spread, letters or 0, by_features=by_features)
 
     def apply(self, run):
         from zoo.heads import SpreadUnknown  # here, for --help needs none
@@ -70,19 +82,20 @@ class NewLexicon(Change):
         marks = [word for word in trained.words if word in (trained.boundary, trained.unknown)]
         listed = listed_words(self.file, trained, vocabulary.lower_case)
         words = tuple(dict.fromkeys((*(trained.words if self.adds else marks), *listed)))
-        if trained.feature_names:
-            extended = vocabulary.extended(run.experiment.data, trained, words)
-            lexicon = extended.select_words(words)
-        else:
-            lexicon = trained.with_words(words, trained.occurrences(words))
-        lexicon = dataclasses.replace(lexicon, alphabet=trained.letters)
+        competes = self.letters or self.by_features
+        larger = _extended(run, (*trained.left_out, *words) if competes else words)
+        lexicon = dataclasses.replace(larger.select_words(words), alphabet=trained.letters)
         model, params = run.experiment.language_model, run.params
         if self.spread:
             head = model.head
             if head.tied:  # the embedding's table becomes the table of the new words
                 params = {**params, "head": model.head_params(params)}
                 head = dataclasses.replace(head, tied=False)
-            model = dataclasses.replace(model, head=SpreadUnknown(head, trained, self.letters))
+            head = SpreadUnknown(head, trained, self.letters, self.by_features)
+            head_params = {"head": params["head"]}
+            if competes:
+                head_params["within"] = head.fit(larger, *_read_as_unknown(run, larger))
+            model, params = dataclasses.replace(model, head=head), {**params, "head": head_params}
         params = model.for_lexicon(params, trained, lexicon)
         change = dataclasses.replace(self, digest=lexicon.words_set_digest())
         parts = {"lexicon": lexicon, "params": params, "training_lexicon": trained}
@@ -90,22 +103,60 @@ class NewLexicon(Change):
 
     @property
     def label(self):
-        method = f"-spread-letters-{self.letters}" if self.letters else "-spread"
-        return f"{self.name}-{self.digest[:8]}{method if self.spread else ''}"
+        method = f"-letters-{self.letters}" if self.letters else "-features" * self.by_features
+        return f"{self.name}-{self.digest[:8]}{f'-spread{method}' if self.spread else ''}"
 
     @property
     def title(self):
         title = f"lexicon {self.digest[:8]}"
-        return f"{title}, <unk> spread over new words{self._by_letters}" if self.spread else title
+        return f"{title}, <unk> spread over new words{self._method}" if self.spread else title
 
     @property
     def sentence(self):
-        spread = f"; the unknown word's probability spread over new words{self._by_letters}"
+        spread = f"; the unknown word's probability spread over new words{self._method}"
         return f"over other words than in training{spread if self.spread else ''}"
 
     @property
-    def _by_letters(self):
-        return f" by {self.letters}-grams of their letters" if self.letters else ""
+    def _method(self):
+        by_letters = f" by {self.letters}-grams of their letters" if self.letters else ""
+        return " by their features" if self.by_features else by_letters
+
+
+def _extended(run, words):
+    """Returns the lexicon of a run with further words after its own."""
+    trained = run.lexicon
+    words = tuple(dict.fromkeys((*trained.words, *words)))
+    if trained.feature_names:
+        return run.experiment.vocabulary.extended(run.experiment.data, trained, words)
+    return trained.with_words(words, trained.occurrences(words))
+
+
+def _read_as_unknown(run, lexicon):
+    """Returns (hidden states [n, D], ids in a larger lexicon [n]) of the words of the training text
+    that the run read as <unk>."""
+    import jax
+    import numpy as np
+
+    from zoo.data.batches import Batches
+
+    model, recipe = run.experiment.language_model, run.experiment.evaluation
+    text = run.experiment.vocabulary.encode(run.read("train"), lexicon)
+    embedding = model.embedding.for_lexicon(run.params["embedding"], run.lexicon, lexicon)
+    params, tables = {**run.params, "embedding": embedding}, model.embedding.tables(lexicon)
+    step, carry = jax.jit(model.hidden), model.initial_carry(recipe.batch)
+    hidden, words = [], []
+    for batch in Batches(text, recipe.batch, recipe.length, recipe.state, lexicon.boundary_id):
+        arrays = params, {"embedding": tables}, batch.words, carry
+        states, carry = step(*arrays, reset=batch.reset)
+        is_new = batch.targets >= len(run.lexicon)
+        hidden.append(np.asarray(states)[is_new])
+        words.append(batch.targets[is_new])
+    if not np.concatenate(words).size:
+        raise UserError(
+            f"{run.path} knows every word of its training text, so that nothing tells how new "
+            "words compete: train with vocabulary.minimum_count=2, or give --spread-unknown."
+        )
+    return np.concatenate(hidden), np.concatenate(words)
 
 
 def listed_words(path: str, lexicon: "Lexicon", lower_case: bool = False) -> dict[str, None]:

@@ -1,0 +1,119 @@
+"""Models of eleven treebanks: python -m records.treebanks FOLDER [TREEBANK ...], from $ZOO_DATA.
+
+Each model is trained on the treebank's dev file, whose last tenth is validation (whole documents
+where the file marks them), and judged on its test file: with each of `TRIALS` by seed 0, and with
+the trial that is best on validation by seeds 1 and 2. These three runs are also judged over all
+words of the test. Results that FOLDER has stay as they are, so that the command can be stopped and
+given again.
+"""
+
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+from zoo.data import Conllu
+from zoo.lab.evaluation.results import read_passport
+
+# Fewest sentences first.
+TREEBANKS = (
+    *("hebrew_htb", "indonesian_gsd", "italian_isdt", "turkish_boun", "russian_taiga"),
+    *("czech_fictree", "finnish_tdt", "basque_bdt", "english_ewt", "polish_pdb", "estonian_edt"),
+)
+INPUTS = {"model.core.input_dropout": 0.3}
+TRIALS: dict[str, dict[str, Any]] = {
+    "as_is": {},
+    "inputs": {**INPUTS, "training.epochs": 30},
+    "small_batch": {**INPUTS, "training.batch": 8},
+    "slow": {
+        **INPUTS,
+        **{"training.batch": 8, "training.epochs": 30, "training.optimizer.learning_rate": 0.001},
+    },
+}
+# The least count of a word of the training text that has a feature of its own beside the class.
+FREQUENT = 4
+SEEDS = (1, 2)
+
+
+class Treebank:
+    """The files of a treebank, relative to $ZOO_DATA, and its sides: {model: (config, fields)}."""
+
+    def __init__(self, name: str, folder: pathlib.Path):
+        self.name, self.folder = name, folder
+        data = pathlib.Path(os.environ["ZOO_DATA"])
+        paths = (next(data.glob(f"ud_{name}/*-{part}.conllu")) for part in ("dev", "test"))
+        dev, test = (str(path.relative_to(data)) for path in paths)
+        documents = (data / dev).read_text("utf-8").split("# newdoc")
+        counts = (document.count("# sent_id") for document in documents)
+        *starts, sentences = itertools.accumulate(counts)
+        tenth = sentences * 9 // 10
+        start = max((start for start in starts if 0 < start <= tenth), default=tenth)
+        fields = {
+            "data.train": f"{dev}[:{start - sentences}]",
+            "data.validation": f"{dev}[{start - sentences}:]",
+            "data.tests": f'("{test}",)',
+            "training.optimizer.schedule.warmup": 20,
+        }
+        source = Conllu(fields["data.train"], fields["data.validation"], (test,))
+        word_counts = source.read("train").token_counts().values()
+        frequent = sum(count >= FREQUENT for count in word_counts)
+        rare_class = {"vocabulary.features.0.count": frequent + 2}  # </s> and <unk>, too
+        files = {"vocabulary.features.1.treebanks": f'("{dev}","{test}")'}
+        config = f"ud_{name}"
+        self.sides: dict[str, tuple[str, dict[str, Any]]] = {
+            "tags": (config, fields),
+            "softmax": (f"{config}_softmax", {**fields, "model.head.tied": True}),
+            "no_tags": (f"{config}_no_tags", fields),
+            "class": (f"{config}_no_tags", {**fields, **rare_class}),
+            "forms": (config, {**fields, **files}),
+        }
+        self.test_words = [*source.read("test").token_counts()]
+
+    def run(self, side: str, trial: str, seed: int) -> pathlib.Path:
+        """Trains and judges a run, unless that is done."""
+        run = self.folder / f"{self.name}_{side}_{trial}_{seed}"
+        if not (run / "results" / "test.sentences.json").exists():
+            config, fields = self.sides[side]
+            fields = {**fields, **TRIALS[trial], "training.seed": seed}
+            pairs = (("--set", f"{field}={value}") for field, value in fields.items())
+            _call("train.py", "--config", config, *sum(pairs, ()), str(run))
+            _call("evaluate.py", str(run))
+        return run
+
+    def judge_all_words(self, side: str, run: pathlib.Path):
+        """Judges a run over its words and all of the test, unless that is done."""
+        ways = ["--spread-unknown", "--spread-letters=5"]
+        ways += ["--spread-features"] if side in ("tags", "forms") else []
+        words = self.folder / f"{self.name}.words"
+        words.write_text("".join(f"{word}\n" for word in self.test_words), encoding="utf-8")
+        for way in ways:
+            ending = way.removeprefix("--").replace("-unknown", "").replace("=", "-")
+            if not [*run.glob(f"results/test.sentences.lexicon-*-{ending}.json")]:
+                _call("evaluate.py", str(run), "--split", "test", f"--add-words={words}", way)
+
+
+def _call(*command):
+    subprocess.run([sys.executable, *command], check=True)
+
+
+def main():
+    """Runs the program."""
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or TREEBANKS:
+        treebank = Treebank(name, folder)
+        for side in treebank.sides:
+            losses: dict[str, float] = {}
+            for trial in TRIALS:
+                run = treebank.run(side, trial, seed=0)
+                passport: Any = read_passport(run / "results" / "validation.sentences.json")
+                losses[trial] = passport.figures.log_perplexity
+            best = min(losses, key=losses.__getitem__)
+            for run in (treebank.run(side, best, seed) for seed in (0, *SEEDS)):
+                treebank.judge_all_words(side, run)
+
+
+if __name__ == "__main__":
+    main()
