@@ -15,7 +15,8 @@ LEFT_OUT = (
     r"^    [^\n]*$",  # commands
     r"`[^`]*`",
     r"\]\([^)]*\)",
-    # what was expected before the runs
+    # what was expected before the runs, in a section of its own or in a sentence
+    r"^## Expected\n.*?(?=^## |\Z)",
     r"Expected\b(?:(?!Found\b|\n\n(?!- )).)*",
 )
 FIGURE = r"-?\d+\.\d+|\d+(?= (?:%|(?:points|BLEU|nats)\b))"
@@ -82,6 +83,7 @@ def test_no_figure_of_results_is_typed(page):
         ("Expected: 0.5.\n\nThe gain is 0.6.", 1),
         ("Expected:\n\n- at least 0.5;\n- or 0.6.\n\nFound: it is.", 0),
         ("Expected: 0.5. Found: 0.6.", 1),
+        ("## Expected\n\nIt is 0.5.\n\n## Found\n\nIt is 0.6.", 1),
         ("With dropout 0.5, `--beam 0.5`, at a rate of 0.5.", 0),
         ("<!-- table a -->\n| 0.5 |\n<!-- end of table -->\n\n    python x.py 0.5", 0),
     ],
