@@ -115,7 +115,8 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
         if "hidden" in arguments:
             return _call_checked(head, name, functools.partial(method, head), arguments)
         if "lexicon" not in arguments:
-            check_params(head, name, arguments)
+            _check_required(name, head, arguments)
+            _check_arrays(name, head, arguments)
             return method(*args, **kwargs)
         lexicon, hidden_size = arguments["lexicon"], arguments.get("hidden_size", 1)
         if not isinstance(lexicon, Lexicon):

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -72,7 +73,7 @@ def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
     """Parses a command line, trusts the files that it names, and keeps compiled programs."""
-    if program.completed_line() is not None:
+    if "_ARGCOMPLETE" in os.environ:  # a shell completes the line
         Parser._intermixes = True  # argcomplete follows the plain order of arguments
         program.complete(parser)
     arguments = program.parse(parser, words)

@@ -93,7 +93,7 @@ class ScoredText(NamedTuple):
             item_scores.from_text(self.text, self.scores, run.lexicon),
             rows=[row],
             notes=self.notes,
-            warnings=[unknown_words.warning(run.lexicon, unknown)],
+            warnings=[unknown_words.warning(run.lexicon, unknown)] if unknown else [],
         )
 
 
@@ -208,7 +208,7 @@ def passport_of(scored: ScoredText, mixture: mixtures.Mixture | None = None) -> 
         types=len(types),
         out_of_vocabulary_types=sum(not vocabulary.has(word, lexicon) for word in types),
         data=passport.data_of(corpus.name, corpus.sentences),
-        source=passport.source_of(run, corpus),
+        source=passport.source_of(run, corpus) if corpus.source_text else None,
         policies=passport.policies(run),
         **passport.run_fields(run, corpus.sentences),
     )
