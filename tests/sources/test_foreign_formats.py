@@ -1,11 +1,14 @@
 """Formats that hold words and are not plain text are refused by their names, and texts are not."""
 
 import pathlib
+import re
 
 import pytest
 
 from zoo.errors import UserError
+from zoo.lab.rescoring.run_interpolation import read_text
 from zoo.sources import foreign_formats, text_formats
+from zoo.sources.pairs import Pairs
 from zoo.sources.text import Text
 
 FOREIGN = {
@@ -63,6 +66,13 @@ def test_formats_are_refused_by_name_in_texts_of_any_use(name, tmp_path):
         path.write_text(text)
         with pytest.raises(UserError, match=f"file is {name}, which is not read: write the words"):
             Text(train=str(path), validation=str(path)).read("train")
+        with pytest.raises(UserError, match=f"file is {name}, which is not read"):
+            read_text(str(path))
+        for pair in ((path, path.with_name("other")), (path.with_name("other"), path)):
+            path.with_name("other").write_text(re.sub(r"\S.*", "a b", text))
+            paths = tuple(map(str, pair))
+            with pytest.raises(UserError, match=f"file is {name}, which is not read"):
+                Pairs(train=paths, validation=paths).read("train")
         try:  # what is scored may be a treebank or JSON
             words = [sentence.words for sentence in text_formats.read_tokens(str(path)).sentences]
         except UserError:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError, check_choices, shortened
-from zoo.sources import files, moses, table_rows
+from zoo.sources import files, foreign_formats, moses, table_rows
 from zoo.sources.source import Corpus, FileSource, Form, Paths, Source, ranged
 
 # (place, for messages; source; translation)
@@ -245,7 +245,8 @@ def _empty_side(row: Row) -> str | None:
 def side_by_side(source_path: str, target_path: str) -> Iterator[Row]:
     """Yields the pairs of two files; raises UserError for different numbers of lines."""
     (first, source), (second, target) = map(files.read, (source_path, target_path))
-    sources, targets = files.lines(source), files.lines(target)
+    sources = [*foreign_formats.check_text(files.lines(source), first)]
+    targets = [*foreign_formats.check_text(files.lines(target), second)]
     if len(sources) != len(targets):
         short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
         raise UserError(

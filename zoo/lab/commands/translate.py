@@ -248,13 +248,14 @@ def _judge(restoring, search, arguments):
 
 def _sources(translator, file, split) -> Iterator[list[str]]:
     """Yields the words of each source sentence."""
-    from zoo.sources import files
+    from zoo.sources import files, foreign_formats
 
     if split:
         run = translator.runs[0]
         yield from run.experiment.source_corpus(translator.pairs(split)).sentences
     elif file and file != "-":
-        yield from map(translator.read, files.lines(files.read(file)[1]))
+        lines = foreign_formats.check_text(files.lines(files.read(file)[1]), file)
+        yield from map(translator.read, lines)
     else:
         yield from map(translator.read, _standard_input())
 

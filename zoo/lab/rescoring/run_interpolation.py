@@ -20,7 +20,7 @@ import numpy as np
 from zoo.base import strict_json
 from zoo.errors import UserError, quote, shortened
 from zoo.lab.evaluation import sentence_scores
-from zoo.sources import files
+from zoo.sources import files, foreign_formats
 
 NAME = "interpolated"
 
@@ -48,8 +48,8 @@ def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
 
 def read_text(path: str) -> list[str]:
     """Reads the lines of a text file that have words; raises UserError if none has."""
-    lines = [files.bare(line) for _, line in files.read_lines(path)]
-    lines = [line for line in lines if line.strip()]
+    texts = foreign_formats.check_text((text for _, text in files.read_lines(path)), path)
+    lines = [line for line in map(files.bare, texts) if line.strip()]
     if not lines:
         raise UserError(f"{path} has no words: give a text that has some.")
     return lines
