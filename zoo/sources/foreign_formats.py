@@ -11,7 +11,7 @@ from zoo.errors import UserError
 
 # Lines that decide the format of a file, and filled ones among which a mark stands.
 HEAD, _MARKED_LINES = 100, 10
-_TIMES = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)\s+(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_TIMES = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s+(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _COST = r"-?[0-9.]+(?:e[-+]?[0-9]+)?"
 # The ids of Kaldi's utterances, such as spk-001 or BAC009S0724W0121: a digit and a mark, or three
 # digits and a letter. The bounds keep the time of a search linear.
