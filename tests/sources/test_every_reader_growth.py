@@ -213,8 +213,8 @@ READERS = {
         refused(nbest_lists), joined("0 ||| ", items("|{}-1, "), "\n"), 500
     ),
     "hypotheses, trn": Reader(references.read_best, lines("a b (u{})\n"), 250),
-    "hypotheses, blanks": Reader(references.read_best, lambda n: f"u {' ' * n}a (b\n", 2500),
-    "hypotheses, digits": Reader(references.read_best, lambda n: f"u A {'7' * n} 1.5\n", 2500),
+    "hypotheses, blanks": Reader(references.read_best, lambda n: f"u1 {' ' * n}a (b\n", 2500),
+    "hypotheses, digits": Reader(references.read_best, lambda n: f"u1 A {'7' * n} 1.5\n", 2500),
     "references, brackets": Reader(plain_references, lambda n: (("(a" * n) + "\n") * 3, 500),
     "references": Reader(references_of, lines("u{} a b\n"), 250),
     "lattice, SLF": Reader(consumed(lattices.read_lattices), slf_of, 50),
