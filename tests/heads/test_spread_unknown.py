@@ -17,6 +17,7 @@ from zoo.heads import (
     Softmax,
     SpreadUnknown,
     WithCache,
+    spread_unknown,
 )
 from zoo.lexicon import Lexicon, with_features
 from zoo.priors import KneserNey, strings
@@ -173,8 +174,9 @@ def test_words_compete_by_letters_and_length(order, random):
 
 
 @pytest.mark.parametrize("options", [{"by_features": True}, {"letters": 2}])
-def test_weights_are_those_of_the_least_loss_on_the_words_seen(options, random):
+def test_weights_are_those_of_the_least_loss_on_the_words_seen(options, random, monkeypatch):
     """The loss in float64: the mean of -log q plus 0.3 times the squares of the adaptor."""
+    monkeypatch.setattr(spread_unknown, "_PENALTIES", (0.3,))
     members = ("xab", "y", "?", "zz")
     new_lexicon = Lexicon((*members, *"abc"), np.zeros(7, int), unknown="?")
     training_lexicon = Lexicon(("<unk>", *"abc"), np.zeros(4, int), unknown="<unk>")
@@ -213,6 +215,29 @@ def test_weights_are_those_of_the_least_loss_on_the_words_seen(options, random):
             moved = weights.copy()
             moved[index] += step
             assert least < loss(moved, bias)
+
+
+@pytest.mark.parametrize("learnable", [True, False])
+def test_the_penalty_is_that_of_the_best_log_prob_of_words_held_out(learnable, random):
+    """The least where states tell the last six of 60 words, the most where they mislead."""
+    members = ("xab", "y", "?", "zz")
+    new_lexicon = Lexicon((*members, *"abc"), np.zeros(7, int), unknown="?")
+    training_lexicon = Lexicon(("<unk>", *"abc"), np.zeros(4, int), unknown="<unk>")
+    training_lexicon, new_lexicon = map(with_three_features, (training_lexicon, new_lexicon))
+    head = SpreadUnknown(Softmax(), training_lexicon, by_features=True)
+    hidden = random.normal(size=(60, 2))
+    told = (hidden[:, 0] > 0) ^ (not learnable and np.arange(60) >= 54)
+    words = np.where(told, new_lexicon.ids["xab"], new_lexicon.ids["y"])
+    arguments = new_lexicon, jnp.asarray(hidden), jnp.asarray(words)
+    fitted = head.fit(*arguments)
+    sizes = {}
+    for penalty in spread_unknown._PENALTIES:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(spread_unknown, "_PENALTIES", (penalty,))
+            sizes[penalty] = float(np.abs(np.asarray(head.fit(*arguments)["weights"])).sum())
+    size = float(np.abs(np.asarray(fitted["weights"])).sum())
+    assert size == pytest.approx(sizes[0.1 if learnable else 10.0], rel=1e-4)
+    assert sizes[0.1] > 2 * sizes[1.0] > 4 * sizes[10.0]
 
 
 def test_where_words_cannot_share_it_is_said():
