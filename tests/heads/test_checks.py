@@ -104,7 +104,7 @@ def arguments(name):
     params = jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, lexicon))
     params = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), params)
     if head.tied:
-        words = isinstance(head, heads.Softmax)
+        words = not isinstance(head, heads.LogLinear)
         rows = len(lexicon) if words else len(lexicon.feature_names)
         params["weights"] = jnp.ones((rows, SIZE))
     inputs = {
