@@ -1,4 +1,3 @@
-# PYTHON_ARGCOMPLETE_OK
 """Evaluates a trained model: python evaluate.py DIR [--split NAME] [--data PATH] ...
 
 The same as `python -m zoo evaluate`; it is written in zoo/lab/commands/evaluate.py.

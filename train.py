@@ -1,4 +1,3 @@
-# PYTHON_ARGCOMPLETE_OK
 """Trains a model: python train.py --config NAME DIR [--set FIELD=VALUE ...]
 
 The same as `python -m zoo train`; it is written in zoo/lab/commands/train.py.

@@ -1,4 +1,3 @@
-# PYTHON_ARGCOMPLETE_OK
 """Runs a command of Zoo: python -m zoo COMMAND; see zoo/commands."""
 
 from collections.abc import Sequence

@@ -102,32 +102,6 @@ def test_step_functions_say_what_log_prob_says(problem, random, attention, beams
         np.testing.assert_allclose(log_prob, np.repeat(expected[:, position], beams), atol=1e-5)
 
 
-def test_gradients_are_those_of_small_steps(problem):
-    params, tables, words, targets = problem
-    batch = source_batch(SENTENCES, longest=6)
-    norms = jax.jit(MODEL.gradients)(params, tables, *batch, words, targets)
-    assert norms.shape == (3, 4, 6)
-    table, step = np.asarray(params["source_embedding"]["table"], np.float64), 1e-5
-    for row, source in enumerate(SENTENCES):
-        start = 6 - len(source)
-        np.testing.assert_array_equal(norms[row, :, :start], 0)
-        # Each source word has a row of its own in the table, so that one position can be moved.
-        rows = {"table": np.concatenate([table[source], np.zeros((1, 3))])}
-        for position in range(len(source)):
-            slopes = []
-            for axis in range(3):
-                values = []
-                for sign in (1, -1):
-                    table_copy = rows["table"].copy()
-                    table_copy[position, axis] += sign * step
-                    shifted_params = {**params, "source_embedding": {"table": table_copy}}
-                    log_probs = expected_log_probs(shifted_params, range(len(source)), words[row])
-                    values.append(log_probs[np.arange(4), targets[row]])
-                slopes.append((values[0] - values[1]) / (2 * step))
-            expected = np.sqrt(np.sum(np.square(slopes), axis=0))
-            np.testing.assert_allclose(norms[row, :, start + position], expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("order", [*slow("forward"), "source_reversed"])
 def test_a_share_of_the_source_is_its_first_words(problem, random, order):
     full_model = dataclasses.replace(MODEL, attention=Luong(), order=order)

@@ -68,7 +68,6 @@ class SequenceToSequence(WordPredictor):
       source: int32 [B, S], words in the order in which they are read, padded on the left: so the
         last column holds every row's last word, and the last carry is the whole batch's.
       lengths: int32 [B], words of each row of the source, at least 1.
-      shift: [B, S, E], added to the vectors of the source's words, to differentiate by; None for 0.
       encoded: of `encode`.
       hidden: [B, T, D], or [B K, D] of K hypotheses a sentence.
       words: int32 [B, T], the word before each position, the boundary first.
@@ -194,7 +193,6 @@ class SequenceToSequence(WordPredictor):
         source: jax.Array,
         lengths: jax.Array,
         *,
-        shift: jax.Array | None = None,
         key: Key | None = None,
     ) -> Encoded:
         """Encodes sources, whatever their padding."""
@@ -204,7 +202,6 @@ class SequenceToSequence(WordPredictor):
         positions = jnp.arange(width)[None]
         embedding, core = self._encoder
         inputs = embedding.vectors(params["source_embedding"], tables["source_embedding"], source)
-        inputs = inputs if shift is None else inputs + shift
         # The reset at the first word removes the effect of padding on the carry.
         memory, carry = core.apply(
             params["encoder"],
@@ -271,43 +268,6 @@ class SequenceToSequence(WordPredictor):
         # Columns of words that were not read are 0, before the columns of the words that were.
         unread = lengths - self._select_words(jnp.zeros((len(lengths), 1), jnp.int32), lengths)[1]
         return jax.vmap(lambda rows, shift: jnp.roll(rows, -shift, axis=-1))(values, unread)
-
-    def gradients(
-        self,
-        params: Params,
-        tables: Tables,
-        source: jax.Array,
-        lengths: jax.Array,
-        words: jax.Array,
-        targets: jax.Array,
-    ) -> jax.Array:
-        """Computes how much each target's log-probability depends on each source word, [B, T, S]:
-
-            |d log p(y_t | y_1 ... y_(t-1), x) / d e(x_s)|,
-
-        the Euclidean norm of the gradient by the source word's vector e (Li et al. 2016, section
-        4), in nats per unit of the vector; 0 at padding. Columns are as in `attention_weights`; the
-        model does not need attention.
-        """
-        head_params = self.head_params(params)
-
-        def log_prob(shift):
-            encoded = self.encode(params, tables, source, lengths, shift=shift)
-            hidden, context = self.states(params, tables, encoded, words)
-            return self.head.log_prob_and_log_z(
-                head_params, tables["head"], hidden, targets, context=context
-            )[0]
-
-        embedding_size = self._encoder[0].size
-        log_probs, vjp = jax.vjp(log_prob, jnp.zeros((*source.shape, embedding_size)))
-
-        def gradient_norms(position):
-            one_hot = (jnp.arange(log_probs.shape[1]) == position).astype(log_probs.dtype)
-            (gradient,) = vjp(jnp.broadcast_to(one_hot[None], log_probs.shape))
-            return jnp.linalg.norm(gradient, axis=-1)
-
-        norms = jax.lax.map(gradient_norms, jnp.arange(log_probs.shape[1]))
-        return self._by_source_word(jnp.swapaxes(norms, 0, 1), lengths)
 
     def states(
         self,

@@ -74,7 +74,7 @@ def test_commands_are_listed_without_jax(line):
         "try:\n"
         f"    command_table.main({line})\n"
         "finally:\n"
-        "    others = ('jax', 'numpy', 'argcomplete', 'zoo.lab.commands.train')\n"
+        "    others = ('jax', 'numpy', 'zoo.lab.commands.train')\n"
         "    print(*(m for m in sys.modules if m in others), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)

@@ -405,17 +405,6 @@ def test_attention_is_drawn(call, folders, sources, tmp_path):
         call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
 
 
-def test_gradients_are_drawn_of_a_run_without_attention(call, folders, sources, tmp_path):
-    picture, text = tmp_path / "gradients.png", " ".join(sources[2]) + "\n"
-    for name in ("two", "turned"):
-        plain, _ = call("translate", folders[name], text=text)
-        output, _ = call("translate", folders[name], "--plot-gradients", picture, text=text)
-        assert output == plain and picture.read_bytes().startswith(b"\x89PNG")
-        picture.unlink()
-    with pytest.raises(UserError, match="--plot-gradients draws one sentence"):
-        call("translate", folders["one"], "--plot-gradients", picture, text="\n")
-
-
 def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
     call, folders, sources, tmp_path
 ):

@@ -14,13 +14,10 @@ from tests.marks import slow
 from zoo.errors import UserError
 from zoo.lab.comparison import bar_plots, learning_curves, plot_style, translations
 from zoo.lab.comparison.comparison import Group
-from zoo.lab.comparison.paired import GroupLosses
 from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.perplexity import Band
 from zoo.lab.evaluation.translation_quality import LengthBucket
-from zoo.lab.own_text import summary as trials_picture
-from zoo.lab.own_text.summary import CurvePoint, HeadRow, Summary
 
 SIGNATURE = b"\x89PNG"
 
@@ -236,25 +233,7 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
         handles, labels = figure.axes[0].get_legend_handles_labels()
         colours = map(colour_of, handles)
         colours_by_picture.append(dict(zip(labels, colours, strict=True)))
-    rows = tuple(
-        HeadRow(
-            GroupLosses(name, (2.0,), (), (1.5, 2.5)),
-            100,
-            1.0,
-            10,
-            1.0,
-            None,
-            0.1,
-            (CurvePoint(5, 0.5, (2.0,)),),
-        )
-        for name in names
-    )
-    trials_picture.draw_summary(Summary(rows, "test", 100, (), {}, 5.0), file)
-    lines = [line for line in figures[-1].axes[0].lines if len(line.get_xdata())]
-    colours_by_picture.append(
-        {name: line.get_color() for name, line in zip(names, lines, strict=True)}
-    )
-    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 4
+    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 3
 
 
 def test_attention_is_drawn_without_the_escapes_of_moses(figures, file, monkeypatch):

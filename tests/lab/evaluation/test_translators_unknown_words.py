@@ -13,6 +13,7 @@ import zoo
 from tests.lab.training import small
 from tests.lab.training.test_tasks_translation import MODEL, experiment
 from zoo.alignment import Copyable, PositionalUnknown
+from zoo.attention import Luong
 from zoo.data import Pairs, Vocabulary
 from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
@@ -101,9 +102,11 @@ def test_marks_say_which_word_is_meant():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", [PositionalUnknown(reach=3), Copyable(numbers=3)])
+@pytest.mark.parametrize(
+    ("strategy", "attention"), [(PositionalUnknown(reach=3), Luong()), (Copyable(numbers=3), None)]
+)
 def test_a_run_is_trained_with_marks_and_translates_without(
-    strategy, tmp_path, monkeypatch, capsys
+    strategy, attention, tmp_path, monkeypatch, capsys
 ):
     source = ["le chat dort", "le chien dort", "un chat dort", "le lynx dort", "un ours dort"]
     target = [
@@ -122,7 +125,8 @@ def test_a_run_is_trained_with_marks_and_translates_without(
         known=(5, 5),
         alignments=(str(tmp_path / "a"),) * 2,
     )
-    recipe = dataclasses.replace(experiment(MODEL, epochs=20), data=data)
+    model = dataclasses.replace(MODEL, attention=attention)
+    recipe = dataclasses.replace(experiment(model, epochs=20), data=data)
     small.run_in(tmp_path / "run", recipe)
     run = Run.load(tmp_path / "run")
     assert run.lexicon.words.count("lynx") == 0 and "<unk>" in run.source_lexicons[0].ids
@@ -149,8 +153,9 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     monkeypatch.setattr(
         plot_style, "draw_attention", lambda *arguments: pictures.append(arguments[:2])
     )
-    options = ("--dictionary", tmp_path / "d", "--plot-gradients", tmp_path / "p.png")
-    call(*options, text="un ours dort\n")  # both sides as they are written
-    assert pictures == [(["un", "ours", "dort"], translations[0].split())]
+    if attention:
+        options = ("--dictionary", tmp_path / "d", "--plot-attention", tmp_path / "p.png")
+        call(*options, text="un ours dort\n")  # both sides as they are written
+        assert pictures == [(["un", "ours", "dort"], translations[0].split())]
     (best,) = call("--nbest", 1, text="un ours dort\n")[:1]
     assert not any(mark in best.split() for mark in strategy.marks())

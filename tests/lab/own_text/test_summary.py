@@ -130,31 +130,6 @@ def test_unequal_training_is_told_in_the_sentence():
         assert "\nTake importance: " in summary_text(*fair)
 
 
-def test_a_picture_names_seeds_where_there_are_several(tmp_path):
-    file = tmp_path / "a.svg"
-    for seeds, points in ((1, 4), (3, 4), (3, 1), (3, 0)):
-        losses = [[4.0 - n] * seeds for n in range(points)]
-        validations = tuple(
-            CurvePoint(n, 0.1 * n, tuple(seed_losses)) for n, seed_losses in enumerate(losses, 1)
-        )
-        head = row("softmax", 50, seeds=seeds)._replace(curve=validations)
-        trial_summary.draw_summary(make_summary(head), file)
-        # Areas are drawn between points alone.
-        assert ("areas: seeds" in file.read_text()) == (seeds > 1 and points > 1)
-        assert ("points: seeds" in file.read_text()) == (seeds > 1)
-
-
-@pytest.mark.parametrize(("minutes", "unit"), [(0.01, "seconds"), (10.0, "minutes")])
-def test_the_axis_of_time_begins_at_0_in_a_unit_that_is_not_tiny(tmp_path, minutes, unit):
-    curve = (CurvePoint(1, minutes, (4.0,)), CurvePoint(2, 1.01 * minutes, (3.0,)))
-    trial_summary.draw_summary(
-        make_summary(row("softmax", 50)._replace(curve=curve)), tmp_path / "a.svg"
-    )
-    picture = (tmp_path / "a.svg").read_text()
-    assert f">{unit} of training steps</text>" in picture
-    assert picture.count(">0.0</text>") + picture.count(">0</text>") == 2  # and of parameters
-
-
 def test_the_table():
     rows = row("log_linear", 46.9, seeds=3), row("tied", 47.5, TIE), row("nce", 60, APART)
     assert (
@@ -296,8 +271,6 @@ def test_one_seed_is_noted_and_files_are_written(tmp_path, plan):
     assert [head["head"] for head in comparison["heads"]] == ["best", "far"]
     assert comparison["heads"][1]["difference"]["p_of_seeds"] == "nan"
     assert comparison["failed"] == {"near": "it diverged."}
-    assert (folder / "comparison.png").read_bytes().startswith(b"\x89PNG")
-    assert (folder / "comparison.svg").read_text().startswith("<?xml")
 
 
 def test_text_that_was_trained_on_is_noted(tmp_path, plan):
@@ -323,11 +296,3 @@ def test_figures_of_different_texts_are_not_compared(tmp_path, plan):
 def test_no_run_is_an_error(plan):
     with pytest.raises(UserError, match="no head could be trained"):
         trial_summary.summarise({"best": []}, "test", plan, {"best": "it diverged."}, START)
-
-
-def test_a_head_without_comparable_validations_is_drawn(tmp_path):
-    infinite = row("log_linear", math.inf)
-    trial_summary.draw_summary(
-        make_summary(row("char_lstm", 50, seeds=3), infinite), tmp_path / "picture.png"
-    )
-    assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -91,7 +91,7 @@ def test_trials_are_ordinary_runs(uninterrupted):
     for name, row in rows.items():
         (line,) = re.findall(rf"^\S*{name}, 2 seeds .*", table, re.MULTILINE)
         assert f" {row.runs.loss:.4f} " in line and f" {row.parameters:,} " in line
-    assert summary.split == "test" and (folder / "comparison.svg").exists()
+    assert summary.split == "test" and (folder / "comparison.json").exists()
     last = rows["softmax"].curve[-1]
     assert last.step == 20 and len(last.losses) == 2 and last.losses[0] != last.losses[1]
     assert last.minutes > 0 and rows["softmax"].bytes > 4 * rows["softmax"].parameters

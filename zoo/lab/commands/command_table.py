@@ -122,11 +122,9 @@ def run(name: str, words: Sequence[str] | None = None, program_name: str | None 
 def main(line: Sequence[str] | None = None):
     """Parses a command line, by default the process's own, and runs its command."""
     line = sys.argv[1:] if line is None else line
-    typed_line = program.completed_line()
-    line = typed_line or line
-    if line and not line[0].startswith("-") and line[0] not in COMMANDS and typed_line is None:
+    if line and not line[0].startswith("-") and line[0] not in COMMANDS:
         raise UserError(_unknown_command(line[0]))
-    if typed_line is None and [*line[:1]] in ([], ["--help"], ["-h"]):
+    if [*line[:1]] in ([], ["--help"], ["-h"]):
         print(_help())
         return
     parser = argparse.ArgumentParser(prog=program.prog())

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -26,19 +25,14 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         """Parses the arguments; returns (arguments, unparsed words)."""
-        words: list[str] = []
-        for word in sys.argv[1:] if args is None else args:
-            if word.startswith("--config."):  # as ml_collections writes --set FIELD=VALUE
-                words.append("--set")
-            words.append(word.removeprefix("--config."))
         takes_commands = any(
             action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
         )
         if takes_commands or self._intermixes:
-            return super().parse_known_args(words, namespace)
+            return super().parse_known_args(args, namespace)
         self._intermixes = True  # it calls this method for options and files in turn
         try:
-            arguments, unparsed = self.parse_known_intermixed_args(words, namespace)
+            arguments, unparsed = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
         if unparsed:  # here, under the usage of this command
@@ -73,9 +67,6 @@ def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
     """Parses a command line, trusts the files that it names, and keeps compiled programs."""
-    if "_ARGCOMPLETE" in os.environ:  # a shell completes the line
-        Parser._intermixes = True  # argcomplete follows the plain order of arguments
-        program.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
     from zoo.base.trust import permissions
@@ -224,7 +215,7 @@ RULES = {
         --seed needs --sample: is for draws
         --sample excludes --beam, --length-normalisation, --bleu: draws, and searches for no best
         --bleu excludes --nbest, --output, --alignments: keeps the best translations beside the run
-        --bleu excludes --plot-attention, --plot-gradients: draws nothing
+        --bleu excludes --plot-attention: draws nothing
         """,
     "align": "--run excludes SOURCE: has pairs of its own",
     "rescore tune": f"""{_LISTS_RULES}

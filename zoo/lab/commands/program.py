@@ -1,13 +1,10 @@
 """An entry script as a program: how it was called, its streams, its errors and exit codes; the
-memory that it keeps, the compiled programs that it finds again, and the TAB key."""
+memory that it keeps, and the compiled programs that it finds again."""
 
 import argparse
 import contextlib
 import ctypes
-import functools
-import glob
 import hashlib
-import importlib
 import io
 import logging
 import os
@@ -20,8 +17,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from zoo.base import lazy, temporary_files
 from zoo.base.lazy import MissingExtra
@@ -272,63 +268,3 @@ def keep_compiled() -> pathlib.Path | None:
     )
     warnings.filterwarnings("ignore", "Cache value for key .* exceeds", UserWarning)
     return folder
-
-
-# ------------------------- completion with the TAB key, by argcomplete; see docs/runs.md
-# At each TAB the shell calls the program with the line typed so far in its environment.
-
-# {beginning of --set: the package and the base class of the components that may follow}
-_COMPONENTS = {
-    "model.head=": ("zoo.heads", "Head"),
-    "model.core=": ("zoo.cores", "Core"),
-    "model.embedding=": ("zoo.embeddings", "Embedding"),
-}
-
-
-def completed_line() -> list[str] | None:
-    """Returns the arguments of the command line that a shell completes, or None if none does."""
-    if "_ARGCOMPLETE" not in os.environ:
-        return None
-    # Of `python -m zoo train`, three words name the program.
-    return os.environ["COMP_LINE"].split()[int(os.environ["_ARGCOMPLETE"]) :]
-
-
-def complete(parser: argparse.ArgumentParser):
-    """Writes the words that may come next where the shell reads them, and exits."""
-    with lazy.extra():
-        import argcomplete
-    words: Any = functools.partial(_matches, argcomplete.completers.FilesCompleter())
-    argcomplete.autocomplete(parser, always_complete_options=False, default_completer=words)
-
-
-def _matches(files: Callable, prefix: str, action: argparse.Action, **_: object) -> Iterable[str]:
-    """Returns possible words for an argument; argcomplete keeps those with the prefix."""
-    from zoo.base.trust import user_modules
-
-    if action.dest in ("config", "show"):
-        return [*user_modules.configs().names(), *files(prefix)]
-    if action.dest == "set":
-        return _setting_completions(prefix)
-    return _folder_completions(prefix) if action.metavar == "DIR" else files(prefix)
-
-
-def _setting_completions(prefix):
-    """Returns settings of components with a prefix, such as model.head=Softmax."""
-    field = prefix.partition("=")[0] + "="
-    if field not in _COMPONENTS:
-        return [*_COMPONENTS]
-    from zoo.base import component_registry
-
-    package, base = _COMPONENTS[field]
-    module = importlib.import_module(package)
-    classes = (component_registry.component(f"{package}:{name}") for name in module.__all__)
-    kind = getattr(module, base)
-    return [field + cls.__name__ for cls in classes if cls and issubclass(cls, kind)]
-
-
-def _folder_completions(prefix):
-    """Returns the folders with a prefix: runs, and other folders with a / at the end."""
-    return [
-        path if os.path.exists(f"{path}/experiment.json") else f"{path}/"
-        for path in (match.removesuffix("/") for match in glob.glob(f"{glob.escape(prefix)}*/"))
-    ]

@@ -152,5 +152,4 @@ def run_try(arguments: argparse.Namespace):
             f"{str(interruption) or 'interrupted.'}{hint} To resume: {program.command_line()}",
             getattr(interruption, "signal", signal.SIGINT),
         ) from None
-    names = [str(folder / f"{summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
-    output_files.show("", comparison.text(), "", ", ".join(names))
+    output_files.show("", comparison.text(), "", folder / f"{summary.NAME}.json")

@@ -58,10 +58,6 @@ TRANSLATE = (
         "hypothesis, as 0-0 2-1",
     ),
     Option("--plot-attention FILE", "plots the attention weights of one sentence"),
-    Option(
-        "--plot-gradients FILE",
-        "plots by gradients how much words of one sentence depend on source words",
-    ),
     Option("--beam N", "beam size; 1 is greedy search; default 12", options.integer(1, 10_000)),
     Option(
         "--nbest N", "writes the N best hypotheses of each sentence", options.integer(1, 10_000)
@@ -108,9 +104,8 @@ def run_translate(arguments: argparse.Namespace):
         _judge(restoring, search, arguments)
         return
     sources = _sources(translator, file, arguments.split)
-    for option in ("plot_attention", "plot_gradients"):
-        if getattr(arguments, option):
-            sources = _single_sentence(sources, option)
+    if arguments.plot_attention:
+        sources = _single_sentence(sources)
     _write(_translations(restoring, search, sources, arguments), translator, arguments)
 
 
@@ -147,12 +142,11 @@ def _check_files(folder, arguments):
         output="the translations",
         alignments="the alignments",
         plot_attention="the picture",
-        plot_gradients="the picture",
     )
-    for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
+    if arguments.plot_attention:
         from zoo.lab.comparison import plot_style
 
-        plot_style.check_file(file)
+        plot_style.check_file(arguments.plot_attention)
 
 
 def _translations(restoring, search, sources, arguments) -> Iterator[list]:
@@ -202,7 +196,7 @@ def _restoring(translator, arguments):
         by = "keep"
     restoring = Restoring(translator, pairs.read_dictionary(dictionary) if dictionary else {}, by)
     if (
-        (arguments.alignments or arguments.plot_attention or arguments.plot_gradients)
+        (arguments.alignments or arguments.plot_attention)
         and isinstance(restoring.strategy, PositionalAll)
         and restoring.way == "marks"
     ):
@@ -285,13 +279,13 @@ def _standard_input() -> Iterator[str]:
         yield from (text for _, text in files.split_line(line, number))
 
 
-def _single_sentence(sources, option) -> Iterator[list[str]]:
+def _single_sentence(sources) -> Iterator[list[str]]:
     """Returns the only sentence of a text; raises UserError if it has none, or several."""
     sentences = [words for words in sources if words]
     if len(sentences) != 1:
-        option = option.replace("_", "-")
         raise UserError(
-            f"--{option} draws one sentence, and this text has {len(sentences):,}: give one line."
+            f"--plot-attention draws one sentence, and this text has {len(sentences):,}: give one "
+            "line."
         )
     return iter(sentences)
 
@@ -311,8 +305,8 @@ def _write(translation_lists, translator, arguments):
                 links.append(pairs.pharaoh(word_links) + "\n")
             if arguments.alignments and not translations:
                 links.append("\n")
-            if translations:
-                _draw(translator, translations[0], arguments)
+            if translations and arguments.plot_attention:
+                _draw(translator, translations[0], arguments.plot_attention)
             yield _lines(number, translations, translator, arguments)
             sys.stdout.flush()  # a line out for each line in
 
@@ -323,19 +317,13 @@ def _write(translation_lists, translator, arguments):
         output_files.write_lines(arguments.alignments, links, "the alignments")
 
 
-def _draw(translator, translation, arguments):
-    """Draws the pictures of a translation that the arguments ask for."""
+def _draw(translator, translation, file):
+    """Draws the attention of a translation."""
+    from zoo.lab.comparison import plot_style
     from zoo.lab.evaluation import translators
 
-    for file, values, label in (
-        (arguments.plot_attention, translators.attention_weights, "weight"),
-        (arguments.plot_gradients, translators.gradients, "norm of the gradient"),
-    ):
-        if file:
-            from zoo.lab.comparison import plot_style
-
-            matrix = values(translator, translation.hypothesis, translation.read)
-            plot_style.draw_attention(translation.source, translation.words, matrix, file, label)
+    weights = translators.attention_weights(translator, translation.hypothesis, translation.read)
+    plot_style.draw_attention(translation.source, translation.words, weights, file)
 
 
 def _lines(number, translations, translator, arguments) -> str:

@@ -167,10 +167,8 @@ def draw_attention(
     target: Sequence[str],
     weights: np.ndarray,
     file: str | pathlib.Path,
-    label: str = "weight",
 ):
-    """Draws how much each word of a translation attends to, or depends on, each source word; the
-    scale ends at 1 for the label "weight", else at the greatest."""
+    """Draws how much each word of a translation attends to each source word."""
     source, target = ([*map(moses.unescaped, words)] for words in (source, target))
     width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
     shape = (max(len(target), 1), max(len(source), 1))
@@ -181,11 +179,11 @@ def draw_attention(
             np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
             cmap="Greys",
             vmin=0,
-            vmax=1 if label == "weight" else float(np.max(weights, initial=0)) or 1,
+            vmax=1,
             aspect="equal",
         )
         axes.set_xticks(range(len(source)), source, rotation=90)
         axes.set_yticks(range(len(target)), target)
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
-        figure.colorbar(image, label=label, shrink=0.8)
+        figure.colorbar(image, label="weight", shrink=0.8)

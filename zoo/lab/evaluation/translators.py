@@ -192,7 +192,7 @@ def _member(run):
     return start
 
 
-# ------------------ source words that each word of a translation attends to, or depends on
+# ------------------ source words that each word of a translation attends to
 
 
 def check(translator: Translator, option: str):
@@ -208,33 +208,22 @@ def check(translator: Translator, option: str):
 def attention_weights(
     translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
 ) -> np.ndarray:
-    """Computes the attention of each word of a translation to each word of its source, [T, S]."""
+    """Computes the attention of each word of a translation to each word of its source, [T, S]: the
+    mean of the runs' weights, in the order of the sentences."""
     check(translator, "this")
-    return _mean(translator, attentive(translator), "attention_weights", hypothesis, source)
-
-
-def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
-    """Computes how much each word of a translation depends on each word of its source, [T, S]: the
-    norms of `SequenceToSequence.gradients`, which needs no attention."""
-    return _mean(translator, translator.runs, "gradients", hypothesis, source)
-
-
-def _mean(translator, runs, method, hypothesis, source):
-    """Averages the matrices of a method of the runs' models, in the order of the sentences."""
     size = padded_length(len(hypothesis.words))
-    words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
+    words = np.full((1, size), translator.boundary, np.int32)
     words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
-    targets[0, : len(hypothesis.words)] = hypothesis.words
-    matrices, decoded = [], (words, targets) if method == "gradients" else (words,)
-    for run in runs:
+    matrices = []
+    for run in attentive(translator):
         model, vocabulary = _model(run), run.experiment.source_side_vocabulary
         lexicon = run.source_lexicons[0]
-        ids = vocabulary.encode(Corpus("the source", [[*source]]), lexicon).words
+        ids = vocabulary.encode(Corpus("the source", [[*source]]), lexicon).words.tolist()
         tokens = [lexicon.words[word] for word in ids]
         batch = source_batch(
             [ids[::-1] if model.order == "source_reversed" else ids], padded_length(len(ids))
         )
-        matrix = _compiled(model, method)(run.params, run.tables, *batch, *decoded)[0]
+        matrix = _compiled_attention(model)(run.params, run.tables, *batch, words)[0]
         matrix = in_sentence_order(np.asarray(matrix), len(ids), len(hypothesis.words), model.order)
         matrices.append(matrix @ _tokens(vocabulary.words_of(tokens, lexicon)).T)
     # A word of subwords has their sum as a source, above, and their mean in a translation.
@@ -264,9 +253,9 @@ def _model(run: Run) -> SequenceToSequence:
 
 
 @functools.cache
-def _compiled(model, method: str):
-    """Compiles a method, one program for all pairs of a shape and all runs of a model."""
-    return jax.jit(getattr(model, method))
+def _compiled_attention(model):
+    """Compiles the attention, one program for all pairs of a shape and all runs of a model."""
+    return jax.jit(model.attention_weights)
 
 
 # --------- replacement of unknown words in translations; see `zoo.alignment.unknown_words`

@@ -1,4 +1,4 @@
-"""The comparison of trials: a table, a sentence, JSON and a picture.
+"""The comparison of trials: a table, a sentence and JSON.
 
 Differences are tested as `zoo compare` tests them (`zoo.lab.comparison.paired`): a head is a
 tie with the head of the lowest perplexity unless exchanged sentences tell the two apart, and
@@ -6,28 +6,23 @@ undecided where sentences do and several seeds do not.
 """
 
 import itertools
-import math
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from zoo.base import lazy, strict_json
+from zoo.base import strict_json
 from zoo.errors import UserError
-from zoo.lab.comparison import learning_curves, paired, plot_style
+from zoo.lab.comparison import learning_curves, paired
 from zoo.lab.comparison.comparison import Group, read_losses
 from zoo.lab.comparison.paired import GroupLosses
-from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation.figures import is_validation
 from zoo.lab.evaluation.perplexity import perplexity_of
 from zoo.lab.evaluation.results import check_comparable, read_results, recipe_of
 from zoo.lab.own_text.plan import Plan
 from zoo.lab.runs import atomic_writes
 from zoo.lab.table import COUNT, PERPLEXITY, Column, Table
-
-with lazy.extra():
-    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 NAME = "comparison"
 # Heads count as unequally trained if one took more than this many times the minutes asked for, or
@@ -73,7 +68,6 @@ class HeadRow(NamedTuple):
     curve: tuple[CurvePoint, ...] = ()
     # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
-    head: str = ""  # its class
 
     @property
     def fall(self) -> float:
@@ -174,7 +168,6 @@ def _head_row(group, folders, passports, plan, difference) -> HeadRow:
         recipe["training"]["optimizer"]["learning_rate"],
         () if passport.all_changes else tuple(points),
         difference,
-        head=recipe["model"]["head"]["component"],
     )
 
 
@@ -366,87 +359,7 @@ def summary_json(summary: Summary) -> dict:
 
 
 def write_summary(folder: pathlib.Path, summary: Summary):
-    """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
+    """Writes comparison.txt and .json into the folder of the trials."""
     json_text = strict_json.dumps(summary_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", json_text)):
         atomic_writes.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
-    for suffix in (".png", ".svg"):
-        draw_summary(summary, folder / f"{NAME}{suffix}")
-
-
-# ---- the picture of trials: perplexity against minutes of training, and against parameters
-
-
-def draw_summary(summary: Summary, file: pathlib.Path):
-    """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
-    rows, has_seeds = summary.rows, any(len(row.runs.losses) > 1 for row in summary.rows)
-    areas = any(len(row.runs.losses) > 1 and len(row.curve) > 1 for row in rows)
-    longest = max((point.minutes for row in rows for point in row.curve), default=1.0)
-    unit, units_per_minute = ("seconds", 60) if longest < 1 else ("minutes", 1)
-    colour_numbers = number_recipes([row.runs.name for row in rows], [row.head for row in rows])
-    with plot_style.new_figure(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
-        curves, points = figure.subplots(1, 2)
-        for colour_number, row in zip(colour_numbers, rows, strict=True):
-            style = plot_style.style(colour_number)
-            _draw_curve(curves, row, style, units_per_minute)
-            _draw_point(points, row, style)
-        label = f"perplexity on validation{'; areas: seeds' if areas else ''}"
-        curves.set(title="While training", xlabel=f"{unit} of training steps", ylabel=label)
-        curves.set_xlim(0, 1.05 * units_per_minute * longest)
-        note = "; lines: 95 %, points: seeds" if has_seeds else "; lines: 95 %"
-        label = f"perplexity on {summary.split}{note}"
-        points.set(title="Trained", xlabel="parameters", ylabel=label)
-        points.xaxis.set_major_formatter(EngFormatter())
-        points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
-        for axes in (curves, points):
-            if axes.has_data():
-                _set_log_scale(axes)
-        handles, labels = points.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
-
-
-def _set_log_scale(axes):
-    """Makes the perplexities of a picture logarithmic, in plain numbers."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    low, high = axes.get_ylim()
-    if high < 4 * low:  # too few of these ticks
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-    axes.yaxis.set_major_formatter("{x:,.6g}")
-    axes.yaxis.set_minor_locator(NullLocator())
-
-
-def _draw_curve(axes, row: HeadRow, style: dict[str, Any], units_per_minute: int):
-    """Draws the validations of a head: the mean of its seeds, and their span."""
-    if not row.curve:
-        return
-    times = [units_per_minute * point.minutes for point in row.curve]
-    means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
-    axes.plot(times, means, markersize=4, **style)
-    if len(row.runs.losses) > 1:
-        low = [perplexity_of(min(point.losses)) for point in row.curve]
-        high = [perplexity_of(max(point.losses)) for point in row.curve]
-        axes.fill_between(times, low, high, color=style["color"], alpha=0.2, linewidth=0)
-
-
-def _draw_point(axes, row: HeadRow, style: dict[str, Any]):
-    """Draws the final perplexity of a head; an infinite one has its name in the legend alone."""
-    if not math.isfinite(row.perplexity):
-        axes.plot([], [], label=_label(row), **style)
-        return
-    low, high = map(perplexity_of, row.runs.interval)
-    lines = np.abs(np.array([[low], [high]]) - row.perplexity)
-    axes.errorbar(
-        [row.parameters], [row.perplexity], yerr=lines, capsize=4, label=_label(row), **style
-    )
-    if len(row.runs.losses) > 1:
-        seeds = [perplexity_of(loss) for loss in row.runs.losses]
-        axes.plot([row.parameters] * len(seeds), seeds, "wo", markeredgecolor="black", markersize=3)
-
-
-def _label(row: HeadRow) -> str:
-    """Returns a head's label in the legend: its name, seeds, and the time and memory of a step."""
-    memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
-    count = len(row.runs.losses)
-    seeds = "1 seed" if count == 1 else f"{count} seeds"
-    return f"{row.runs.name}, {seeds} ({1000 * row.step_seconds:.1f} ms{memory} a step)"
