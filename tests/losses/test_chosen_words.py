@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from tests.losses.test_entropy import SIZES, assert_values_and_gradients, problem
+from tests.losses.softmax_problems import SIZES, assert_values_and_gradients, problem
 from zoo import losses
 from zoo.losses import softmax
 

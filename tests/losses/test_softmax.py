@@ -9,6 +9,7 @@ import pytest
 
 from tests import references
 from zoo.losses import softmax
+from zoo.losses.shaping import UNSHAPED
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
@@ -31,7 +32,7 @@ def losses(hidden, weights, bias, targets, block):
     if block is None:
         return softmax.plain_terms(softmax.TermOptions(), (hidden, weights, bias), targets)[:2]
     options, table = softmax.TermOptions(), (hidden, weights, bias)
-    return softmax.blocked_terms(options, block, table, targets, softmax.UNSHAPED)[:2]
+    return softmax.blocked_terms(options, block, table, targets, UNSHAPED)[:2]
 
 
 @functools.cache  # One compilation for all tests of the same shapes.

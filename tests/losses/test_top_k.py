@@ -10,7 +10,8 @@ import scipy.stats
 
 from tests import references
 from tests.losses.test_softmax import problem
-from zoo.losses import softmax, top_k
+from zoo.losses import top_k
+from zoo.losses.shaping import UNSHAPED
 
 
 def test_a_walk_over_many_blocks_is_as_exact_as_the_sum(random):
@@ -18,9 +19,9 @@ def test_a_walk_over_many_blocks_is_as_exact_as_the_sum(random):
     hidden, bias = random.normal(size=(5, 4)), np.zeros(32_000)
     weights = 0.1 * random.normal(size=(32_000, 4))
     arrays = [jnp.asarray(array, jnp.float32) for array in (hidden, weights, bias)]
-    results = jax.jit(
-        lambda *arrays: top_k.vocabulary_pass(arrays, softmax.UNSHAPED, block=16, k=2)
-    )(*arrays)
+    results = jax.jit(lambda *arrays: top_k.vocabulary_pass(arrays, UNSHAPED, block=16, k=2))(
+        *arrays
+    )
     log_z = [references.log_sum_exp(weights @ state) for state in hidden]
     np.testing.assert_allclose(results.log_z, log_z, atol=4e-6)
 
@@ -32,7 +33,7 @@ def passed(block, k, with_key):
     def walk(hidden, weights, bias, key):
         key = key if with_key else None
         operands = hidden, weights, bias
-        return top_k.vocabulary_pass(operands, softmax.UNSHAPED, block=block, k=k, key=key)
+        return top_k.vocabulary_pass(operands, UNSHAPED, block=block, k=k, key=key)
 
     return jax.jit(walk)
 

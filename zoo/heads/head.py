@@ -16,6 +16,7 @@ from zoo.heads.checks import Shapes
 from zoo.lexicon import Lexicon
 from zoo.losses import chosen_words, entropy, softmax, top_k
 from zoo.losses.entropy import Statistics
+from zoo.losses.shaping import Shaping
 from zoo.losses.token_blocks import weighted_sum
 from zoo.losses.weighted_softmax import TokenReport
 from zoo.priors.prior import Contextual
@@ -630,7 +631,7 @@ class Head(Component):
     def _shaping_of_log_probs(self, temperature, hidden):
         """Returns the shaping at a temperature, whose arrays are [...]."""
         shape = hidden.shape[:-1]
-        shaping = softmax.Shaping.from_options(None, temperature, shape)
+        shaping = Shaping.from_options(None, temperature, shape)
         return jax.tree.map(lambda array: array.reshape(shape), shaping)
 
     def _map_log_probs(self, function, params, tables, hidden, *token_arrays, context, prepared):

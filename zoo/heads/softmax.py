@@ -13,6 +13,7 @@ from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, SoftmaxArrays
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, top_k
+from zoo.losses.shaping import Shaping
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 
@@ -71,7 +72,7 @@ class SoftmaxScores(WordVectors):
 
     @property
     def _shaping(self):
-        return softmax.Shaping.from_options(self.soft_cap)
+        return Shaping.from_options(self.soft_cap)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         scores = self._softmax_inputs(params, hidden)

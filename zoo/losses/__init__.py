@@ -44,6 +44,7 @@ from zoo.losses.log_linear import log_linear_weights as log_linear_weights
 from zoo.losses.log_linear import sparse_log_linear_log_probs as sparse_log_linear_log_probs
 from zoo.losses.log_linear import sparse_log_linear_loss as sparse_log_linear_loss
 from zoo.losses.log_linear import weighted_sparse_log_linear_loss as weighted_sparse_log_linear_loss
+from zoo.losses.low_rank import add_low_rank as add_low_rank
 from zoo.losses.mixture import mixture_log_probs as mixture_log_probs
 from zoo.losses.mixture import mixture_loss as mixture_loss
 from zoo.losses.mixture import weighted_mixture_loss as weighted_mixture_loss
@@ -57,7 +58,6 @@ from zoo.losses.noise_sampling import sample_noise as sample_noise
 from zoo.losses.sampled_log_linear import importance_weights as importance_weights
 from zoo.losses.sampled_log_linear import metropolis_choice as metropolis_choice
 from zoo.losses.sampled_log_linear import metropolis_walk as metropolis_walk
-from zoo.losses.softmax import add_low_rank as add_low_rank
 from zoo.losses.softmax import softmax_loss as softmax_loss
 from zoo.losses.token_blocks import weighted_sum as weighted_sum
 from zoo.losses.top_k import softmax_sample as softmax_sample

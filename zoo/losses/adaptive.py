@@ -23,7 +23,8 @@ from zoo.base.arrays.precision import accumulator, cast_like
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.base.arrays.types import Array
 from zoo.losses import softmax, token_blocks, top_k, value_checks
-from zoo.losses.softmax import UNSHAPED, TermOptions
+from zoo.losses.shaping import UNSHAPED
+from zoo.losses.softmax import TermOptions
 from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 # Tokens of a block, sorted by cluster: large enough for efficient products, small enough that few
@@ -201,9 +202,7 @@ def adaptive_top_k(
     flat = hidden.reshape(-1, hidden.shape[-1])
 
     def best_words(states, weights, bias, count):
-        return top_k.vocabulary_pass(
-            (states, weights, bias), softmax.UNSHAPED, k=min(count, len(weights))
-        )
+        return top_k.vocabulary_pass((states, weights, bias), UNSHAPED, k=min(count, len(weights)))
 
     # The best of the head may include the classes of the tails, which are not words.
     head = best_words(flat, weights, bias, k + len(tails))

@@ -15,7 +15,8 @@ from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.base.arrays.types import Array
 from zoo.losses import softmax, value_checks
-from zoo.losses.softmax import Exponentials, Shaping
+from zoo.losses.shaping import Shaping
+from zoo.losses.softmax import Exponentials
 
 
 @over_tokens("hidden")

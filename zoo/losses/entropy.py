@@ -26,7 +26,8 @@ from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax
-from zoo.losses.softmax import Exponentials, Shaping, TermOptions, Terms
+from zoo.losses.shaping import Shaping
+from zoo.losses.softmax import Exponentials, TermOptions, Terms
 from zoo.losses.value_checks import check_shapes, check_share, nan_where_invalid
 
 Cap: TypeAlias = Real | None

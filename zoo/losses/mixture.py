@@ -13,7 +13,8 @@ from zoo.base.arrays import row_blocks, sharded_functions
 from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax, token_blocks, value_checks, weighted_softmax
-from zoo.losses.softmax import Shaping, TermOptions
+from zoo.losses.shaping import Shaping
+from zoo.losses.softmax import TermOptions
 from zoo.losses.token_blocks import (
     is_usable,
     stop_weight_gradients,

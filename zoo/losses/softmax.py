@@ -15,9 +15,8 @@ Classes may have a measure m_nv that depends on the token, such as their mass un
 with a context: log Z = log sum_v m_nv exp(o_v). An array of measures, [tokens, V], would be as
 large as the logits, so a function computes it, `log_measure`, for one block of tokens at a time.
 
-Scores may be shaped before they are normalised: o' = c tanh(o / c) / T, with a soft cap c, beyond
-which no score goes (Gemma Team 2024, section 2), and a temperature T, so that p is proportional to
-p^(1/T). Products with W, gradients and measures are otherwise the same.
+Scores may be shaped before they are normalised: see `zoo.losses.shaping`. Products with W,
+gradients and measures are otherwise the same.
 """
 
 import functools
@@ -31,8 +30,9 @@ import numpy as np
 from zoo.base.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide, cast_like
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
-from zoo.base.arrays.types import Array, Real, Shape
+from zoo.base.arrays.types import Array, Real
 from zoo.losses import value_checks
+from zoo.losses.shaping import UNSHAPED, Shaping
 from zoo.losses.token_blocks import add_gradients
 
 # Hidden states [N, D], and the weights [V, D] and bias [V] of the words.
@@ -66,95 +66,6 @@ def token_block(tokens: int, vocabulary: int, minimum: int = 1) -> int:
     """Returns the number of tokens in a block, whose scores [n, V] are held, by a limit of at least
     `minimum`."""
     return row_blocks.even_block(tokens, max(LOGITS_AT_A_TIME // vocabulary, minimum))
-
-
-@jax.tree_util.register_pytree_node_class
-class Shaping(NamedTuple):
-    """A soft cap c and a temperature T, by which scores o become c tanh(o / c) / T.
-
-    Each is a float, an array of a number for each token, [N], which gets a gradient, or None.
-    """
-
-    soft_cap: Any = None
-    temperature: Any = None
-
-    @classmethod
-    def from_options(
-        cls, soft_cap: Real | None, temperature: Real = 1.0, tokens: Shape | None = None
-    ) -> "Shaping":
-        """Returns the shaping of tokens [...], for None without arrays; a temperature of 1 becomes
-        None. Raises ValueError for a number that is known and not above 0, TypeError for another
-        type."""
-        numbers: dict[str, Any] = {"soft_cap": soft_cap, "temperature": temperature}
-        for name, number in numbers.items():
-            if number is None:
-                continue
-            value_checks.check_number(name, number, tokens or ())
-            values = value_checks.concrete_values(number)
-            if values is not None and not ((values > 0) & (values < np.inf)).all():
-                raise ValueError(f"{name} is {values}: give a number above 0")
-            if not isinstance(number, jax.Array) and not np.ndim(number):
-                numbers[name] = float(number)
-            elif tokens is None:
-                raise TypeError(f"{name} is an array: give a Python number")
-            else:
-                floats = jnp.asarray(number, jnp.promote_types(number.dtype, jnp.float32))
-                numbers[name] = jnp.broadcast_to(floats, tokens).reshape(-1)
-        if isinstance(temperature, int | float) and temperature == 1:
-            numbers["temperature"] = None
-        return cls(**numbers)
-
-    def tree_flatten(self):
-        """Returns (arrays, constants): JAX's form of a pytree."""
-        constants = tuple(number if isinstance(number, float) else None for number in self)
-        return [None if isinstance(number, float) else number for number in self], constants
-
-    @classmethod
-    def tree_unflatten(cls, constants, arrays):
-        """Returns the shaping of `tree_flatten`'s results."""
-        pairs = zip(constants, arrays, strict=True)
-        return cls(*(array if constant is None else constant for constant, array in pairs))
-
-    @property
-    def keeps_scores(self) -> bool:
-        """Whether `backward` reads the shaped scores."""
-        return self.soft_cap is not None or isinstance(self.temperature, jax.Array)
-
-    def apply(self, scores: Array) -> Array:
-        """Computes c tanh(o / c) / T of scores o, [..., V]; of arrays of numbers, [N, V]."""
-        if self.soft_cap is not None:
-            soft_cap = _column(self.soft_cap, scores)
-            scores = soft_cap * jnp.tanh(scores / soft_cap)
-        return scores if self.temperature is None else scores / _column(self.temperature, scores)
-
-    def backward(self, scores: Array, gradients: Array) -> tuple[Array, "Shaping"]:
-        """Computes the gradients of scores o, [N, V], and of arrays of numbers, from the gradients
-        of the shaped scores; `scores`, the latter, may be None unless `keeps_scores`."""
-        temperature = 1
-        if self.temperature is not None:
-            temperature = _column(self.temperature, gradients)
-        numbers = {}
-        if np.ndim(self.temperature):
-            shares = jnp.where(gradients == 0, 0, gradients * scores)  # scores may be -inf
-            numbers["temperature"] = -(shares / temperature).sum(axis=-1)
-        gradients = gradients / temperature
-        if self.soft_cap is not None:
-            soft_cap = _column(self.soft_cap, gradients)
-            tangents = jnp.clip(scores * temperature / soft_cap, -1, 1)
-            slopes = 1 - tangents**2
-            if np.ndim(self.soft_cap):
-                bend = jnp.where(slopes > 0, jnp.arctanh(tangents) * slopes, 0)
-                numbers["soft_cap"] = (gradients * (tangents - bend)).sum(axis=-1)
-            gradients = gradients * slopes
-        return gradients, self._replace(**numbers)
-
-
-def _column(number, scores):
-    """Returns a number, or an array of a number for each token, in the shape and type of scores."""
-    return number[:, None].astype(scores.dtype) if np.ndim(number) else number
-
-
-UNSHAPED = Shaping()
 
 
 def logits(hidden: Array, weights: Array, bias: Array, shaping: Shaping = UNSHAPED) -> Array:
@@ -625,42 +536,3 @@ def check_softmax(operands: Operands, block: int | None = None, **token_arrays: 
     value_checks.check_words(table, **token_arrays)
     if block is not None and (not isinstance(block, int | np.integer) or block < 1):
         raise ValueError(f"block is {block!r}: give a whole number of at least 1")
-
-
-# ---------------------------------------------------------------- low-rank changes of the table
-
-
-def add_low_rank(hidden: Array, weights: Array, down: Array, up: Array) -> tuple[Array, Any]:
-    """Makes states and weights of the scores (W + B A) h + c, for the functions of a softmax.
-
-    The states are [h, A h], and the weights are W beside B, which no array holds: so the changed
-    table is not formed, and W not copied.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D]; `jax.lax.stop_gradient` of it if it is not trained.
-      down: A, [R, D], of a low rank R; with the factor that scales B A.
-      up: B, [V, R].
-
-    Returns:
-      (states [..., D + R], weights [V, D + R]), in place of the first two arguments of
-      `softmax_loss`, `weighted_softmax_loss` and the other functions of a softmax.
-
-    Raises:
-      ValueError: shapes do not agree.
-
-    Example:
-      >>> table, down, up = jnp.zeros((3, 4)), jnp.ones((1, 4)), jnp.array([[0.0], [0.0], [0.25]])
-      >>> states, weights = losses.add_low_rank(jnp.ones((1, 4)), table, down, up)
-      >>> loss, log_z = losses.softmax_loss(states, weights, jnp.zeros(3), jnp.array([2]))
-      >>> print((log_z - loss).round(3))  # the score of word 2
-      [1.]
-
-    Source: Hu et al., "LoRA: low-rank adaptation of large language models" (2022), section 4.1.
-    """
-    value_checks.check_shapes(
-        hidden=(hidden, "... D"), weights=(weights, "V D"), down=(down, "R D"), up=(up, "V R")
-    )
-    states = products.matmul_transposed(hidden, down)
-    joined = jnp.concatenate([hidden.astype(states.dtype), states], axis=-1)
-    return joined, row_lookup.JoinedColumns((weights, up))

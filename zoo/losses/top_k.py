@@ -15,6 +15,7 @@ from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.base.arrays.types import Array
 from zoo.losses import softmax, value_checks
+from zoo.losses.shaping import Shaping
 
 
 class VocabularyPass(NamedTuple):
@@ -111,7 +112,7 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None) -> tuple[Array, Ar
     """
     softmax.check_softmax((hidden, weights, bias))
     check_k(k, weights.shape[0])
-    shaping = softmax.Shaping.from_options(soft_cap, tokens=hidden.shape[:-1])
+    shaping = Shaping.from_options(soft_cap, tokens=hidden.shape[:-1])
     results = vocabulary_pass((hidden, weights, bias), shaping, k=k)
     shape = (*hidden.shape[:-1], k)
     return (results.values - results.log_z[:, None]).reshape(shape), results.words.reshape(shape)
@@ -142,7 +143,7 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
     """
     value_checks.check_key("key", key)
     softmax.check_softmax((hidden, weights, bias))
-    shaping = softmax.Shaping.from_options(soft_cap, temperature, hidden.shape[:-1])
+    shaping = Shaping.from_options(soft_cap, temperature, hidden.shape[:-1])
     words = vocabulary_pass((hidden, weights, bias), shaping, key=key).sample
     assert words is not None  # of a key
     return words.reshape(hidden.shape[:-1])

@@ -17,7 +17,8 @@ from zoo.base.arrays import products, row_blocks, sharded_functions
 from zoo.base.arrays.precision import accumulator, as_wide
 from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.softmax import Shaping, TermOptions, flatten_contexts
+from zoo.losses.shaping import Shaping
+from zoo.losses.softmax import TermOptions, flatten_contexts
 
 # Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
 # many tokens at a time also where their logits are more, but no more than W has columns: then the
