@@ -166,6 +166,12 @@ def test_the_losses_of_the_page_are_computed():
     # No weights yet: all words are alike.
     np.testing.assert_allclose(names["total"], 7 * np.log(10_000), rtol=1e-6)
     assert names["loss"].shape == (2, 4)
+    requests = (DOCS / "losses.md").read_text().partition("## What others ask for")[2]
+    lines = re.findall(r"^\| [^|]* \| `([^`]*\([^`]*)`", requests, re.MULTILINE)
+    assert len(lines) > 30
+    for line in lines:
+        for leaf in jax.tree.leaves(eval(line, names)):
+            assert np.isfinite(leaf).all(), line
 
 
 @pytest.mark.slow

@@ -16,8 +16,6 @@ from examples import (
     gemma_decoder,
     generated,
     linen_transformer,
-    lm1b_transformer,
-    nanodo_decoder,
     nnx_gru,
     optax_loop,
 )
@@ -27,8 +25,6 @@ ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = {
     "gemma": gemma_decoder,
     "linen": linen_transformer,
-    "lm1b": lm1b_transformer,
-    "nanodo": nanodo_decoder,
     "nnx": nnx_gru,
     "optax": optax_loop,
 }

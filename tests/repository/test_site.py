@@ -44,6 +44,17 @@ def test_every_page_has_a_place_in_the_navigation():
         assert navigation.count(f" {page.relative_to(DOCS).as_posix()}\n") == 1, page
 
 
+@pytest.mark.parametrize("word", ["GRPO", "DPO", "distillation", "contrastive", "recommender"])
+def test_a_search_finds_losses_by_the_words_of_their_fields(word):
+    """By a heading, which the search of the site lists before other text."""
+    assert "\n  - search\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
+    headings = {
+        page.name: re.findall(r"^#+ .*", page.read_text("utf-8"), re.MULTILINE)
+        for page in DOCS.glob("*.md")
+    }
+    assert any(word.lower() in " ".join(lines).lower() for lines in headings.values())
+
+
 @pytest.fixture
 def pages():
     """docs/site/pages.py, without mkdocs."""
