@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data tables models test test-all test-slow test-realdata torch-test cluster-test soak release-check lint format \
+.PHONY: quickstart data tables models test test-all test-slow test-realdata torch-test cluster-test accelerator-test soak release-check lint format \
   benchmarks docs notebook clean
 
 # The stamp is newer than these files as soon as everything in them is installed, and zoo itself:
@@ -96,6 +96,16 @@ torch-test: $(VENV)/development
 	    tests/interop/test_torch_models_pytorch.py; \
 	else echo "PyTorch cannot be installed: the tests of benchmarks are not run beside it"; fi
 
+# Steps compiled for TPUs and GPUs by their compilers, which it installs into a temporary folder.
+accelerator-test: $(VENV)/development
+	@compilers=$$(mktemp -d) && trap 'rm -rf "$$compilers"' EXIT && \
+	jax=$$($(BIN)/python -c 'import jax; print(jax.__version__)') && \
+	tpu=$$($(BIN)/python -c 'import importlib.metadata as m; print(next(r for r in m.requires("jax") if r.startswith("libtpu")).partition(";")[0])') && \
+	if $(BIN)/python -m pip install -q --retries 1 --no-deps --target "$$compilers" $$tpu \
+	  jax-cuda12-plugin==$$jax jax-cuda12-pjrt==$$jax nvidia-cuda-nvcc-cu12; then \
+	  PYTHONPATH="$$compilers" $(BIN)/python -m pytest -m slow tests/lab/training/test_compile_for.py; \
+	else echo "the compilers cannot be installed: nothing is compiled for TPUs and GPUs"; fi
+
 # Runs of `launch slurm` on a SLURM of four virtual nodes, which is made for it and ends with it.
 cluster-test: $(VENV)/development
 	@for program in slurmctld slurmd sbatch; do \
@@ -126,7 +136,7 @@ format: $(VENV)/development
 	$(BIN)/ruff format .
 
 # A script that fails does not stop the others.
-BENCHMARKS := log_linear softmax_losses beam_search cores training_step scaling translation_step \
+BENCHMARKS := log_linear softmax_losses beam_search cores training_step translation_step \
   "translation_step --attention" pytorch_steps pytorch_beam generation serving
 benchmarks: $(VENV)/installed
 	@failed=; for script in $(BENCHMARKS); do \

@@ -25,6 +25,7 @@ setup(
         "zoo": ["py.typed"],
         "zoo.configs": ["*.tsv", "*.grammar"],
         "zoo.lab.comparison": ["page.css", "page.js"],
+        "zoo.lab.training": ["targets.toml"],
         "zoo.sources": ["corpora.json"],
     },
 )

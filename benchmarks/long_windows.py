@@ -11,12 +11,13 @@ import dataclasses
 
 import jax
 
-from benchmarks import step_shapes, steps, timing
+from benchmarks import steps, timing
 from zoo.cores import GRU, LSTM, Elman
 from zoo.data import Micro
 from zoo.embeddings import Lookup
 from zoo.experiment import Experiment, Training
 from zoo.heads import Softmax
+from zoo.lab.training import step_shapes
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 

@@ -32,10 +32,11 @@ import jax
 import numpy as np
 
 import configs
-from benchmarks import same_device, scaling, step_shapes, steps, timing
+from benchmarks import same_device, steps, timing
 from benchmarks.cores import torch
 from zoo import changed
 from zoo.lab.table import Column, Table
+from zoo.lab.training import step_shapes
 
 ROUNDS, SECONDS_OF_A_CASE = (5, 25), 1.5  # the fewest and the most rounds
 # A side is not begun with less time left for the item: a case is written when all are measured.
@@ -80,13 +81,8 @@ def log_linear(vocabulary):
 
 
 def recipe_step(name, vocabulary, changes):
-    """Returns a recipe's whole step, beside the estimate of docs/scaling.md at its full size."""
+    """Returns a recipe's whole step."""
     lexicon, step_sides = step_shapes.ranked_lexicon(vocabulary), {}
-    if not changes:
-        counts = scaling.count(name, 1)
-        seconds, _ = scaling.step_seconds(counts, scaling.H100, 1)
-        estimate = {"ms": seconds * 1e3, "memory, MB": scaling.memory(counts, 1)[0] / 1e6}
-        step_sides["docs/scaling.md, an H100"] = lambda: estimate
     for compute in ("float32", "bfloat16"):
         recipe = changed(configs.load(name), {**changes, "training.compute": compute})
         step_sides[f"zoo, {compute}"] = steps.recipe_step(recipe, lexicon)
@@ -144,7 +140,7 @@ SMALL |= {"changes": {"model.core.size": 8}, "paths": "tests/losses/test_softmax
 LSTMS = [(2, 256), (3, 1150), (2, 650)]  # layers and cells
 HEADS, TESTED = ["NCE", "importance sampling"], "tests/heads tests/losses tests/lab/training"
 SPELLED = {"name": ["char_lstm", "char_cnn", "CNN softmax"], "blocks": [(512, 2048)]}
-RECIPE = {"name": ["lm1b_lstm_2048_512"], "vocabulary": [scaling.SIZE], "changes": [{}]}
+RECIPE = {"name": ["lm1b_lstm_2048_512"], "vocabulary": [793_471], "changes": [{}]}
 COMPUTE, TABLES = ["float32", "bfloat16"], [100_000, 1_000_000]
 CELLS, LENGTHS, TOKENS = [256, 2048, 1024, 512], [35, 70], [1120, 8192]
 NARROW_HEAD = {"vocabulary": [128_256], "tokens": [8192], "dtype": ["bfloat16"]}

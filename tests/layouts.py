@@ -10,8 +10,8 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from benchmarks import costs
-from benchmarks.compiled import KINDS, Collective, read
+from zoo.lab.training import product_counts
+from zoo.lab.training.compiled_programs import KINDS, Collective, read
 
 # ---------------------------------------------------------------- what a program does
 
@@ -53,7 +53,7 @@ def run(function, *arguments) -> Program:
     compiled = function.lower(*arguments).compile()
     shapes = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(arguments))
     collectives, products = read(compiled.as_text())
-    flops = int(costs.operations(products))
+    flops = int(product_counts.operations(products))
     return Program(collectives, flops, None if shapes else compiled(*arguments))
 
 

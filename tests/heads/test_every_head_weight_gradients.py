@@ -56,7 +56,7 @@ BY_BOTH = (
     (*LOGITS, 4 * 13),
     (weighted_softmax, "ENTRIES_AT_A_TIME", 1),
     (softmax, "LEAST_ROWS_AT_A_TIME", 4),
-    (sharded_functions, "is_local", lambda: True),
+    (sharded_functions, "is_local", lambda tree: True),
 )
 SOFTMAX = head_references.softmax
 PENALTY = LogLinear(penalty=0.2)

@@ -58,7 +58,7 @@ def test_low_rank_changes_of_the_table(random, form, monkeypatch):
 
 def test_a_table_with_a_low_rank_change_is_not_copied(monkeypatch):
     """Neither in its type nor in the change's; a frozen one has no gradient either."""
-    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: True)
     tokens, size, words, rank = 512, 64, 80_000, 4
     shapes = [(tokens, size), (words, size), (rank, size), (words, rank)]
     arrays = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]

@@ -31,7 +31,7 @@ def test_weighted_loss_and_gradients(random, block):
 def words_in_blocks(request, monkeypatch):
     """The number of words, in blocks of a few, which divide them, overlap, or are single words."""
     words, rows = request.param
-    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: True)
     monkeypatch.setattr(weighted_softmax, "ENTRIES_AT_A_TIME", rows * 5)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
     return words
@@ -109,7 +109,7 @@ def test_blocks_of_words_change_no_more_than_rounding(random, words_in_blocks, d
 
 @pytest.mark.parametrize("local", [True, False])
 def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monkeypatch):
-    monkeypatch.setattr(sharded_functions, "is_local", lambda: local)
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: local)
     tokens, size, words = 4096, 64, 40_000
     shapes = [(tokens, size), (words, size), (words,)]
     floats = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
@@ -178,7 +178,7 @@ def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, minimum, narrow
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
     monkeypatch.setattr(weighted_softmax, "LEAST_OF_NARROW", narrow)
     monkeypatch.setattr(weighted_softmax, "LEAST_TOKENS_AT_A_TIME", minimum)
-    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: True)
     weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(40, int)
 
     def loss(hidden):

@@ -10,7 +10,6 @@ ROOT = pathlib.Path(__file__).parents[2]
 MOST_LINES = 60
 # {module of more lines without a test of its name: the test that covers it}
 COVERED = {
-    "zoo/base/arrays/sharded_functions.py": "tests/losses/test_every_loss_explicit_axes.py",
     "zoo/base/trust/user_modules.py": "tests/base/trust/test_permissions.py",
     "zoo/data/encoded_text.py": "tests/sources/test_mapped_text.py",
     "zoo/experiment.py": "tests/configuration/test_overrides.py",

@@ -283,7 +283,7 @@ class _Blocks(NamedTuple):
     def from_tokens(cls, tails, hidden, cluster, tail_row):
         """Sorts tokens [N] by cluster and cuts them into blocks, filled by copies in cluster 0."""
         block = TOKENS_AT_A_TIME
-        if jax.default_backend() == "cpu":
+        if sharded_functions.platform((tails, hidden)) == "cpu":
             block = min(block, MOST_TOKENS_ON_CPU)
         runs, block = sharded_functions.split_rows(cluster.shape[0], block, (tails, hidden))
         order = row_blocks.SortedRows.from_keys(cluster, runs, block)

@@ -136,9 +136,9 @@ def weighted_mixture_loss(
     log_prior = jnp.where(is_cleared[:, None], 0, log_prior)
     token_weights = stop_weight_gradients(token_weights, is_cleared)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
-    by_token = block is not None or sharded_functions.is_local()
+    by_token = block is not None or sharded_functions.is_local((contexts, weights))
     if block is None:
-        minimum = weighted_softmax.least_tokens(weights.shape[1]) // components
+        minimum = weighted_softmax.least_tokens(weights) // components
         block = softmax.token_block(targets.shape[0], components * vocabulary, minimum)
     minimum = row_blocks.at_most(weighted_softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= minimum:

@@ -34,11 +34,11 @@ LEAST_SENT_AT_A_TIME = 128
 ENTRIES_AT_A_TIME = 1 << 17
 
 
-def least_tokens(columns: int) -> int:
+def least_tokens(weights: Array) -> int:
     """Returns the least number of tokens in a block, however large the vocabulary is; 1 if arrays
     may lie on several devices."""
-    minimum = min(LEAST_TOKENS_AT_A_TIME, max(columns, LEAST_OF_NARROW))
-    return minimum if sharded_functions.is_local() else 1
+    minimum = min(LEAST_TOKENS_AT_A_TIME, max(weights.shape[1], LEAST_OF_NARROW))
+    return minimum if sharded_functions.is_local(weights) else 1
 
 
 class BlockResiduals(NamedTuple):
@@ -58,7 +58,8 @@ class BlockResiduals(NamedTuple):
         """Returns (terms [n], residuals of their gradients) of a block of tokens."""
         rows, columns = operands[1].shape
         size = rows
-        if measure is None and sharded_functions.is_local() and jax.default_backend() == "cpu":
+        on_cpu = sharded_functions.platform(operands) == "cpu"
+        if measure is None and on_cpu and sharded_functions.is_local(operands):
             size = max(softmax.LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
         blocks = row_blocks.RowBlocks.from_size(rows, min(size, rows), adjacent=True)
         arguments = options, blocks, operands, targets, shaping, measure
@@ -216,9 +217,10 @@ def weighted_softmax_loss(
         as_wide(hidden, weights, bias), token_weights
     )
     count, vocabulary = targets.shape[0], weights.shape[0]
-    by_token = block is not None or log_measure is not None or sharded_functions.is_local()
+    has_blocks = block is not None or log_measure is not None
+    by_token = has_blocks or sharded_functions.is_local((hidden, weights))
     if block is None:
-        minimum = least_tokens(weights.shape[1]) if log_measure is None else 1
+        minimum = least_tokens(weights) if log_measure is None else 1
         block = softmax.token_block(count, max(vocabulary, width), minimum)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
     options = TermOptions(label_smoothing, report=report)

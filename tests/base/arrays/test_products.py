@@ -87,7 +87,7 @@ def test_values_and_gradients_are_of_rounded_operands(name, types, random):
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_products_of_float32_are_jax_s_own(name, local, random, monkeypatch):
-    monkeypatch.setattr(sharded_functions, "is_local", lambda: local)  # where axes are merged
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: local)  # where axes are merged
     function, *shapes, axes = PRODUCTS[name]
     lhs, rhs = arrays(random, *shapes, types=(F32, F32))
     plain = functools.partial(jnp.einsum, axes)

@@ -1,5 +1,8 @@
 """1, 2 and 4 devices give the same numbers; with SGD, for Adam hides wrong scales."""
 
+import pathlib
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -136,3 +139,15 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
 
 def test_no_number_takes_all_devices():
     assert PmapDevices(0, batch=8).count == 4
+
+
+def test_one_module_names_pmap():
+    """JAX calls it the old way: whoever takes its place changes one module."""
+    root = pathlib.Path(__file__).parents[3]
+    modules = {
+        path.relative_to(root).as_posix()
+        for folder in ("zoo", "benchmarks", "launch", "examples", "configs")
+        for path in root.glob(f"{folder}/**/*.py")
+        if re.search(r"jax\.pmap|PmapDevices|import pmap", path.read_text())
+    }
+    assert modules == {"zoo/lab/training/devices.py"}

@@ -8,7 +8,8 @@ types give the arrays that vary over devices, and the arrays that a loop carries
 start.
 
 The type of an array that was placed on a mesh names this mesh, or the mesh of `jax.set_mesh`, even
-where it does not give the sharding.
+where it does not give the sharding. The mesh knows its devices: what depends on their platform or
+number is asked of it, so that a program can be compiled for devices that the machine does not have.
 """
 
 import functools
@@ -20,7 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AbstractDevice, AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 _ARRAYS = jax.Array | np.ndarray
 
@@ -59,6 +60,37 @@ def _meshes(tree):
     return (kind.sharding.mesh for kind in types if not kind.sharding.mesh.empty)
 
 
+def _mesh_or_context(tree):
+    return next(_meshes(tree), jax.sharding.get_abstract_mesh())
+
+
+def platform(tree: Any) -> str:
+    """Returns the platform on which arrays lie, "cpu", "gpu" or "tpu", by the mesh of their types,
+    or the mesh in context, or JAX's default; "" within `for_any_platform`."""
+    device = _mesh_or_context(tree).abstract_device
+    return device.platform if device else jax.default_backend()
+
+
+def is_local(tree: Any) -> bool:
+    """Whether arrays are known to lie on one device: in `pmap` and `shard_map`, or if their mesh,
+    or the machine where no mesh is known, has one.
+
+    Under `jit` with several devices, a sum over blocks of tokens would be sent after each block.
+    """
+    mesh = _mesh_or_context(tree)
+    if mesh.empty:
+        return jax.device_count() == 1
+    sizes = zip(mesh.axis_sizes, mesh.axis_types, strict=True)
+    return math.prod(size for size, kind in sizes if kind != AxisType.Manual) == 1
+
+
+def for_any_platform() -> Any:
+    """Returns a context in which functions are traced for one device, whatever its platform."""
+    device = AbstractDevice(device_kind="", num_cores=None, platform="")
+    mesh = AbstractMesh((1,), ("device",), (AxisType.Auto,), abstract_device=device)
+    return jax.sharding.use_abstract_mesh(mesh)
+
+
 # ---------------------------------------------------------------- automatic axes
 
 
@@ -73,7 +105,7 @@ def split_rows(rows: int, block: int, tree: Any) -> tuple[int, int]:
     if not isinstance(rows, int | np.integer):  # a symbol, as exported programs have
         return 1, block
     if mesh is None:
-        count = math.gcd(rows, jax.device_count())
+        count = 1 if is_local(tree) else math.gcd(rows, jax.device_count())
         return count, -(-block // count)
     return math.gcd(rows, automatic_devices(tree)), block
 
@@ -88,16 +120,6 @@ def replicate_rows(array: jax.Array) -> jax.Array:
     column_axes = [PartitionSpec.UNCONSTRAINED] * (array.ndim - 1)
     sharding = NamedSharding(next(_meshes(array)), PartitionSpec(None, *column_axes))
     return jax.lax.with_sharding_constraint(array, sharding)
-
-
-def is_local() -> bool:
-    """Whether arrays are known to lie on one device: in `pmap` and `shard_map`, or if there is one.
-
-    Under `jit` with several devices, a sum over blocks of tokens would be sent after each block.
-    """
-    mesh = jax.sharding.get_abstract_mesh()
-    manual = bool(mesh.axis_names) and {*mesh.manual_axes} == {*mesh.axis_names}
-    return manual or jax.device_count() == 1
 
 
 def automatic_devices(tree: Any) -> int:

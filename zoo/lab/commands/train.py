@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 from zoo.base.trust import user_modules
 from zoo.errors import LOST, Interrupted, UserError
@@ -31,6 +32,17 @@ TRAIN = (
     Option("--config NAME", "a config of --list, a config file, or a record's FILE.jsonl:RUN"),
     Option("folder [DIR]", "folder of the run; training resumes in a folder that has a run"),
     options.SET,
+    Option(
+        "--compile-for TARGET",
+        "compiles for a TPU slice or GPUs, as v5e:2x4 or H100:8, trains nothing, and prints the "
+        "memory, collectives and least time of a step",
+    ),
+    Option(
+        "--words N",
+        "with --compile-for: reads no text, and takes a vocabulary of N words",
+        options.integer(3),
+        rules="--words needs --compile-for TARGET",
+    ),
     Option("--devices N", "devices that each process uses; 0: all", options.integer(0), default=0),
     Option("--coordinator HOST:PORT", "address of process 0, for several processes"),
     Option(
@@ -62,6 +74,11 @@ def run_train(arguments: argparse.Namespace):
             f"{program.command('train')} --config micro_softmax runs/first; --list; or "
             "--show NAME."
         )
+    if arguments.compile_for:
+        experiment = configuration.apply_settings(configs.load(arguments.config), arguments.set)
+        for line in _compile(experiment, arguments.compile_for, arguments.words):
+            print(line, flush=True)
+        return
     if not arguments.folder:
         raise UserError("no run is named: give its folder, as in runs/first.")
     from zoo.base import distributed
@@ -96,6 +113,15 @@ def run_train(arguments: argparse.Namespace):
             raise Interrupted(sentence, interruption.signal) from None
         if first:
             print(f"evaluate it: {program.command('evaluate')} {shlex.quote(folder)}")
+
+
+def _compile(experiment, name, words) -> Iterator[str]:
+    """Compiles an experiment for a target; yields lines to print."""
+    from zoo.lab.training import compile_for, step_shapes
+
+    target = compile_for.Target.from_text(name)
+    lexicon = step_shapes.ranked_lexicon(words) if words else experiment.build()[0]
+    return compile_for.describe(experiment, lexicon, target)
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export
 
+from zoo.base.arrays import sharded_functions
 from zoo.decoding import steps
 from zoo.lab.evaluation.perplexity import PRECISION
 from zoo.lab.runs.exported_run import named_arrays
@@ -134,7 +135,8 @@ def _has_no_list_of_words(head) -> bool:
 
 def _serialise(functions, platforms) -> dict[str, bytearray]:
     """Exports functions for arguments of the given shapes; returns {name: serialised program}."""
-    with jax.default_matmul_precision(PRECISION), _without_folders():
+    any_platform = sharded_functions.for_any_platform()
+    with jax.default_matmul_precision(PRECISION), _without_folders(), any_platform:
         return {
             f.__name__: export.export(jax.jit(f), platforms=platforms)(*shapes).serialize()
             for f, shapes in functions.items()

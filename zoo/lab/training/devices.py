@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo.base.arrays.parameter_sharding import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
@@ -40,8 +40,8 @@ _STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None) 
 class Devices:
     """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis."""
 
-    def __init__(self, count: int, batch: int, model: int = 1):
-        """Makes a mesh of the first `count` devices of each process."""
+    def __init__(self, count: int | list, batch: int, model: int = 1):
+        """Makes a mesh of the first `count` devices of each process, or of the given devices."""
         devices = select_devices(count)
         self.count, self.batch = len(devices), batch
         if self.count % model:
@@ -62,10 +62,13 @@ class Devices:
         self.mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
         self.replicated: Any = NamedSharding(self.mesh, _REPLICATED)
         self.by_rows: Any = NamedSharding(self.mesh, _BY_ROWS)
-        if self.count == 1:
-            self.replicated = self.by_rows = SingleDeviceSharding(devices[0])
-        index_maps = self.by_rows.addressable_devices_indices_map((batch,)).values()
-        bounds = [index[0].indices(batch)[:2] if index else (0, batch) for index in index_maps]
+        index_map: dict[Any, Any] = {**self.by_rows.devices_indices_map((batch,))}
+        process = jax.process_index()
+        bounds = [
+            index[0].indices(batch)[:2]
+            for device, index in index_map.items()
+            if device.process_index == process
+        ]
         self.rows = slice(min(start for start, _ in bounds), max(stop for _, stop in bounds))
 
     @property
@@ -120,6 +123,15 @@ class Devices:
         returns (state, results), the same on every device."""
         return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
 
+    def argument_shapes(self, state, tables, batch, key) -> tuple:
+        """Returns the shapes of a step's arguments in its layout, from shapes of whole arrays."""
+        return (
+            self.with_layouts(state),
+            jax.tree.map(lambda x: with_layout(x, self.table_layout(x.shape)), tables),
+            jax.tree.map(lambda x: with_layout(x, self.by_rows), batch),
+            with_layout(key, self.replicated),
+        )
+
     def for_steps(self, state):
         """Converts a TrainState of the mesh to the layout of a step."""
         return state
@@ -158,8 +170,10 @@ class Devices:
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), tree)
 
 
-def select_devices(count: int) -> list:
-    """Returns the first `count` devices of each process, process by process."""
+def select_devices(count: int | list) -> list:
+    """Returns the first `count` devices of each process, process by process; or given devices."""
+    if isinstance(count, list):
+        return count
     local = jax.local_device_count()  # as many as in any other process: see zoo.base.distributed
     if not 0 <= count <= local:
         raise UserError(f"--devices {count}: this machine has {local}; 0 takes all.")
@@ -202,9 +216,10 @@ class PmapDevices(Devices):
     with an axis of devices before the axis of rows.
     """
 
-    def __init__(self, count: int, batch: int):
+    def __init__(self, count: int | list, batch: int):
         super().__init__(count, batch)
-        local = self.mesh.local_devices
+        process = jax.process_index()
+        local = [each for each in self.mesh.devices.flat if each.process_index == process]
         mesh = Mesh(np.array(local), (DATA,), axis_types=(AxisType.Auto,))
         self._local_replicated = NamedSharding(mesh, _REPLICATED)
         self._local_by_devices = NamedSharding(mesh, _BY_ROWS)
@@ -220,6 +235,14 @@ class PmapDevices(Devices):
             in_axes=(_STATE_AXES, None, 0, None),
             out_axes=(_STATE_AXES, None),
         )
+
+    def argument_shapes(self, state, tables, batch, key):
+        def split(leaf):
+            shape = self._local_count, leaf.shape[0] // self._local_count, *leaf.shape[1:]
+            return jax.ShapeDtypeStruct(shape, leaf.dtype)
+
+        carry, batch = jax.tree.map(split, (state.carry, batch))
+        return state._replace(carry=carry), tables, batch, key
 
     def for_steps(self, state):
         arrays = jax.tree.map(
@@ -280,7 +303,7 @@ class MeshDevices(Devices):
 
     def __init__(
         self,
-        count: int,
+        count: int | list,
         batch: int,
         model: int,
         state: Any,
@@ -359,11 +382,15 @@ class MeshDevices(Devices):
 
 
 def choose_devices(
-    count: int, batch: int, parallel: Parallel, task, initial_state: Callable[[], Any]
+    count: int | list,
+    batch: int,
+    parallel: Parallel,
+    words: Sequence[int],
+    parameter_axes: Axes,
+    initial_state: Callable[[], Any],
 ) -> Devices:
-    """Chooses the devices that train a task together."""
+    """Chooses the devices that train a model together; `words`: the sizes of its lexicons."""
     if parallel.model == 1:
         return (Devices if len(select_devices(count)) == 1 else PmapDevices)(count, batch)
     state = jax.eval_shape(initial_state)
-    words = [len(lexicon) for lexicon in task.lexicons.values()]
-    return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)
+    return MeshDevices(count, batch, parallel.model, state, parameter_axes, words)

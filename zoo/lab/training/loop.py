@@ -94,8 +94,10 @@ class Trainer:
             recipe, self._shapes, task.row_tables(self._shapes), task.epoch_steps, task.total_steps
         )
         parallel = parallel or Parallel()
+        words = [*map(len, task.lexicons.values())]
         self.devices = choose_devices(
-            device_count, recipe.batch, parallel, task, self.initial_state
+            *(device_count, recipe.batch, parallel, words, task.parameter_axes),
+            self.initial_state,
         )
         batch_rows = recipe.batch * parallel.model // self.devices.count
         if batch_rows % recipe.accumulate:

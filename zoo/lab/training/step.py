@@ -1,6 +1,6 @@
 """One training step, as a pure function.
 
-It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
+It runs on one device or, under a map over devices with the named axis, on several: each has its
 share of the batch rows, losses and gradients are summed over devices, and the only division is by
 the number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
 The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by

@@ -15,15 +15,10 @@ import jax
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """A matrix product, a convolution, a gather, or a scatter.
+    """A matrix product, a convolution, a gather, or a scatter."""
 
-    Attributes:
-      operations: number of multiplications and additions.
-      bytes: bytes of the operands and the result.
-    """
-
-    operations: float
-    bytes: float
+    operations: float  # multiplications and additions
+    bytes: float  # of the operands and the result
 
 
 def count_products(function, *shapes) -> collections.Counter:

@@ -6,26 +6,20 @@ import functools
 import math
 import re
 
-from benchmarks.costs import Product, operations
+from zoo.lab.training.product_counts import Product, operations
 
 KINDS = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
 
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """One transfer between devices in a compiled program.
+    """One transfer between devices in a compiled program."""
 
-    Attributes:
-      kind: one of KINDS.
-      size: bytes of its results on a device.
-      devices: number of devices in each group that exchanges data.
-      times: how often it runs.
-    """
-
-    kind: str
-    size: int
-    devices: int
-    times: int
+    kind: str  # one of KINDS
+    size: int  # bytes of its results on a device
+    devices: int  # number of devices in each group that exchanges data
+    in_loop: bool  # whether it runs at each iteration of a loop
+    times: int  # how often it runs
 
     @property
     def sent(self) -> float:
@@ -59,22 +53,33 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
 
     @functools.cache
     def count_body(name):
-        """Returns ({(kind, size, devices): times}, products) of a computation with its callees."""
-        sent: collections.Counter[tuple[str, int, int]] = collections.Counter()
+        """Returns ({(kind, size, devices, in loop): times}, products) of a computation with its
+        callees."""
+        sent: collections.Counter[tuple[str, int, int, bool]] = collections.Counter()
         products = _products(bodies[name])
         for line in bodies[name]:
-            if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(?:-start)?\(", line):
-                sent[match[2], _bytes(match[1]), _group(line, everywhere)] += 1
+            if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(-start)?\(", line):
+                devices, size = _group(line, everywhere), _bytes(match[1])
+                if match[3] and match[2] == "all-gather":  # its type has the operand, too
+                    size = size * devices // (devices + 1)
+                elif match[3] and match[2] == "collective-permute":
+                    size //= 2
+                sent[match[2], size, devices, False] += 1
             for names, times in _calls(line):
                 called = [count_body(callee) for callee in names]
-                for collective, often in max((counts for counts, _ in called), key=_sent).items():
-                    sent[collective] += often * times
+                collectives = max((counts for counts, _ in called), key=_sent)
+                for (*collective, in_loop), often in collectives.items():
+                    sent[*collective, in_loop or " while(" in line] += often * times
                 for product, often in max((counts for _, counts in called), key=operations).items():
                     products[product] += often * times
         return sent, products
 
     sent, products = count_body(entry)
-    return tuple(Collective(*collective, times) for collective, times in sent.items()), products
+    collectives = tuple(
+        Collective(kind, size, devices, in_loop, times)
+        for (kind, size, devices, in_loop), times in sent.items()
+    )
+    return collectives, products
 
 
 def _group(line, everywhere) -> int:
@@ -90,15 +95,14 @@ def _group(line, everywhere) -> int:
 
 
 def _sent(counted) -> int:
-    return sum(size * times for (_, size, _), times in counted.items())
+    return sum(size * times for (_, size, *_), times in counted.items())
 
 
 def _calls(line):
     """Yields (computations of which one is called, how often) for the calls in a line."""
     if " while(" in line:
         trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-        called = re.search(r"body=%?([\w.\-]+)", line)
-        yield [called[1]], int(trips[1]) if trips else 1
+        yield re.findall(r"body=%?([\w.\-]+)", line), int(trips[1]) if trips else 1
     elif " conditional(" in line:
         branches = re.search(r"branch_computations=\{(.*?)\}", line)
         either = (

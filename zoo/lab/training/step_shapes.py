@@ -5,7 +5,7 @@ that the machine does not have.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export
 
+from zoo.base.arrays import sharded_functions
 from zoo.experiment import Experiment
 from zoo.lab.training import average
 from zoo.lab.training.loop import Trainer
@@ -28,13 +29,14 @@ EPOCH_STEPS = 1_000_000
 class StepShapes(NamedTuple):
     """A training step and the shapes of its arguments."""
 
-    function: Callable
-    arguments: tuple[Any, Any, Batch, Any]
+    function: Any  # functools.partial of the step, with its settings
+    arguments: tuple
 
     def lowered(self, *platforms: str) -> export.Exported:
         """Lowers the step for platforms as JAX calls them: "cpu", "cuda", "tpu"."""
         jitted = jax.jit(self.function, donate_argnums=0)
-        return export.export(jitted, platforms=platforms)(*self.arguments)
+        with sharded_functions.for_any_platform():
+            return export.export(jitted, platforms=platforms)(*self.arguments)
 
 
 def from_trainer(trainer: Trainer) -> StepShapes:
@@ -46,10 +48,9 @@ def from_trainer(trainer: Trainer) -> StepShapes:
     )
 
 
-def from_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:
+def from_language_model(experiment: Experiment, lexicon: Lexicon) -> StepShapes:
     """Returns the step of a language model on one device, without reading any text."""
     model, recipe = experiment.language_model, experiment.training
-    batch_rows = recipe.batch // devices
     params = jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon))
     optimizer = choose_updates(
         recipe, params, model.row_tables(params), EPOCH_STEPS, EPOCH_STEPS * recipe.epochs
@@ -57,7 +58,7 @@ def from_language_model(experiment: Experiment, lexicon: Lexicon, devices: int =
     state = TrainState(
         params,
         jax.eval_shape(optimizer.init, average.split(params, recipe.frozen)[0]),
-        jax.eval_shape(lambda: model.initial_carry(batch_rows)),
+        jax.eval_shape(lambda: model.initial_carry(recipe.batch)),
         _shape((), jnp.int32),
     )
     function = functools.partial(
@@ -67,9 +68,9 @@ def from_language_model(experiment: Experiment, lexicon: Lexicon, devices: int =
         usual_length=recipe.length if recipe.windows else 0,
         **settings(recipe, optimizer),
     )
-    size = batch_rows, recipe.length
+    size = recipe.batch, recipe.length
     words, reset, weights = _shape(size, jnp.int32), _shape(size, bool), _shape(size, jnp.float32)
-    batch = Batch(Words(words, words, reset), weights, _shape((batch_rows,), jnp.int32))
+    batch = Batch(Words(words, words, reset), weights, _shape((recipe.batch,), jnp.int32))
     return StepShapes(function, (state, *_shapes((model.tables(lexicon), batch, _key()))))
 
 
