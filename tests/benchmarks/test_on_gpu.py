@@ -79,6 +79,7 @@ def values(number):
     return {"zoo": lambda: {"ms": number}}
 
 
+@pytest.mark.slow
 def test_an_item_that_hangs_is_ended_and_the_next_one_is_measured(monkeypatch, tmp_path):
     """Rows written before stay, as does a case of which no side can be built."""
     items = {
@@ -142,6 +143,7 @@ def run_small(path, *names) -> list[dict]:
     return rows
 
 
+@pytest.mark.slow
 def test_items_run_at_small_sizes(tmp_path):
     rows = run_small(tmp_path / "results.jsonl", "memory", "recurrence")
     ours = [row for row in rows if row.get("side", "").startswith(("XLA", "by hand"))]

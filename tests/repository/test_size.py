@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-MOST_LINES = 43_233
+MOST_LINES = 42_050
 
 
 def executable_lines(path: pathlib.Path) -> int:
