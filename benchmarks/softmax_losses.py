@@ -10,7 +10,8 @@ results; nothing is run. Times of a step, forward and backward, at N = 1,024, D 
 - zoo, losses by token: `zoo.losses.softmax_loss`, summed;
 - plain: the formula, with all logits in memory;
 - optax: `optax.softmax_cross_entropy_with_integer_labels` of all logits;
-- checkpointed chunks: the formula by 64 chunks of tokens, `jax.checkpoint` within `jax.lax.map`;
+- checkpointed chunks: the formula by 64 chunks of 16 tokens or more, `jax.checkpoint` within
+  `jax.lax.map`;
 - entropy, divergence: memory of `zoo.losses.softmax_statistics`, and of `softmax_kl_divergence` of
   two models with the gradients of both;
 - tokamax: its portable `linear_softmax_cross_entropy_loss`, where it is installed; without a bias.
@@ -33,6 +34,7 @@ from zoo.losses import softmax
 TOKENS, SIZE, VOCABULARY = 8_192, 512, 128_256
 TIMED = 1_024, 256, 50_000
 CHUNKS = 64
+LEAST_TOKENS = 16  # of a chunk
 SMALL_BLOCK = 32  # tokens of a block, where memory counts more than time
 
 
@@ -66,7 +68,8 @@ def in_chunks(hidden, weights, bias, targets):
         states, words = tokens
         return optax_loss(states, weights, bias, words)
 
-    tokens = jax.tree.map(lambda x: x.reshape(CHUNKS, -1, *x.shape[1:]), (hidden, targets))
+    chunks = min(CHUNKS, len(targets) // LEAST_TOKENS)
+    tokens = jax.tree.map(lambda x: x.reshape(chunks, -1, *x.shape[1:]), (hidden, targets))
     return jax.lax.map(chunk_loss, tokens).mean()
 
 
