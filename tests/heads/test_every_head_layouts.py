@@ -154,8 +154,8 @@ def check_values(program, baseline):
         np.testing.assert_allclose(actual, expected, rtol=3e-5, atol=atol)
 
 
-# Words are in another order in the parameters than in log_probs.
-BY_FREQUENCY = ("adaptive", "hierarchical")
+# Words are, or may be, in another order in the parameters than in log_probs.
+BY_FREQUENCY = ("adaptive", "split", "hierarchical")
 
 
 def most_gathered(name, layout, operation):
