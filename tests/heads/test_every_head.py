@@ -451,7 +451,7 @@ UNEVEN = {
     **dict.fromkeys(
         ("log-linear", "sampled log-linear", "contrastive divergence"), examples.log_background()
     ),
-    "adaptive": np.log([1 / 5] * 3 + [1 / 25] * 10),
+    **dict.fromkeys(("adaptive", "split", "tied split"), np.log([1 / 5] * 3 + [1 / 25] * 10)),
     "hierarchical": np.log([1 / 15] * 10 + [1 / 9] * 3),
     "Huffman": np.log(0.5) * np.abs(huffman_paths(examples.lexicon().counts)[1]).sum(1),
 }

@@ -244,7 +244,6 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
         ["one"],
         [translation_quality.read(path)],
         Run.load(translated[0]).read("test").sentences,
-        1000,
     )
     low, high = row["BLEU"]["interval"]
     assert f"{bleu:.2f} [{low:.2f}, {high:.2f}]</td>" in single
