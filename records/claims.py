@@ -1,6 +1,6 @@
 """Differences between models, computed from records: each row of claims.tsv is one.
 
-Rows of the table `CLAIMS` are the claims of docs/results.md, of the others those of its pages.
+Rows of the table `CLAIMS` stand in docs/results.md, those of other tables on pages of its folder.
 """
 
 import functools

@@ -175,6 +175,7 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
 @pytest.mark.parametrize(
     ("lengths", "shape"),
     [
+        ([], (1, 16)),
         ([9], (1, 16)),
         ([17, 3], (4, 32)),
         ([5] * 5, (16, 16)),
@@ -184,7 +185,7 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
 )
 def test_few_sentences_have_a_row_each_in_few_shapes(lengths, shape):
     """Of 20 rows of 64 columns: by powers of 4 and of 2, from 16 columns on."""
-    assert fit(np.array(lengths), 20, 64) == shape
+    assert fit(np.array(lengths, int), 20, 64) == shape
 
 
 def test_what_cannot_be_laid_out_is_refused():

@@ -19,7 +19,7 @@ def test_kept_answers_are_those_of_the_passports(config):
 
 
 def test_intervals_of_a_difference(monkeypatch):
-    """Of questions alike there is no doubt; of two runs each, Welch's interval by hand."""
+    """The interval of equal gains is a point; that of two seeds a side is Welch's, by hand."""
     answers = {"one": np.array([[1, 1], [1, 1]]), "other": np.array([[1, 0], [0, 1]])}
     monkeypatch.setattr(further_seeds, "_right", answers.__getitem__)
     assert further_seeds._interval_of_questions("other", "one") == (50, 50)

@@ -1,4 +1,4 @@
-"""Runs of a treebank: its parts, its trials, and what is not done again."""
+"""Runs of a treebank: its parts and its trials; finished runs are not repeated."""
 
 import json
 import pathlib

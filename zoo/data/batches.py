@@ -152,7 +152,7 @@ def fit(lengths: np.ndarray, batch: int, length: int) -> tuple[int, int]:
     rows, columns = 1, 16
     while rows < len(lengths):
         rows *= 4
-    while columns < lengths.max():
+    while columns < lengths.max(initial=1):
         columns *= 2
     return min(rows, batch), min(columns, length)
 
