@@ -16,10 +16,10 @@ FOREIGN = {
     "a text with ids, as of Kaldi": [
         "1089-134686-0000 the cat\n1089-134686-0001 a dog\n",
         "BAC009S0724W0121 a b\nBAC009S0724W0122 c\n",
-        "S-0\tle chat\nT-0\tthe cat\nH-0\t-0.5\ta cat\n",
     ],
     "a table without known columns": [
         "1\tthe cat\n2\ta dog\n",
+        "S-0\tle chat\nT-0\tthe cat\nH-0\t-0.5\ta cat\n",
         "<s>\tthe\tDT\nnew\tcat\tNN\t[x]\n",
     ],
     "CTM": [
@@ -93,6 +93,7 @@ def test_readers_of_ids_know_the_formats_that_have_them():
         "he saw it (uh)\nthey did (laughs)\n",  # no digit is in these ids
         "covid-19 came\ncovid-19 went\n",  # an id comes once
         "covid-19 came\n",
+        "F-16 jets flew\nB-52 bombers flew\n",  # two digits are a word's
         "1990 was cold\n1991 was hot\n",
         "u1 7 4 2 9 1\nu2 1 3 3 5 0\n",  # digits that are spoken are no times
         "two ||| bars\nthree ||| bars\n",
@@ -114,7 +115,7 @@ def test_plain_texts_that_are_like_them_are_read(text, tmp_path):
 
 
 def test_only_the_beginning_of_a_text_decides():
-    lines = [*(f"u-{number} a cat" for number in range(100)), "the dog"]
+    lines = [*(f"utt-{number} a cat" for number in range(100, 200)), "the dog"]
     with pytest.raises(UserError, match="file is a text with ids"):
         [*foreign_formats.check_text(lines, pathlib.Path("file"))]
     lines = [*("a cat" for _ in range(10)), "WEBVTT"]
