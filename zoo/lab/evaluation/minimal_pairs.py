@@ -7,6 +7,7 @@ Linzen (2018), or are tables with a header: docs/scoring.md describes each.
 
 import collections
 import dataclasses
+import functools
 import math
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -131,11 +132,12 @@ class PairScores:
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
     file, text = files.read(path)
+    split = functools.lru_cache(2)(reading.split)  # a sentence may have many twins
     pairs = []
     for number, row in items.read_pairs(file, text):
         sides = next((names for names in items.SIDES if {*names} <= {*row}), items.SIDES[0])
         good, bad = (row.get(name, "") for name in sides)
-        words = reading.split(good), reading.split(bad)
+        words = split(good), split(bad)
         if not all(words):
             raise UserError(
                 f"{file}, line {number}: not a pair of sentences: write words for {sides[0]} and "
