@@ -5,13 +5,16 @@ import pathlib
 import re
 import subprocess
 import sys
+import zipfile
 
+import numpy as np
 import pytest
 
 from examples import (
     linen_transformer,
     nnx_gru,
     optax_loop,
+    sasrec,
 )
 from zoo import heads
 
@@ -83,3 +86,38 @@ def test_no_line_for_the_head_is_left_out(example):
     for node in (*imported, *uses):
         line = lines[node.lineno - 1]
         assert line.endswith("  # zoo") or line.startswith("def "), line
+
+
+def test_films_of_a_viewer_are_read_in_the_order_of_time(tmp_path):
+    ratings = ["user item rating time", "7 40 3 9", "2 40 5 30", "7 90 1 8", "7 55 2 9", "2 90 4 7"]
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as wheel:
+        wheel.writestr(sasrec.RATINGS, "\n".join(ratings))
+    viewers = sasrec.read_viewers(tmp_path / "a.whl")  # films 40, 55 and 90 are 0, 1 and 2
+    assert [films.tolist() for films in viewers] == [[2, 0], [2, 0, 1]]
+
+
+def test_windows_of_films_end_where_they_should():
+    films = np.arange(100, 100 + sasrec.LENGTH + 9)
+    rows, sizes = sasrec.windows([films, films], [3, sasrec.LENGTH + 8])
+    assert sizes.tolist() == [3, sasrec.LENGTH + 1]
+    assert rows[0].tolist() == [100, 101, 102] + [0] * (sasrec.LENGTH - 2)
+    assert rows[1].tolist() == [*range(107, 107 + sasrec.LENGTH + 1)]
+
+
+def test_hit_rate_and_gain_of_a_place():
+    expected = [[0, 0], [1, 1], [1, 0.5], [1, 1 / np.log2(11)]]
+    np.testing.assert_allclose(sasrec.metrics(np.array([0, 1, 3, 10])), expected, rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", sasrec.HEADS)
+def test_a_recommender_learns_which_film_follows(loss):
+    """Films in a circle, in parts of unequal lengths: the last film, held out, is known."""
+    starts, lengths = np.arange(0, 640, 5), np.resize([5, 21, 67], 128)
+    viewers = [np.arange(*ends) % 40 for ends in zip(starts, starts + lengths, strict=True)]
+    training = [films[:-1] for films in viewers]
+    params = sasrec.train(sasrec.HEADS[loss], training, 40, 0.01, 150, seed=0)
+    hit_rate, gain = sasrec.metrics(sasrec.places(params, viewers)).mean(axis=0)
+    assert hit_rate > 0.95 and 0.7 < gain <= hit_rate
+    guess = sasrec.places(sasrec.initial_parameters(40, 0), viewers)
+    assert (guess > 0).mean() < 0.6
