@@ -21,6 +21,7 @@ from records import (
     further_seeds,
     penn_treebank,
     questions,
+    sasrec,
     translation_lists,
     translations,
 )
@@ -272,6 +273,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "translation_new_words": translation_lists.new_words,
     "translation_tuners": translation_lists.new_words_by_tuner,
     "chinese_lists": chinese_lists.table,
+    "sasrec": sasrec.table,
 }
 
 
