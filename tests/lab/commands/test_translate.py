@@ -396,15 +396,6 @@ def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_pat
     assert max(map(len, lines)) > 4
 
 
-def test_attention_is_drawn(call, folders, sources, tmp_path):
-    picture, text = tmp_path / "attention.png", " ".join(sources[2]) + "\n"
-    plain, _ = call("translate", folders["attentive"], text=text)
-    output, _ = call("translate", folders["attentive"], "--plot-attention", picture, text=text)
-    assert output == plain and picture.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(UserError, match="draws one sentence, and this text has 2"):
-        call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
-
-
 def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
     call, folders, sources, tmp_path
 ):

@@ -236,13 +236,6 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
     assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 3
 
 
-def test_attention_is_drawn_without_the_escapes_of_moses(figures, file, monkeypatch):
-    plot_style.draw_attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
-    (axes, _) = figures[0].axes
-    assert ticks_of(axes) == ["l'", "x"]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
-
-
 def test_recipes_of_one_colour_differ_by_their_mark():
     marks = {tuple(plot_style.style(number).values()) for number in range(36)}
     assert len(marks) == 36
@@ -262,9 +255,6 @@ def draw_everything(name, tmp_path):
         ),
         "accuracy": lambda file: bar_plots.draw_accuracy(
             {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
-        ),
-        "attention": lambda file: plot_style.draw_attention(
-            [word, "b"], [word], np.ones((1, 2)), file
         ),
         "lengths": lambda file: translations.draw_by_length(
             [name], [LengthBucket(1, 5, 3, [20.0], [(1, 30)])], file
@@ -289,18 +279,11 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
     )
     draw_everything(name, tmp_path)
     plain = name.replace("\x1b", "\\x1b").replace("\udce9", "\\udce9")
-    assert len(texts) == 5
-    for number, picture_texts in enumerate(texts):
-        if number != 3:  # attention, which has words and no names
-            assert any(plain in text for text in picture_texts)
-        # Nothing else is mathematics, such as the numbers of logarithmic axes.
+    assert len(texts) == 4
+    for picture_texts in texts:
+        assert any(plain in text for text in picture_texts)
+        # Nothing else is mathematics.
         assert not [text for text in picture_texts if "$" in text and name not in text]
-
-
-@pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
-def test_attention(file, source, target):
-    plot_style.draw_attention(source, target, np.full((len(target), len(source)), 0.3), file)
-    assert file.read_bytes().startswith(SIGNATURE)
 
 
 @pytest.mark.parametrize(

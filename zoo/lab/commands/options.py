@@ -215,7 +215,6 @@ RULES = {
         --seed needs --sample: is for draws
         --sample excludes --beam, --length-normalisation, --bleu: draws, and searches for no best
         --bleu excludes --nbest, --output, --alignments: keeps the best translations beside the run
-        --bleu excludes --plot-attention: draws nothing
         """,
     "align": "--run excludes SOURCE: has pairs of its own",
     "rescore tune": f"""{_LISTS_RULES}
@@ -249,7 +248,6 @@ RULES = {
         --unseen-weight needs --data FILE
         --add-words needs --data FILE, --page FILE
         """,
-    "export": "--public needs --push OWNER/NAME",
 }
 
 
