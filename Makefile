@@ -137,7 +137,7 @@ format: $(VENV)/development
 
 # A script that fails does not stop the others.
 BENCHMARKS := log_linear softmax_losses beam_search cores training_step translation_step \
-  "translation_step --attention" pytorch_steps pytorch_beam generation serving
+  "translation_step --attention" pytorch_steps pytorch_beam generation
 benchmarks: $(VENV)/installed
 	@failed=; for script in $(BENCHMARKS); do \
 	  echo "python -m benchmarks.$$script"; \

@@ -231,10 +231,9 @@ RULES = {
         --weights excludes --posterior-weight, --word-penalty: has all weights
         """,
     "compare": """
-        --micro excludes --page, --plot, --by, --data: judges by the micro language itself
+        --micro excludes --page, --plot, --by: judges by the micro language itself
         --micro excludes --split, --label: judges by the micro language itself
-        --page excludes --plot, --by, --data: shows all that runs keep
-        --data excludes --plot, --by, --split: judges the runs on another text
+        --page excludes --plot, --by: shows all that runs keep
         --by distance needs --plot FILE
         --against needs --plot FILE: is for learning curves
         --against excludes --by: is for learning curves
@@ -244,9 +243,7 @@ RULES = {
         --text excludes --split: is shown in place of a split
         --sentences needs --page FILE
         --label needs --plot FILE, --page FILE
-        --state needs --data FILE
-        --unseen-weight needs --data FILE
-        --add-words needs --data FILE, --page FILE
+        --add-words needs --page FILE
         """,
 }
 
