@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+from typing import Any
 
 from zoo.base import lazy, temporary_files
 from zoo.base.trust import permissions
@@ -57,7 +58,7 @@ def _download(repository, **snapshot_options) -> str:
     with lazy.extra():
         import huggingface_hub
     try:
-        info = huggingface_hub.HfApi().repo_info(repository)
+        info: Any = huggingface_hub.HfApi().repo_info(repository)
         names = [file.rfilename for file in info.siblings]
     except Exception as error:  # errors of the hub, of HTTP and of the network
         raise _request_error(repository, error) from error
