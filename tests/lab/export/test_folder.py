@@ -264,6 +264,10 @@ TRANSLATORS = {
         {"attention": Bahdanau(), "encoder": Bidirectional(GRU(7)), "core": GRU(7)},
         {"order": "target_reversed"},
     ),
+    "input feeding": (
+        {"attention": Luong(), "input_feeding": True},
+        {"bridge": "last", "source_boundary": True},
+    ),
 }
 
 
