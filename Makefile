@@ -93,7 +93,7 @@ torch-test: $(VENV)/development
 	  --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu; then \
 	  $(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$(echo "$$torch"/lib/python*/site-packages)/zoo.pth"; \
 	  "$$torch/bin/python" -m pytest -n 2 --dist loadfile tests/benchmarks tests/heads/test_adaptive.py \
-	    tests/interop/test_torch_models_pytorch.py; \
+	    tests/interop/test_torch_models_pytorch.py tests/interop/test_joeynmt_pytorch.py; \
 	else echo "PyTorch cannot be installed: the tests of benchmarks are not run beside it"; fi
 
 # Steps compiled for TPUs and GPUs by their compilers, which it installs into a temporary folder.

@@ -109,7 +109,7 @@ def run_import(arguments: argparse.Namespace):
     options.print_notes(torch_import.write(*(getattr(arguments, name) for name in names)))
     run = Run.load(arguments.out)
     marks = f"boundary {run.lexicon.boundary}, unknown words {run.lexicon.unknown}"
-    print(f"{run.summary}; {type(run.experiment.language_model.core).__name__}, {marks}")
+    print(f"{run.summary}; {type(run.experiment.model.component('core')).__name__}, {marks}")
 
 
 PULL = (
