@@ -50,6 +50,9 @@ SLOW = {
     *("bidirectional trigrams", "lstm with dropped weights", "lstm with another last layer"),
     *("elman of two layers", "elman with a last rate", "gru of the last words"),
     *("bidirectional layers", "dropping bidirectional layers"),
+    # Values of these are in test_core.py, test_bidirectional.py and test_windowed_last_words.py.
+    *("lstm with skip connections", "bidirectional lstm", "lstm of the last words"),
+    "variational lstm",
 }
 OF_THE_PAGE = {"minimal gru of the page": core_of_the_page()}
 CAUSAL = {name: core for name, core in {**CORES, **OF_THE_PAGE}.items() if core.causal}
