@@ -93,7 +93,7 @@ torch-test: $(VENV)/development
 	  --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu; then \
 	  $(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$(echo "$$torch"/lib/python*/site-packages)/zoo.pth"; \
 	  "$$torch/bin/python" -m pytest -n 2 --dist loadfile tests/benchmarks tests/heads/test_adaptive.py \
-	    tests/interop/test_torch_models_pytorch.py; \
+	    tests/interop/test_torch_models_pytorch.py tests/interop/test_joeynmt_pytorch.py; \
 	else echo "PyTorch cannot be installed: the tests of benchmarks are not run beside it"; fi
 
 # Steps compiled for TPUs and GPUs by their compilers, which it installs into a temporary folder.
@@ -137,7 +137,7 @@ format: $(VENV)/development
 
 # A script that fails does not stop the others.
 BENCHMARKS := log_linear softmax_losses beam_search cores training_step translation_step \
-  "translation_step --attention" pytorch_steps pytorch_beam generation serving
+  "translation_step --attention" pytorch_steps pytorch_beam generation
 benchmarks: $(VENV)/installed
 	@failed=; for script in $(BENCHMARKS); do \
 	  echo "python -m benchmarks.$$script"; \

@@ -262,7 +262,10 @@ class Experiment:
         if self.shared_lexicon:
             return lexicon
         sources = {split: self.source_corpus(corpus) for split, corpus in corpora.items()}
-        return self.source_side_vocabulary.build(InMemory(sources))[0]
+        vocabulary = self.source_side_vocabulary
+        if getattr(self.model, "source_boundary", False):
+            vocabulary = dataclasses.replace(vocabulary, boundary="uncounted")
+        return vocabulary.build(InMemory(sources))[0]
 
     def _words(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """Returns (lexicon, corpora of all splits), without the tables of a background."""

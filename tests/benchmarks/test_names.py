@@ -99,7 +99,7 @@ def test_benchmarks_run_on_after_one_that_fails(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     ran = (tmp_path / "ran").read_text().splitlines()
     scripts = [re.fullmatch(r"-m benchmarks\.(\w+)( --attention)?", line)[1] for line in ran]
-    assert scripts[0] == "log_linear" and scripts[-1] == "serving"
+    assert scripts[0] == "log_linear" and scripts[-1] == "generation"
     assert {*scripts} <= {path.stem for path in FOLDER.glob("*.py")}
     failed = [line.removeprefix("-m benchmarks.") for line in ran if re.search("cores$|on$", line)]
     assert len(failed) > 2 and done.returncode == 2

@@ -58,7 +58,7 @@ def test_words_are_drawn_with_their_probabilities(temperature, top_k, nucleus):
             assert abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / (3 * draws))
 
 
-@pytest.mark.parametrize("settings", [Sampling(2, longest=4), BeamSearch(2, 2, longest=4)])
+@pytest.mark.parametrize("settings", [Sampling(2, longest=4), *slow(BeamSearch(2, 2, longest=4))])
 def test_a_sentence_of_greatest_length_0_has_no_hypotheses(settings):
     hypotheses = jax.device_get(search(settings, longest=np.array([4, 0, 4])))
     without_empty = search(settings, rows=2, longest=np.array([4, 4]))

@@ -172,7 +172,7 @@ def test_draws_of_single_distributions_are_those_that_are_kept():
         ({"top_k": 7, "nucleus": 1}, [{0, 1, 2}, {0, 1, 2}]),
         ({"temperature": 0}, [{1}, {0}]),
     ):
-        words = decoding.draw(repeated_log_probs, key, **options)
+        words = jax.jit(functools.partial(decoding.draw, **options))(repeated_log_probs, key)
         assert (words.shape, words.dtype) == ((200, 2), jnp.int32)
         assert [set(column.tolist()) for column in words.T] == supports, options
     assert decoding.draw(log_probs[0], key, temperature=0).shape == ()
@@ -188,7 +188,7 @@ def test_draws_have_the_frequencies_of_p_in_any_number_of_words(size, random):
     probs /= probs.sum()
     draws = 20_000
     rows = jnp.broadcast_to(jnp.log(jnp.array(probs, jnp.float32)), (draws, size))
-    counts = np.bincount(decoding.draw(rows, jax.random.key(1)), minlength=size)
+    counts = np.bincount(jax.jit(decoding.draw)(rows, jax.random.key(1)), minlength=size)
     assert not counts[probs == 0].any()
     expected = draws * probs
     is_frequent = expected >= 5
@@ -210,7 +210,11 @@ def test_a_share_that_rounds_to_the_whole_falls_on_a_possible_word():
 def test_words_that_reach_the_nucleus_exactly_are_enough():
     """1/2 is the first word's probability and the nucleus: no other word is drawn."""
     log_probs = jnp.log(jnp.array([[0.25, 0.5, 0.25]] * 50))
-    words = decoding.draw(log_probs, jax.random.key(1), nucleus=0.5)
-    assert words.tolist() == [1] * 50
-    two_words = decoding.draw(log_probs, jax.random.key(1), nucleus=0.5000001)
+
+    def draw(nucleus):
+        program = jax.jit(functools.partial(decoding.draw, nucleus=nucleus))
+        return program(log_probs, jax.random.key(1))
+
+    assert draw(0.5).tolist() == [1] * 50
+    two_words = draw(0.5000001)
     assert {*two_words.tolist()} == {0, 1}  # of equally probable words the first

@@ -201,7 +201,7 @@ def on_trial(name):
 # samples; letters with corrections run that of letters without; the capped softmax, which is tied,
 # runs that of softmaxes with fewer parts.
 LIKE_OTHERS = {
-    *("softmax without bias", "tied softmax", "self-normalised"),
+    *("softmax without bias", "tied softmax", "self-normalised", "tied split"),
     *("importance sampling", "BlackOut", "sampled log-linear", "contrastive divergence"),
     *(
         "letters",

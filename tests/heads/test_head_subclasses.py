@@ -67,16 +67,23 @@ def test_the_least_that_is_written_is_enough(random):
         (Distances(), -log_prob, 0 * log_prob),
         (WithLoss(), 2 - log_prob + (states**2).sum(-1), (states**2).sum(-1)),
     ):
-        np.testing.assert_allclose(head.loss(*arguments), loss, rtol=1e-5)
-        np.testing.assert_allclose(head.log_prob(*arguments), log_prob, rtol=1e-5)
+
+        @jax.jit
+        def evaluate(params, hidden, head=head):
+            inputs = params, {}, hidden, targets
+            return (
+                (head.loss(*inputs), head.log_prob(*inputs), head.weighted_loss(*inputs, weights)),
+                head.weighted_loss_and_penalty(*inputs, weights),
+                head.sample(*inputs[:3], jax.random.key(1)),
+                head.top_k(*inputs[:3], 2),
+            )
+
+        scores, sums, samples, (best, words) = evaluate(params, hidden)
         expected_sums = [np.sum(weights * loss), np.sum(weights * penalty)]
-        np.testing.assert_allclose(
-            head.weighted_loss(*arguments, weights), expected_sums[0], rtol=1e-5
-        )
-        sums = head.weighted_loss_and_penalty(*arguments, weights)
+        for score, expected_score in zip(scores, (loss, log_prob, expected_sums[0]), strict=True):
+            np.testing.assert_allclose(score, expected_score, rtol=1e-5)
         np.testing.assert_allclose(sums, expected_sums, rtol=1e-5)
-        assert (head.sample(params, {}, hidden, jax.random.key(1)) < 5).all()
-        best, words = head.top_k(params, {}, hidden, 2)
+        assert (samples < 5).all()
         np.testing.assert_array_equal(words, np.argsort(-expected)[..., :2])
         np.testing.assert_allclose(best, -np.sort(-expected)[..., :2], rtol=1e-5)
     assert WithSum().weighted_loss_and_penalty(*arguments, weights) == (7 * 5.5, 0)

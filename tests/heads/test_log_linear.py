@@ -186,8 +186,9 @@ def test_prepared_parameters_say_the_same(params, hidden):
     score = jax.jit(HEAD.log_prob_and_log_z)
     scores = score(empty, tables, hidden, targets, prepared=prepared)
     np.testing.assert_allclose(scores, score(params, tables, hidden, targets), rtol=1e-12)
-    words = HEAD.sample(empty, tables, hidden, jax.random.key(1), prepared=prepared)
-    np.testing.assert_array_equal(words, HEAD.sample(params, tables, hidden, jax.random.key(1)))
+    key, sample = jax.random.key(1), jax.jit(HEAD.sample)
+    words = sample(empty, tables, hidden, key, prepared=prepared)
+    np.testing.assert_array_equal(words, sample(params, tables, hidden, key))
 
 
 def test_bad_penalties():

@@ -91,7 +91,8 @@ def test_probabilities_are_those_of_the_formula(arguments):
     assert np.isneginf(log_prob[1, 0])
     np.testing.assert_allclose(log_prob, target_log_probs(expected), **CLOSE)
     assert np.isfinite(log_z).all()
-    values, words = HEAD.top_k(params, tables, hidden, 4, context=CONTEXTS)
+    top_k = jax.jit(HEAD.top_k, static_argnums=3)
+    values, words = top_k(params, tables, hidden, 4, context=CONTEXTS)
     np.testing.assert_allclose(values, -np.sort(-expected, -1)[..., :4], **CLOSE)
     np.testing.assert_array_equal(words, np.argsort(-expected, -1)[..., :4])
 
@@ -175,7 +176,8 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
 def test_the_best_words_in_blocks_of_tokens_and_their_contexts(arguments, monkeypatch):
     params, tables, hidden = arguments
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 4 * VOCABULARY)  # six tokens: blocks of three
-    values, words = HEAD.top_k(params, tables, hidden, 4, context=CONTEXTS)
+    top_k = jax.jit(HEAD.top_k, static_argnums=3)
+    values, words = top_k(params, tables, hidden, 4, context=CONTEXTS)
     expected = reference(params, hidden)
     np.testing.assert_array_equal(words, np.argsort(-expected, axis=-1)[..., :4])
     np.testing.assert_allclose(values, -np.sort(-expected, axis=-1)[..., :4], **CLOSE)

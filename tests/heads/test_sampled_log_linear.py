@@ -65,7 +65,7 @@ def test_importance_sampling_is_the_formula_of_the_draws(float64):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("zoo.heads.sampled_log_linear.sample_noise", fixed)
-        loss = head.loss(params, tables, hidden, targets, key=jax.random.key(1))
+        loss = jax.jit(head.loss)(params, tables, hidden, targets, key=jax.random.key(1))
     features, signature = phi(), LEXICON.signatures[0]
     first_words = np.array([np.flatnonzero(signature == s)[0] for s in range(max(signature) + 1)])
     a = adaptors(params, hidden)

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_words_compete_by_features_within_the_class(head, by_features, random):
     spread = SpreadUnknown(head, training_lexicon, by_features=by_features)
     params = examples.random_params(spread, random, SIZE, new_lexicon)
     hidden = jnp.asarray(random.normal(size=(3, SIZE)))
-    log_probs = head.log_probs(params["head"], head.tables(training_lexicon), hidden)
+    log_probs = jax.jit(head.log_probs)(params["head"], head.tables(training_lexicon), hidden)
     q = np.full((3, 4), 1 / 4)
     if by_features:
         words = [NEW_LEXICON.ids[word] for word in "xy?z"]
@@ -110,15 +111,16 @@ def test_words_compete_by_features_within_the_class(head, by_features, random):
         q = log_linear_by_hand(params["within"], hidden, features)
     expected = spread_by_hand(np.asarray(log_probs, np.float64), q)
     tables = spread.tables(new_lexicon)
-    actual = spread.log_probs(params, tables, hidden)
+    actual = jax.jit(spread.log_probs)(params, tables, hidden)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(np.exp(actual).sum(-1), 1, rtol=1e-5)
+    compute_log_prob = jax.jit(spread.log_prob)
     for word in range(8):
-        log_prob = spread.log_prob(params, tables, hidden, jnp.full(3, word))
+        log_prob = compute_log_prob(params, tables, hidden, jnp.full(3, word))
         np.testing.assert_allclose(log_prob, expected[:, word], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, *slow(2)])
 def test_words_compete_by_letters_and_length(order, random):
     """log q by its formula, in a loop: p(c | d) = (n(dc) + s p(c | d')) / (n(d) + s)."""
     training_lexicon = Lexicon(
@@ -173,7 +175,7 @@ def test_words_compete_by_letters_and_length(order, random):
     np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{"by_features": True}, {"letters": 2}])
+@pytest.mark.parametrize("options", [{"by_features": True}, *slow({"letters": 2})])
 def test_weights_are_those_of_the_least_loss_on_the_words_seen(options, random, monkeypatch):
     """The loss in float64: the mean of -log q plus 0.3 times the squares of the adaptor."""
     monkeypatch.setattr(spread_unknown, "_PENALTIES", (0.3,))
@@ -217,7 +219,7 @@ def test_weights_are_those_of_the_least_loss_on_the_words_seen(options, random, 
             assert least < loss(moved, bias)
 
 
-@pytest.mark.parametrize("learnable", [True, False])
+@pytest.mark.parametrize("learnable", [*slow(True), False])
 def test_the_penalty_is_that_of_the_best_log_prob_of_words_held_out(learnable, random):
     """The least where states tell the last six of 60 words, the most where they mislead."""
     members = ("xab", "y", "?", "zz")

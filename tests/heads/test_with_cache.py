@@ -102,7 +102,8 @@ def test_a_target_that_is_no_word_is_refused_or_nan(random, wrong):
     words, reset, carry = jnp.asarray(WORDS), jnp.asarray(RESET), MODEL.initial_carry(2)
     log_prob, _, _ = in_window(params, tables, words, bad, reset, carry)
     np.testing.assert_array_equal(np.isnan(log_prob), bad == wrong)
-    hidden, context, _ = MODEL.states(params, tables, words, carry, reset=reset)
+    states = jax.jit(functools.partial(MODEL.states, reset=reset))
+    hidden, context, _ = states(params, tables, words, carry)
     with pytest.raises(ValueError, match=rf"WithCache.log_prob: targets has {wrong} at \[1, 2\]"):
         HEAD.log_prob(MODEL.head_params(params), tables["head"], hidden, bad, context=context)
 

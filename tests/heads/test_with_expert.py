@@ -90,16 +90,27 @@ CLOSE = {"rtol": 2e-6, "atol": 1e-6}
 def test_probabilities_are_those_of_the_formula(arguments):
     head, params, tables, hidden, contexts = arguments
     expected = reference(head, params, hidden, contexts)
-    log_probs = head.log_probs(params, tables, hidden, context=contexts)
+
+    @jax.jit
+    def evaluate(params, tables, hidden):
+        inputs = params, tables, hidden
+        inner = params["head"], tables["head"], hidden, TARGETS
+        return (
+            head.log_probs(*inputs, context=contexts),
+            head.log_prob_and_log_z(*inputs, TARGETS, context=contexts),
+            head.head.log_prob_and_log_z(*inner),
+            head.top_k(*inputs, 4, context=contexts),
+        )
+
+    log_probs, scores, plain_scores, best = evaluate(params, tables, hidden)
     np.testing.assert_allclose(log_probs, expected, **CLOSE)
-    log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, TARGETS, context=contexts)
+    log_prob, log_z = scores
     np.testing.assert_allclose(log_prob, target_log_probs(expected), **CLOSE)
     # Where the expert knows nothing, all is as without it.
-    inner = params["head"], tables["head"], hidden, TARGETS
-    plain_prob, plain_z = head.head.log_prob_and_log_z(*inner)
+    plain_prob, plain_z = plain_scores
     np.testing.assert_allclose(log_prob[0, 1], plain_prob[0, 1], rtol=1e-12)
     np.testing.assert_allclose(log_z[0, 1], plain_z[0, 1], rtol=1e-12)
-    values, words = head.top_k(params, tables, hidden, 4, context=contexts)
+    values, words = best
     np.testing.assert_allclose(values, -np.sort(-expected, -1)[..., :4], **CLOSE)
     np.testing.assert_array_equal(words, np.argsort(-expected, -1)[..., :4])
 
@@ -187,7 +198,8 @@ def test_a_word_that_is_named_twice_counts_once(float64):
     params = {"head": inner, "weights": jnp.zeros(SIZE), "bias": jnp.array(2.0)}
     hidden, tables = jnp.zeros((1, SIZE)), head.tables(lexicon)
     p = np.exp(bias) / np.exp(bias).sum()
-    weight = float(head.expert_weight(params, hidden, jnp.array([[3, 3, 5]]))[0])
+    named_words = jnp.array([[3, 3, 5]])
+    weight = float(jax.jit(head.expert_weight)(params, hidden, named_words)[0])
     expected = np.log(p[3]) + weight - np.log(1 + (p[3] + p[5]) * np.expm1(weight))
-    log_prob = head.log_prob(params, tables, hidden, jnp.array([3]), context=jnp.array([[3, 3, 5]]))
+    log_prob = jax.jit(head.log_prob)(params, tables, hidden, jnp.array([3]), context=named_words)
     np.testing.assert_allclose(log_prob, [expected], rtol=1e-12)

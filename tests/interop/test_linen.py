@@ -29,6 +29,11 @@ HEADS = {
 }
 
 
+def initialised(module, *inputs):
+    """The variables of a module by the key 0, from one program."""
+    return jax.jit(module.init)(jax.random.key(0), *inputs)
+
+
 def assert_same_trees(actual, expected):
     jax.tree.map(np.testing.assert_array_equal, actual, expected)
 
@@ -63,22 +68,23 @@ def test_variables_are_those_of_the_head(name, lexicon):
 def test_a_module_is_its_head(lexicon):
     head, rngs = HEADS["sampled"], {"noise": jax.random.key(7)}
     model = Model(head, lexicon)
-    variables = model.init(jax.random.key(0), HIDDEN, TARGETS, WEIGHTS)
+    variables = initialised(model, HIDDEN, TARGETS, WEIGHTS)
     params, tables = variables["params"]["head"], variables["tables"]["head"]["arrays"]
     assert_same_trees(tables, head.tables(lexicon))
 
     def loss(params):
         return model.apply({**variables, "params": params}, HIDDEN, TARGETS, WEIGHTS, rngs=rngs)
 
-    (value, log_prob), gradient = jax.value_and_grad(loss, has_aux=True)(variables["params"])
+    step = jax.jit(jax.value_and_grad(loss, has_aux=True))
+    (value, log_prob), gradient = step(variables["params"])
     key = KeyOf().apply({}, rngs=rngs)
     arguments = params, tables, HIDDEN, TARGETS
-    expected, expected_gradient = jax.value_and_grad(head.weighted_loss)(
+    expected, expected_gradient = jax.jit(jax.value_and_grad(head.weighted_loss))(
         *arguments, WEIGHTS, key=key
     )
     np.testing.assert_array_equal(value, expected)
     assert_same_trees(gradient["head"], expected_gradient)
-    np.testing.assert_array_equal(log_prob, head.log_prob(*arguments))
+    np.testing.assert_array_equal(log_prob, jax.jit(head.log_prob)(*arguments))
 
 
 class KeyOf(nn.Module):
@@ -120,16 +126,19 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
 def test_methods_can_be_named(method, lexicon):
     head = HEADS["log-linear"]
     module = linen.Head(head, lexicon)
-    variables = module.init(jax.random.key(0), HIDDEN)
+    variables = initialised(module, HIDDEN)
     arguments = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
     arguments |= {f"weighted_loss_and_{x}": (TARGETS, WEIGHTS) for x in ("penalty", "report")}
     arguments |= {"word_log_probs": (jnp.stack([TARGETS, TARGETS], axis=-1),)}
     arguments = arguments.get(method, (TARGETS,))
-    result = module.apply(variables, HIDDEN, *arguments, method=method)
     function = getattr(head, "log_probs" if method == "__call__" else method)
-    assert_same_trees(
-        result, function(variables["params"], head.tables(lexicon), HIDDEN, *arguments)
-    )
+
+    @jax.jit
+    def evaluate(variables, tables):
+        result = module.apply(variables, HIDDEN, *arguments, method=method)
+        return result, function(variables["params"], tables, HIDDEN, *arguments)
+
+    assert_same_trees(*evaluate(variables, head.tables(lexicon)))
 
 
 @pytest.mark.slow
@@ -160,25 +169,34 @@ class Tied(nn.Module):
 @pytest.mark.parametrize("bias", [True, False])
 def test_embedding_core_and_tied_head(lexicon, bias):
     module = Tied(lexicon, bias)
-    variables = module.init(jax.random.key(0), TARGETS)
+    variables = initialised(module, TARGETS)
     params = {"head": {}, **variables["params"]}
     assert params["head"].keys() == ({"bias"} if bias else set())
     embedding, core = embeddings.Lookup(SIZE), cores.LSTM(SIZE, dropout=0.5)
-    inputs = embedding.apply(params["embedding"], {}, TARGETS)
-    hidden, _ = core.apply((params["core"]["0"],), inputs, core.initial_carry(2))
-    head_params = {**params["head"], "weights": params["embedding"]["table"]}
-    expected = heads.Softmax(tied=True, bias=bias).log_probs(head_params, {}, hidden)
-    np.testing.assert_array_equal(module.apply(variables, TARGETS), expected)
-    dropped = module.apply(variables, TARGETS, rngs={"dropout": jax.random.key(1)})
+
+    @jax.jit
+    def evaluate(variables, params):
+        inputs = embedding.apply(params["embedding"], {}, TARGETS)
+        hidden, _ = core.apply((params["core"]["0"],), inputs, core.initial_carry(2))
+        head_params = {**params["head"], "weights": params["embedding"]["table"]}
+        expected = heads.Softmax(tied=True, bias=bias).log_probs(head_params, {}, hidden)
+        dropped = module.apply(variables, TARGETS, rngs={"dropout": jax.random.key(1)})
+        return module.apply(variables, TARGETS), expected, dropped
+
+    result, expected, dropped = evaluate(variables, params)
+    np.testing.assert_array_equal(result, expected)
     assert np.abs(dropped - expected).max() > 1e-5
 
 
 def test_dropout_can_be_left_out():
     module, inputs = linen.Core(cores.LSTM(4, dropout=0.5)), HIDDEN
-    variables = module.init(jax.random.key(0), inputs)
-    plain, _ = module.apply(variables, inputs)
+    variables, apply = (
+        initialised(module, inputs),
+        jax.jit(module.apply, static_argnames="deterministic"),
+    )
+    plain, _ = apply(variables, inputs)
     rngs = {"dropout": jax.random.key(1)}
-    hidden, _ = module.apply(variables, inputs, deterministic=True, rngs=rngs)
+    hidden, _ = apply(variables, inputs, deterministic=True, rngs=rngs)
     np.testing.assert_array_equal(hidden, plain)
 
 
@@ -215,14 +233,15 @@ def test_a_background_runs_along(lexicon):
 def test_axes_have_the_names_of_the_project(lexicon):
     axes = {"words": "vocab", "hidden": "embed"}
     module = linen.Head(heads.AdaptiveSoftmax(cutoffs=(3, 8)), lexicon, axes=axes)
-    variables = module.init(jax.random.key(0), HIDDEN)
+    variables = initialised(module, HIDDEN)
     specs = nn.get_partition_spec(variables)["params"]
     assert tuple(specs["head"]) == ("vocab", "embed")
     assert tuple(specs["projection_0"]) == ("embed", None)
     assert tuple(specs["tail_1"]) == ("vocab", None)
-    plain = linen.Head(module.head, lexicon).init(jax.random.key(0), HIDDEN)
+    plain = initialised(linen.Head(module.head, lexicon), HIDDEN)
     assert_same_trees(nn.unbox(variables), plain)
-    np.testing.assert_array_equal(module.apply(variables, HIDDEN), module.apply(plain, HIDDEN))
+    apply = jax.jit(module.apply)
+    np.testing.assert_array_equal(apply(variables, HIDDEN), apply(plain, HIDDEN))
     with pytest.raises(ValueError, match="axes has 'vocab'"):
         linen.Head(heads.Softmax(), lexicon, axes={"vocab": "model"}).init(
             jax.random.key(0), HIDDEN
@@ -231,7 +250,7 @@ def test_axes_have_the_names_of_the_project(lexicon):
 
 def test_types_can_be_chosen(lexicon):
     module = linen.Head(heads.Softmax(), lexicon, dtype=jnp.bfloat16, param_dtype=jnp.bfloat16)
-    variables = module.init(jax.random.key(0), HIDDEN)
+    variables = initialised(module, HIDDEN)
     assert {x.dtype for x in jax.tree.leaves(variables)} == {jnp.dtype(jnp.bfloat16)}
     params = heads.Softmax().init(jax.random.key(0), SIZE, lexicon)
     log_probs = linen.Head(heads.Softmax(), lexicon, dtype=jnp.bfloat16).apply(
@@ -261,7 +280,7 @@ def test_types_can_be_chosen(lexicon):
 )
 def test_what_is_not_given_is_named(head, change, error, message, lexicon):
     module = linen.Head(HEADS[head], lexicon)
-    variables = module.init(jax.random.key(0), HIDDEN)
+    variables = initialised(module, HIDDEN)
     with pytest.raises(error, match=message):
         module.apply(change(variables), HIDDEN)
 
@@ -274,7 +293,7 @@ def test_ties_and_contexts_that_are_none(lexicon):
         linen.Head(heads.Softmax(), lexicon).init(key, HIDDEN, tied_weights=jnp.zeros((13, SIZE)))
     module = linen.Head(heads.Softmax(), lexicon)
     with pytest.raises(TypeError, match="Softmax has no background"):
-        module.apply(module.init(key, HIDDEN), TARGETS, method="context_of")
+        module.apply(initialised(module, HIDDEN), TARGETS, method="context_of")
 
 
 class WithMemory(nn.Module):
@@ -291,13 +310,19 @@ class WithMemory(nn.Module):
 
 def test_a_cache_runs_along(lexicon):
     words, module = jnp.array([[1, 4, 2], [4, 1, 9]]), WithMemory(lexicon)
-    variables = module.init(jax.random.key(0), words, HIDDEN, TARGETS)
+    variables = initialised(module, words, HIDDEN, TARGETS)
     head, params = heads.WithCache(heads.Softmax(), size=2), variables["params"]["head"]
     memory, log_probs = head.background, []
-    for reset in (None, jnp.array([[False, False, True], [False, True, False]])):
+
+    @jax.jit
+    def evaluate(variables, params, tables, reset):
         carry = memory.initial_carry(2, SIZE)
         context, _ = memory.apply({}, words, carry, reset=reset, hidden=HIDDEN)
-        expected = head.log_prob(params, head.tables(lexicon), HIDDEN, TARGETS, context=context)
-        log_probs.append(module.apply(variables, words, HIDDEN, TARGETS, reset))
+        expected = head.log_prob(params, tables, HIDDEN, TARGETS, context=context)
+        return module.apply(variables, words, HIDDEN, TARGETS, reset), expected
+
+    for reset in (None, jnp.array([[False, False, True], [False, True, False]])):
+        result, expected = evaluate(variables, params, head.tables(lexicon), reset)
+        log_probs.append(result)
         np.testing.assert_allclose(log_probs[-1], expected, rtol=1e-5)
     assert (log_probs[0] != log_probs[1]).any()

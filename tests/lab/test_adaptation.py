@@ -147,11 +147,17 @@ def test_the_same_words_are_not_gathered(trained):
     words = np.array([[0, 3, 5], [7, 2, 4]])
     signature = lexicon.signatures[0]
     assert signature.tolist() == list(range(len(lexicon)))
-    results = []
-    for word_tables in (tables, gathered):
+
+    @jax.jit
+    def evaluate(word_tables):
         contexts, _ = background.apply(word_tables, words, background.initial_carry(2))
         masses = background.log_masses(word_tables, contexts, signature, len(lexicon))
-        results.append((background.log_prob(word_tables, contexts, words), masses))
+        return background.log_prob(word_tables, contexts, words), masses
+
+    results = []
+    for word_tables in (tables, gathered):
+        log_prob, masses = evaluate(word_tables)
+        results.append((log_prob, masses))
         np.testing.assert_allclose(np.exp(masses).sum(-1), np.ones((2, 3)), rtol=1e-5)
     jax.tree.map(np.testing.assert_array_equal, *results)
 

@@ -148,7 +148,9 @@ def test_a_case_without_pairs_has_no_accuracy(tmp_path):
     ("settings", "marks", "sentence"),
     [
         (("vocabulary.boundary=uncounted",), 0, "the boundary after each sentence predicted but n"),
-        (("vocabulary.boundary_marks=2",), 2, "the 2 boundaries after each sentence counted"),
+        *slow(
+            (("vocabulary.boundary_marks=2",), 2, "the 2 boundaries after each sentence counted")
+        ),
     ],
 )
 def test_what_counts_is_the_runs_own_policy(report, settings, marks, sentence):

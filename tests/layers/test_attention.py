@@ -87,11 +87,11 @@ def test_gradients_are_those_of_finite_differences(random, name):
     params, hidden, memory = problem(component, random)
     arrays = {**params, "hidden": hidden[:, :2], "memory": memory}
     factors = random.normal(size=(BATCH, 2, SIZE)), random.normal(size=(BATCH, 2, SOURCE))
-    apply = jax.jit(component.apply)
 
+    @jax.jit
     def weighted_sum(arrays):
         params = {name: arrays[name] for name in arrays if name not in ("hidden", "memory")}
-        states, weights = apply(params, arrays["hidden"], arrays["memory"], MASK)
+        states, weights = component.apply(params, arrays["hidden"], arrays["memory"], MASK)
         return (states * factors[0]).sum() + (weights * factors[1]).sum()
 
     gradients = jax.grad(weighted_sum)(arrays)

@@ -1,5 +1,6 @@
 """The bidirectional core against two loops over each text, one from either end."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -54,6 +55,26 @@ def test_values_are_those_of_two_loops(random, reset):
     expected, expected_last = reference(inputs, params, carry, reset)
     np.testing.assert_allclose(hidden, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose([way[0] for way in last], expected_last, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_layer_reads_both_directions_of_the_layer_below(random):
+    core = Bidirectional(GRU(SIZE), layers=2)
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
+    carry = examples.randomised(core.initial_carry(BATCH), random)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    hidden, last = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
+    expected = inputs
+    for layer in range(2):
+        expected, expected_last = reference(expected, params[layer], carry[layer], RESET)
+        found = [direction[0] for direction in last[layer]]
+        np.testing.assert_allclose(found, expected_last, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(hidden, expected, rtol=1e-10, atol=1e-12)
+    merged = core.decoder_carry(last)
+    assert len(merged) == 2
+    np.testing.assert_allclose(merged[1], last[1][0][0] + last[1][1][0])
+    (forward, _), merge = last[0], dataclasses.replace(core, merge="forward")
+    np.testing.assert_array_equal(merge.decoder_carry(last)[0], forward[0])
 
 
 def test_texts_are_turned_round_where_they_stand():

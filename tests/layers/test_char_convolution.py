@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.errors import UserError
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
@@ -40,9 +41,9 @@ NETWORKS = {
 }
 
 
-@pytest.fixture(params=NETWORKS.values(), ids=NETWORKS.keys())
+@pytest.fixture(params=[*slow("labeau", "characters"), "full padding", "kim"])
 def network(request):
-    return request.param
+    return NETWORKS[request.param]
 
 
 def problem(network, random):

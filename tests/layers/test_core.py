@@ -205,11 +205,12 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
         pairs = zip(layers, masks, strict=True)
         return tuple({**layer, "recurrent": layer["recurrent"] * mask} for layer, mask in pairs)
 
-    gradients, hidden = jax.jit(jax.grad(value, has_aux=True))(params, key)
-    expected, expected_hidden = jax.grad(value, has_aux=True)(times_masks(params), None)
+    differentiate = jax.jit(jax.grad(value, has_aux=True))
+    gradients, hidden = differentiate(params, key)
+    expected, expected_hidden = differentiate(times_masks(params), None)
     np.testing.assert_allclose(hidden, expected_hidden, rtol=1e-10, atol=1e-12)
     assert_trees_close(gradients, times_masks(expected), rtol=1e-9, atol=1e-12)
-    assert np.abs(core.apply(params, inputs, carry, reset=RESET)[0] - hidden).max() > 0.01
+    assert np.abs(differentiate(params, None)[1] - hidden).max() > 0.01
 
 
 @pytest.mark.slow

@@ -59,9 +59,13 @@ def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
 @pytest.mark.parametrize("rate", [0.25, *slow(0.5)])
 def test_the_mask_of_a_matrix_does_not_depend_on_the_blocks_in_which_it_is_drawn(rate, monkeypatch):
     weights = jnp.ones((61, 300))
-    mask = dropout.weight_mask(weights, rate, jax.random.key(3))
+
+    def draw():
+        return jax.jit(lambda weights: dropout.weight_mask(weights, rate, jax.random.key(3)))
+
+    mask = draw()(weights)
     monkeypatch.setattr(dropout, "DRAWN_AT_A_TIME", 7 * 300)
-    in_blocks = dropout.weight_mask(weights, rate, jax.random.key(3))
+    in_blocks = draw()(weights)
     np.testing.assert_array_equal(mask.is_kept, in_blocks.is_kept)
     dropped = np.asarray(dropout.drop_weights(weights, mask))
     np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
@@ -70,11 +74,12 @@ def test_the_mask_of_a_matrix_does_not_depend_on_the_blocks_in_which_it_is_drawn
 
 
 # Drawn from 1, 2, 4, 8 and 16 bits.
-@pytest.mark.parametrize("rate", [0.5, 0.3, *slow(0.25, 0.9375, 0.0078125)])
+@pytest.mark.parametrize("rate", [0.3, *slow(0.5, 0.25, 0.9375, 0.0078125)])
 def test_each_entry_of_a_matrix_is_dropped_by_itself(rate):
     """Also where many share a random word: of any two columns the products have both means."""
     rows, columns = 20_000, 39
-    mask = dropout.weight_mask(jnp.ones((rows, columns)), rate, jax.random.key(0))
+    draw = jax.jit(dropout.weight_mask, static_argnums=1)
+    mask = draw(jnp.ones((rows, columns)), rate, jax.random.key(0))
     dropped = 1 - np.asarray(mask.is_kept, np.float64)
     variance = rate * (1 - rate)
     assert np.abs(dropped.mean(axis=0) - rate).max() < 5 * np.sqrt(variance / rows)

@@ -41,6 +41,7 @@ CORES = {
     "5-grams of two layers": NGram(SIZE, order=5, layers=2),
     "bidirectional lstm": Bidirectional(LSTM(SIZE, layers=2)),
     "bidirectional trigrams": Bidirectional(NGram(SIZE)),
+    "bidirectional layers": Bidirectional(GRU(SIZE), layers=2),
     "lstm of the last words": LastWords(LSTM(SIZE, layers=2), words=4),
 }
 # For their layers, and for their kind, others stand: these take part among the slow tests.
@@ -48,6 +49,10 @@ SLOW = {
     *("lstm of three layers", "gru of two layers", "5-grams of two layers"),
     *("bidirectional trigrams", "lstm with dropped weights", "lstm with another last layer"),
     *("elman of two layers", "elman with a last rate", "gru of the last words"),
+    *("bidirectional layers", "dropping bidirectional layers"),
+    # Values of these are in test_core.py, test_bidirectional.py and test_windowed_last_words.py.
+    *("lstm with skip connections", "bidirectional lstm", "lstm of the last words"),
+    "variational lstm",
 }
 OF_THE_PAGE = {"minimal gru of the page": core_of_the_page()}
 CAUSAL = {name: core for name, core in {**CORES, **OF_THE_PAGE}.items() if core.causal}
@@ -64,6 +69,7 @@ DROPPING_CORES = {
     "gru": GRU(SIZE, layers=2, dropout=0.4, input_dropout=0.3, recurrent_dropout=0.2),
     "4-grams": NGram(SIZE, order=4, layers=2, dropout=0.4, input_dropout=0.3),
     "bidirectional gru": Bidirectional(GRU(SIZE, dropout=0.4, input_dropout=0.3)),
+    "dropping bidirectional layers": Bidirectional(GRU(SIZE, dropout=0.4), layers=2),
     "gru of the last words": LastWords(GRU(SIZE, dropout=0.4, input_dropout=0.3), words=3),
 }
 BATCH, TIME, INPUT_SIZE = 3, 6, 4

@@ -7,6 +7,7 @@ import pytest
 
 from tests import references
 from tests.losses.softmax_problems import CLOSE, SIZE, TOKENS, assert_values_and_gradients, problem
+from tests.marks import slow
 from zoo import losses
 from zoo.losses import softmax
 
@@ -150,7 +151,7 @@ def test_ids_of_no_word_are_nan_in_compiled_code(random, wrong, maximum, monkeyp
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("p_share", [None, 0.5, 0.2])
+@pytest.mark.parametrize("p_share", [None, 0.2, *slow(0.5)])
 def test_divergences_of_softmaxes_with_caps_and_temperatures_of_their_own(random, words, p_share):
     """KL, and Jensen-Shannon; q has no cap, and a temperature for each token."""
     q_arrays = {f"q_{name}": array for name, array in problem(random, words, 3).items()}

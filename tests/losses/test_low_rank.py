@@ -7,6 +7,7 @@ import pytest
 
 from tests import references
 from tests.losses.test_softmax import problem
+from tests.marks import slow
 from zoo import losses
 from zoo.base.arrays import sharded_functions
 from zoo.losses import softmax
@@ -14,7 +15,7 @@ from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("form", ["tokens", "words", "plain"])
+@pytest.mark.parametrize("form", ["tokens", "words", *slow("plain")])
 def test_low_rank_changes_of_the_table(random, form, monkeypatch):
     """Values and gradients of (W + B A) h + c, in every form and function of a softmax."""
     if form == "words":

@@ -230,11 +230,14 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     # The masks: what dropout does to ones.
     word_key = jax.random.fold_in(keys.batch, language_model._WORDS)
     inputs = jnp.ones((2, 4, 1))
-    words = np.asarray(dropout.drop_words(inputs, jnp.asarray(WORDS), 0.4, word_key))
+    drop_words = jax.jit(dropout.drop_words, static_argnums=2)
+    words = np.asarray(drop_words(inputs, jnp.asarray(WORDS), 0.4, word_key))
 
     def row_mask(use, size, rate):
-        mask_keys = fold_in_rows(keys.rows, use)
-        return np.asarray(dropout.masks(mask_keys, (size,), rate, jnp.float64))
+        def draw(rows):
+            return dropout.masks(fold_in_rows(rows, use), (size,), rate, jnp.float64)
+
+        return np.asarray(jax.jit(draw)(keys.rows))
 
     outputs = row_mask(language_model._OUTPUTS, LAST, 0.3)
     assert 0 < (words == 0).sum() < 8 and 0 < (outputs == 0).sum() < 10
@@ -244,8 +247,12 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     for layer, weights in enumerate(params["core"]):
         masked = dict(weights)
         weight_key = jax.random.fold_in(keys.batch, 0x75736561 + layer)
-        mask = dropout.weight_mask(weights["recurrent"], 0.4, weight_key)
-        masked["recurrent"] = dropout.drop_weights(weights["recurrent"], mask)
+
+        @jax.jit
+        def drop(recurrent, weight_key):
+            return dropout.drop_weights(recurrent, dropout.weight_mask(recurrent, 0.4, weight_key))
+
+        masked["recurrent"] = drop(weights["recurrent"], weight_key)
         assert 0.2 < (masked["recurrent"] == 0).mean() < 0.6
         if layer:
             hidden = hidden * row_mask(1, SIZE, 0.25)[:, None]
@@ -279,7 +286,7 @@ def test_penalties_stand_without_dropout_and_scores_have_neither(lexicon, random
     assert penalty > 0 and none == 0
     np.testing.assert_allclose(loss - penalty, without, rtol=1e-5)
     arguments = model.tables(lexicon), jnp.asarray(WORDS), jnp.asarray(TARGETS), carry
-    scores, _ = model.log_prob(params, *arguments, reset=RESET)
+    scores, _ = jax.jit(functools.partial(model.log_prob, reset=RESET))(params, *arguments)
     np.testing.assert_allclose(-scores.sum(), without, rtol=1e-5)
 
 

@@ -91,14 +91,15 @@ def test_step_functions_say_what_log_prob_says(problem, random, attention, beams
     params = examples.random_params(model, random, *lexicons, scale=0.7)
     _, tables, words, targets = problem
     source = source_batch(SENTENCES)
-    expected, _ = model.log_prob_and_log_z(params, tables, *source, words, targets)
+    expected, _ = jax.jit(model.log_prob_and_log_z)(params, tables, *source, words, targets)
     step, carry = steps.from_sequence_to_sequence(model, params, tables, *source)
-    carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, beams, axis=0), carry)
+    carry = jax.tree.map(lambda leaf: np.repeat(leaf, beams, axis=0), carry)
     call_step = jax.jit(lambda step, words, carry: step(words, carry))
     for position in range(words.shape[1]):
         log_probs, carry = call_step(step, jnp.repeat(words[:, position], beams), carry)
         assert log_probs.shape == (3 * beams, TARGET)
-        log_prob = log_probs[np.arange(3 * beams), np.repeat(targets[:, position], beams)]
+        beam_targets = np.repeat(targets[:, position], beams)
+        log_prob = np.asarray(log_probs)[np.arange(3 * beams), beam_targets]
         np.testing.assert_allclose(log_prob, np.repeat(expected[:, position], beams), atol=1e-5)
 
 
@@ -117,14 +118,18 @@ def test_a_share_of_the_source_is_its_first_words(problem, random, order):
         sentence[::-1] if order == "source_reversed" else sentence for sentence in first_halves
     ]
     source, expected = source_batch(in_order, 6), source_batch(first_halves, 6)
-    log_prob = model.log_prob_and_log_z(params, tables, *source, words, targets)[0]
-    np.testing.assert_allclose(
-        log_prob,
-        full_model.log_prob_and_log_z(params, tables, *expected, words, targets)[0],
-        atol=1e-5,
-    )
-    weights = np.asarray(model.attention_weights(params, tables, *source, words))
-    first_weights = np.asarray(full_model.attention_weights(params, tables, *expected, words))
+
+    def evaluate(model, source):
+        @jax.jit
+        def log_prob_and_weights(params):
+            log_prob, _ = model.log_prob_and_log_z(params, tables, *source, words, targets)
+            return log_prob, model.attention_weights(params, tables, *source, words)
+
+        return map(np.asarray, log_prob_and_weights(params))
+
+    log_prob, weights = evaluate(model, source)
+    first_log_prob, first_weights = evaluate(full_model, expected)
+    np.testing.assert_allclose(log_prob, first_log_prob, atol=1e-5)
     for row, (sentence, read) in enumerate(zip(in_order, first_halves, strict=True)):
         start = 6 - len(sentence) if order == "forward" else 6 - len(read)
         columns = slice(start, start + len(read))

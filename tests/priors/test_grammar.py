@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from tests.marks import slow
 from zoo.base.arrays import memory
 from zoo.cores import LSTM
 from zoo.data.encoded_text import EncodedText
@@ -123,7 +124,7 @@ def masses_after(background, lexicon, prefixes):
     return np.exp(step(tables, jnp.asarray(words)))
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("name", ["sums", "regular", *slow("dangling")])
 def test_the_next_words_are_those_that_lead_to_a_form(tmp_path, name):
     """Of all beginnings of at most `longest` words, against all forms of so many."""
     text, productions, words = GRAMMARS[name]

@@ -143,14 +143,14 @@ def test_the_model_is_that_of_the_dictionaries(order):
         for part in (slice(0, 1), slice(1, 6), slice(6, 8), slice(8, None)):
             outputs, carry = background.apply(tables, words[:, part], carry, reset=resets[:, part])
             parts.append(outputs)
-        return contexts, jnp.concatenate(parts, axis=1), end, carry
+        log_probs = background.log_probs(tables, contexts)
+        log_prob = background.log_prob(tables, contexts, words)
+        return contexts, jnp.concatenate(parts, axis=1), end, carry, log_probs, log_prob
 
-    contexts, in_parts, end, end_of_parts = evaluate(tables, words, resets)
+    contexts, in_parts, end, end_of_parts, log_probs, log_prob = evaluate(tables, words, resets)
     np.testing.assert_array_equal(in_parts, contexts)
     np.testing.assert_array_equal(end_of_parts, end)
-    log_probs = background.log_probs(tables, contexts)
     np.testing.assert_allclose(log_probs, expected, rtol=1e-5, atol=1e-5)
-    log_prob = background.log_prob(tables, contexts, words)
     chosen = np.take_along_axis(np.asarray(log_probs), np.asarray(words)[..., None], -1)[..., 0]
     np.testing.assert_allclose(log_prob, chosen, rtol=1e-5, atol=1e-5)
 

@@ -24,7 +24,6 @@ COVERED = {
     "zoo/lab/evaluation/scored_texts.py": "tests/lab/evaluation/test_passport.py",
     "zoo/lab/rescoring/lattices.py": "tests/lab/rescoring/test_lattice_rescoring.py",
     "zoo/lab/rescoring/reranking.py": "tests/lab/commands/test_rescore.py",
-    "zoo/lab/runs/hub.py": "tests/lab/export/test_folder.py",
     "zoo/layers/embeddings.py": "tests/layers/test_every_embedding.py",
     "zoo/layers/gru.py": "tests/layers/test_every_core.py",
     "zoo/lexicon/feature_signatures.py": "tests/losses/test_log_linear.py",

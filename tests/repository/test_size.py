@@ -1,4 +1,5 @@
-"""The size of the repository, in lines that do something: it may fall, and the bound with it."""
+"""The size of the repository: in lines that do something, which may fall, and the bound with them,
+and in bytes of records and models, which every clone fetches."""
 
 import ast
 import pathlib
@@ -7,6 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 MOST_LINES = 42_050
+MOST_BYTES = 60_000_000
 
 
 def executable_lines(path: pathlib.Path) -> int:
@@ -52,3 +54,9 @@ def test_every_folder_is_counted(folder):
 def test_the_repository_does_not_grow():
     lines = sum(map(executable_lines, repository()))
     assert lines <= MOST_LINES, f"{lines - MOST_LINES} lines more: find what can go"
+
+
+def test_records_and_models_stay_small():
+    files = [path for name in ("records", "models") for path in (ROOT / name).rglob("*")]
+    size = sum(path.stat().st_size for path in files if path.is_file() and path.suffix != ".pyc")
+    assert 20_000_000 < size <= MOST_BYTES, f"{size:,} bytes: keep large files elsewhere"

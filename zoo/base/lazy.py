@@ -10,7 +10,7 @@ EXTRAS = {
     "flax": ("flax",),
     "train": (
         *("orbax", "etils", "datasets", "pyarrow", "conllu", "filelock", "sacrebleu"),
-        *("jiwer", "sacremoses", "tqdm", "tensorboardX", "matplotlib"),
+        *("jiwer", "sacremoses", "tqdm", "tensorboardX", "matplotlib", "yaml"),
     ),
     "export": ("flatbuffers", "safetensors"),
     "hub": ("huggingface_hub",),

@@ -57,15 +57,16 @@ def next_word(model, params, tables, prepared, words, carry, encoded=None):
 
     An encoder-decoder needs the encoded source of each row.
     """
-    decoder = model if encoded is None else model.decoder
-    states = decoder.states(params, tables, words[:, None], carry)
-    hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
-    if encoded is not None:
-        hidden = model.attentional_states(params, hidden, encoded)
+    words = words[:, None]
+    if encoded is None:
+        hidden, context, carry = model.states(params, tables, words, carry)
+    else:
+        _, hidden, context, carry = model.advance(params, tables, encoded, words, carry)
+    hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], (hidden, context))
     log_probs = model.head.log_probs(
         model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
     )
-    return log_probs, states[2]
+    return log_probs, carry
 
 
 def from_language_model(model, params, tables) -> jax.tree_util.Partial:

@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.cores import GRU, LSTM, Core, Elman
+from zoo.cores import GRU, LSTM, Elman, Stacked
 from zoo.embeddings import Lookup
 from zoo.errors import UserError, quote
 from zoo.heads import Head, Softmax, SplitSoftmax
@@ -40,8 +40,8 @@ def language_model(saved: Any) -> tuple[LanguageModel, Arrays]:
     """
     module, criterion = [*saved, {}][:2] if isinstance(saved, list | tuple) else (saved, {})
     for name in ("state_dict", "model", "model_state"):
-        module = _part(module, name) or module
-    arrays, modes = _collect(module)
+        module = child_dict(module, name) or module
+    arrays, modes = collect(module)
     parts, others = {}, []
     for name, array in arrays.items():
         match = _NAME.fullmatch(name)
@@ -61,19 +61,19 @@ def language_model(saved: Any) -> tuple[LanguageModel, Arrays]:
         )
     table = parts.pop("encoder.weight")
     head, head_params = _head(parts, table, criterion)
-    core, core_params = _core(parts, modes)
+    core, core_params = recurrent_core(parts, modes)
     params = {"embedding/table": table} | head_params | core_params
     params = {name: np.ascontiguousarray(array, np.float32) for name, array in params.items()}
     return LanguageModel(Lookup(table.shape[1]), core, head), params
 
 
-def _part(module, name) -> dict:
+def child_dict(module, name) -> dict:
     """Returns a dict within a dict; {} if there is none."""
     part = module.get(name) if isinstance(module, dict) else None
     return part if isinstance(part, dict) else {}
 
 
-def _collect(module) -> tuple[Arrays, set[str]]:
+def collect(module) -> tuple[Arrays, set[str]]:
     """Returns (the arrays of a module and of those in it, the modes of its recurrent layers)."""
     tensors, modes, seen, modules = {}, set(), set(), [("", module)]
     for prefix, part in modules:
@@ -81,18 +81,19 @@ def _collect(module) -> tuple[Arrays, set[str]]:
             continue
         seen.add(id(part))
         modes.add(str(part.get("mode")))
-        for name, child in {**part, **_part(part, "_parameters")}.items():
+        for name, child in {**part, **child_dict(part, "_parameters")}.items():
             if isinstance(child, Tensor | np.ndarray) and jnp.issubdtype(child.dtype, jnp.floating):
                 tensors[f"{prefix}{name}"] = child
-        modules += [(f"{prefix}{name}.", x) for name, x in _part(part, "_modules").items()]
+        modules += [(f"{prefix}{name}.", x) for name, x in child_dict(part, "_modules").items()]
     storages = {id(x): x.nbytes for x in (getattr(x, "storage", x) for x in tensors.values())}
     if sum(x.nbytes for x in tensors.values()) > _SHARES * sum(storages.values()):
         raise UserError("its tensors have more numbers than the file: give a file of a model.")
     return {name: np.asarray(child, np.float32) for name, child in tensors.items()}, modes
 
 
-def _core(parts, modes) -> tuple[Core, Arrays]:
-    """Returns (the core of the recurrent layers, its parameters)."""
+def recurrent_core(parts, modes) -> tuple[Stacked, Arrays]:
+    """Returns (the core of the recurrent layers, its parameters), from parts such as
+    "0.weight_ih" and the modes of their modules."""
     params, sizes, gates = {}, [], set()
     for layer in range(sum(part.endswith("weight_hh") for part in parts)):
         recurrent = parts[f"{layer}.weight_hh"]
@@ -138,7 +139,7 @@ def _head(parts, table, criterion) -> tuple[Head, Arrays]:
     params = {} if tied else {"head/weights": weights}
     if bias is not None:
         params["head/bias"] = bias
-    tails, _ = _collect(criterion)
+    tails, _ = collect(criterion)
     if not tails:
         return Softmax(tied=tied, bias=bias is not None), params
     # Of the classes of the tails, the criterion reads the last for the first tail.

@@ -11,13 +11,14 @@ padding on the left, are a text of their own.
 """
 
 import dataclasses
+import itertools
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays.types import Carry
-from zoo.errors import check_choices
+from zoo.errors import check_choices, check_least
 from zoo.layers.core import Core
 from zoo.layers.lstm import LSTM
 
@@ -26,19 +27,22 @@ from zoo.layers.lstm import LSTM
 class Bidirectional(Core):
     """A forward and a backward core over each text: hidden states of 2 D numbers.
 
-    The two cores are joined at their outputs only, not between layers. A hidden state depends on
-    later words, so that a language model refuses this core.
+    The two cores are joined at their outputs only, not between their layers. A hidden state depends
+    on later words, so that a language model refuses this core.
 
     The parameters are {"forward": the core's parameters, "backward": the core's parameters}, and
-    the carry is a pair of the core's carries, (forward, backward). The forward carry is the state
-    after the row's last position. The backward carry is the state after the row's last text has
-    been read to its beginning; a call's initial backward carry is used at the end of the row's
-    first text.
+    the carry is a pair of the core's carries, (forward, backward); of several layers, both are
+    tuples. The forward carry is the state after the row's last position. The backward carry is the
+    state after the row's last text has been read to its beginning; a call's initial backward carry
+    is used at the end of the row's first text.
 
     Attributes:
       core: the core of either direction.
       merge: how `decoder_carry` joins the two carries: "sum", for a decoder whose layers have the
-        core's size, or "concatenate", for a decoder with layers of twice the size.
+        core's size, "concatenate", for a decoder with layers of twice the size, or "forward", which
+        leaves the backward carry out.
+      layers: the number of such pairs of cores, each of which reads the hidden states of both
+        directions of the pair below, as PyTorch's bidirectional layers do.
 
     Example:
       >>> core = cores.Bidirectional(cores.GRU(size=3, layers=2))
@@ -49,11 +53,13 @@ class Bidirectional(Core):
 
     core: Core = LSTM()
     merge: str = "sum"
+    layers: int = 1
 
     causal: ClassVar[bool] = False
 
     def __post_init__(self):
-        check_choices(self, merge=("sum", "concatenate"))
+        check_choices(self, merge=("sum", "concatenate", "forward"))
+        check_least(self, layers=1)
 
     @property
     def size(self) -> int:
@@ -65,7 +71,15 @@ class Bidirectional(Core):
         """2 D, the size of both hidden states together."""
         return 2 * self.core.output_size
 
+    @property
+    def _layer(self) -> "Bidirectional":
+        return dataclasses.replace(self, layers=1)
+
     def init(self, key: jax.Array, input_size: int) -> Any:
+        if self.layers > 1:
+            sizes = [input_size, *(self.layers - 1) * [self.output_size]]
+            keys = jax.random.split(key, self.layers)
+            return tuple(map(self._layer.init, keys, sizes))
         forward, backward = jax.random.split(key)
         return {
             "forward": self.core.init(forward, input_size),
@@ -73,17 +87,32 @@ class Bidirectional(Core):
         }
 
     def initial_carry(self, batch: int) -> Carry:
+        if self.layers > 1:
+            return tuple(self._layer.initial_carry(batch) for _ in range(self.layers))
         return self.core.initial_carry(batch), self.core.initial_carry(batch)
 
     def decoder_carry(self, carry: Carry) -> Carry:
-        """Returns the sum or the concatenation of the two carries, depending on `merge`."""
+        """Returns the two carries as `merge` joins them; of several layers, one after another."""
+        if self.layers > 1:
+            return tuple(itertools.chain.from_iterable(map(self._layer.decoder_carry, carry)))
         forward, backward = (self.core.decoder_carry(core_carry) for core_carry in carry)
+        if self.merge == "forward":
+            return forward
         if self.merge == "sum":
             return jax.tree.map(jnp.add, forward, backward)
         return jax.tree.map(lambda *carries: jnp.concatenate(carries, axis=-1), forward, backward)
 
     def _apply(self, params, inputs, carry, reset, key):
         """Computes (hidden, carry) of the core and, over reversed texts, of the backward core."""
+        if self.layers > 1:
+            carries = []
+            for layer, (weights, layer_carry) in enumerate(zip(params, carry, strict=True)):
+                layer_key = None if key is None else key.fold_in(layer)
+                inputs, last = self._layer.apply(
+                    weights, inputs, layer_carry, reset=reset, key=layer_key
+                )
+                carries.append(last)
+            return inputs, tuple(carries)
         if key is None:
             forward_key = backward_key = None
         else:

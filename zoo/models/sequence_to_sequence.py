@@ -12,18 +12,22 @@ import jax.numpy as jnp
 import optax
 
 from zoo.attention import Attention
-from zoo.base.arrays.random_keys import Keys
-from zoo.base.arrays.types import Carry, Key, Params, Prepared, Tables
+from zoo.base.arrays import products
+from zoo.base.arrays.random_keys import Keys, uniform
+from zoo.base.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads import Head, Softmax
 from zoo.layers.attention import PreparedMemory
+from zoo.layers.core import Stacked
+from zoo.layers.input_feeding import InputFed
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel, WordPredictor
 from zoo.priors import Grammar
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
+BRIDGES = ("carry", "zeros", "last", "projection")
 
 
 class Encoded(NamedTuple):
@@ -40,10 +44,10 @@ class SequenceToSequence(WordPredictor):
     """p(y_1 ... y_n | x) = prod_t p(y_t | h_t, c_t), h_t the decoder's state after y_1 ... y_(t-1).
 
     The decoder is the `LanguageModel` of embedding, core and head. Its carry starts as the
-    encoder's after the last word of x, so that any head scores y exactly, with its background, its
-    tied weights and its penalties. With attention the head sees the attentional states computed
-    from h_t and the encoder's hidden states. They do not enter the decoder's carry, so that all
-    positions are computed at once.
+    encoder's after the last word of x, or as the bridge computes it, so that any head scores y
+    exactly, with its background, its tied weights and its penalties. With attention the head sees
+    the attentional states computed from h_t and the encoder's hidden states. They do not enter the
+    decoder's carry, so that all positions are computed at once, unless input feeding is on.
 
     Attributes:
       embedding: the decoder's.
@@ -51,7 +55,7 @@ class SequenceToSequence(WordPredictor):
       head: the decoder's. A tied head shares the embedding's table.
       source_embedding: the encoder's, with its own parameters; None for one like the decoder's.
       encoder: the encoder's core, with its own parameters; None for one like the decoder's. Its
-        carry, passed through `decoder_carry`, has the shapes of the core's.
+        carry, passed through `decoder_carry`, has the shapes of the core's, or there is a bridge.
       attention: one of `zoo.attention`, or None.
       order: "forward"; "source_reversed": the encoder reads x from its last word to its first; or
         "target_reversed": the decoder generates y from its last word to its first, then the
@@ -61,6 +65,14 @@ class SequenceToSequence(WordPredictor):
         that reversal moves away from their translations.
       initial_scale: all parameters start uniform in +-initial_scale, as in section 3.4 in +-0.08; 0
         keeps each component's own initialisation.
+      input_feeding: whether the attentional state of a word is an input of the core at the next,
+        beside the word's vector (Luong et al. 2015, section 3.3). Positions are then computed one
+        after another.
+      bridge: what the decoder's carry starts as: "carry", the encoder's; "zeros"; or h as the state
+        and the cell of every layer, with s the last hidden state of the encoder's last layer:
+        "last", h = s; "projection", h = tanh(s W + b) (Bahdanau et al. 2015, section A.2.2).
+      source_boundary: whether the encoder reads the boundary after the words of a source (Sutskever
+        et al. 2014, section 2).
 
     Arguments of methods:
       lexicon, *source_lexicons: the words of the target, and the words of the source.
@@ -87,12 +99,15 @@ class SequenceToSequence(WordPredictor):
     order: str = "source_reversed"
     source_share: float = 1.0
     initial_scale: float = 0.0
+    input_feeding: bool = False
+    bridge: str = "carry"
+    source_boundary: bool = False
 
     lexicon_names = ("lexicon", "source")
 
     def __post_init__(self):
         """Checks the numbers, and that the decoder's components fit an encoder-decoder."""
-        check_choices(self, "model", order=ORDERS)
+        check_choices(self, "model", order=ORDERS, bridge=BRIDGES)
         check_least(self, "model", initial_scale=0)
         if not 0 < self.source_share <= 1:
             raise UserError(
@@ -110,12 +125,27 @@ class SequenceToSequence(WordPredictor):
                 f"model.head is {type(self.head).__name__}, whose memory is for one long text: "
                 "give a decoder another head."
             )
-        self.decoder  # noqa: B018  refuses a core that is not causal
+        if self.input_feeding and self.attention is None:
+            raise UserError(
+                "model.input_feeding feeds attentional states, and model.attention is None: set "
+                "model.attention=Luong, for example, or model.input_feeding=False."
+            )
+        encoder = getattr(self._encoder[1], "core", self._encoder[1])  # of one or both directions
+        if self.bridge in ("last", "projection") and not isinstance(encoder, Stacked):
+            raise UserError(
+                f"model.bridge={self.bridge} reads the last layer of an encoder of layers, and "
+                f"model.encoder is {type(encoder).__name__}: give LSTM, GRU or Elman, or "
+                "model.bridge=zeros."
+            )
+        LanguageModel(self.embedding, self.core, self.head)  # refuses a core that is not causal
 
     @property
     def decoder(self) -> LanguageModel:
         """The language model of the target, with a part of the parameters and tables."""
-        return LanguageModel(self.embedding, self.core, self.head)
+        core = self.core
+        if self.attention is not None and self.input_feeding:
+            core = InputFed(core, self.attention)
+        return LanguageModel(self.embedding, core, self.head)
 
     @property
     def hidden_size(self) -> int:
@@ -128,22 +158,30 @@ class SequenceToSequence(WordPredictor):
 
     def component(self, part: str) -> Any:
         embedding, core = self._encoder
-        return {"source_embedding": embedding, "encoder": core}.get(part) or getattr(self, part)
+        parts = {"source_embedding": embedding, "encoder": core, "bridge": self.core}
+        return parts.get(part) or getattr(self, part)
 
     def tables(self, lexicon: Lexicon, *source_lexicons: Lexicon) -> Tables:
-        (source_lexicon,) = source_lexicons
-        source_tables = self._encoder[0].tables(source_lexicon)
-        return {**self.decoder.tables(lexicon), "source_embedding": source_tables}
+        return {**self.decoder.tables(lexicon), **self._source_tables(*source_lexicons)}
 
     def evaluation_tables(self, lexicon: Lexicon, *source_lexicons: Lexicon) -> Tables:
-        (source_lexicon,) = source_lexicons
-        source_tables = self._encoder[0].tables(source_lexicon)
-        return {**self.decoder.evaluation_tables(lexicon), "source_embedding": source_tables}
+        return {**self.decoder.evaluation_tables(lexicon), **self._source_tables(*source_lexicons)}
+
+    def _source_tables(self, lexicon: Lexicon) -> Tables:
+        tables: Tables = {"source_embedding": self._encoder[0].tables(lexicon)}
+        if self.source_boundary:
+            if lexicon.boundary_id is None:
+                raise UserError(
+                    "model.source_boundary reads a boundary that the source's words do not have: "
+                    "set it when the run is trained, and not later."
+                )
+            tables["source_boundary"] = jnp.asarray(lexicon.boundary_id, jnp.int32)
+        return tables
 
     def init(self, key: jax.Array, lexicon: Lexicon, *source_lexicons: Lexicon) -> Params:
-        """Initialises {"embedding", "core", "head", "source_embedding", "encoder", "attention"}."""
+        """Initialises {"embedding", "core", "head", "source_embedding", "encoder"}, and "attention"
+        and "bridge" if there are such parameters."""
         (source_lexicon,) = source_lexicons
-        self._check_carries()
         embedding, core = self._encoder
         decoder_key, embedding_key, encoder_key, attention_key, scale_key = jax.random.split(key, 5)
         size, attention = self.core.output_size, self.attention
@@ -154,17 +192,23 @@ class SequenceToSequence(WordPredictor):
         }
         if attention is not None:
             params["attention"] = attention.init(attention_key, size, core.output_size)
+        if self.bridge == "projection":
+            carry = jax.eval_shape(lambda: core.decoder_carry(core.initial_carry(1)))
+            shape = _last_state(carry).shape[1], size
+            weights = uniform(jax.random.fold_in(encoder_key, 1), shape, shape[0] ** -0.5)
+            params["bridge"] = {"weights": weights, "bias": jnp.zeros(size)}
+        self._check_carries(params)
         if self.initial_scale:
             scale = self.initial_scale
             draw = functools.partial(jax.random.uniform, minval=-scale, maxval=scale)
             params = optax.tree.random_like(scale_key, params, draw)
         return params
 
-    def _check_carries(self):
-        """Raises UserError unless the encoder's carry has the form of the core's."""
+    def _check_carries(self, params: Params):
+        """Raises UserError unless the bridge gives a carry of the core's form."""
         core = self._encoder[1]
         carries = jax.eval_shape(
-            lambda: (self.core.initial_carry(1), core.decoder_carry(core.initial_carry(1)))
+            lambda: (self.core.initial_carry(1), self._core_carry(params, core.initial_carry(1), 1))
         )
         shapes, encoder_shapes = (
             {path: leaf.shape[1:] for path, leaf in jax.tree.leaves_with_path(carry)}
@@ -176,8 +220,23 @@ class SequenceToSequence(WordPredictor):
                 f"{[*encoder_shapes.values()]}, and cannot start model.core, a "
                 f"{type(self.core).__name__} with {[*shapes.values()]}: give both the same kind of "
                 "core with the same size and layers (two directions that are concatenated have "
-                "twice the encoder's size), or model.encoder=none for one like the decoder's."
+                "twice the encoder's size), or model.encoder=none for one like the decoder's, or "
+                "model.bridge=projection, for layers of one size."
             )
+
+    def _core_carry(self, params, carry, batch):
+        """Returns the core's carry before the first target word, from the encoder's last."""
+        carry = self._encoder[1].decoder_carry(carry)
+        if self.bridge == "carry":
+            return carry
+        first = self.core.initial_carry(batch)
+        if self.bridge == "zeros":
+            return first
+        state = _last_state(carry)
+        if self.bridge == "projection":
+            bridge = params["bridge"]
+            state = jnp.tanh(products.affine(state, bridge["weights"], bridge["bias"]))
+        return jax.tree.map(lambda _: state, first)
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Returns paths of the parameters of which a loss only reads rows; see Task.row_tables."""
@@ -198,6 +257,10 @@ class SequenceToSequence(WordPredictor):
         """Encodes sources, whatever their padding."""
         batch, width = source.shape
         source, lengths = self._select_words(source, lengths)
+        if self.source_boundary:
+            ends = jnp.broadcast_to(tables["source_boundary"], (batch, 1))
+            source, lengths = jnp.concatenate([source, ends], axis=1), lengths + 1
+            width += 1
         start = width - lengths[:, None]
         positions = jnp.arange(width)[None]
         embedding, core = self._encoder
@@ -210,7 +273,9 @@ class SequenceToSequence(WordPredictor):
             reset=positions == start,
             key=None if key is None else Keys.from_key(key, batch).fold_in(_ENCODER),
         )
-        carry = core.decoder_carry(carry)
+        carry = self._core_carry(params, carry, batch)
+        if self.input_feeding:
+            carry = carry, jnp.zeros((batch, self.hidden_size))
         if self.background is not None:
             carry = carry, self.background.initial_carry(batch)
         mask, prepared = positions >= start, None
@@ -255,11 +320,13 @@ class SequenceToSequence(WordPredictor):
         """Computes attention weights of target words to source words, [B, T, S].
 
         The weights of a target sum to 1 over the columns of its source's words, which are placed as
-        in `source`: at the end, in the order in which they are read.
+        in `source`: at the end, in the order in which they are read. With `source_boundary` the
+        rest is the boundary's, which has no column.
         """
         encoded = self.encode(params, tables, source, lengths)
-        hidden, _, _ = self.decoder.states(params, tables, words, encoded.carry)
-        return self._by_source_word(self._attend(params, hidden, encoded)[1], lengths)
+        hidden, *_ = self.advance(params, tables, encoded, words, encoded.carry)
+        weights = self._attend(params, hidden, encoded)[1][:, :, : source.shape[1]]
+        return self._by_source_word(weights, lengths)
 
     def _by_source_word(self, values, lengths):
         """Maps the columns of [B, T, S] from the words that are read to all of the sources'."""
@@ -279,8 +346,32 @@ class SequenceToSequence(WordPredictor):
         key: Key | None = None,
     ) -> tuple[jax.Array, Any]:
         """Computes (the head's inputs [B, T, D], its context) after the word before each target."""
-        hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
-        return self.attentional_states(params, hidden, encoded), context
+        _, states, context, _ = self.advance(params, tables, encoded, words, encoded.carry, key=key)
+        return states, context
+
+    def advance(
+        self,
+        params: Params,
+        tables: Tables,
+        encoded: Encoded,
+        words: jax.Array,
+        carry: Carry,
+        *,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, jax.Array, Context, Carry]:
+        """Runs the decoder from a carry: (hidden [B, T, D], the head's inputs [B, T, R], context,
+        carry)."""
+        decoder, core = self.decoder, self.decoder.core
+        if not isinstance(core, InputFed):
+            hidden, context, carry = decoder.states(params, tables, words, carry, key=key)
+            return hidden, self.attentional_states(params, hidden, encoded), context, carry
+        core = dataclasses.replace(
+            core, attention_params=params["attention"], memory=encoded.prepared
+        )
+        fed = dataclasses.replace(decoder, core=core)
+        outputs, context, carry = fed.states(params, tables, words, carry, key=key)
+        hidden, states = jnp.split(outputs, [self.core.output_size], axis=-1)
+        return hidden, states, context, carry
 
     def weighted_loss(
         self,
@@ -322,6 +413,11 @@ class SequenceToSequence(WordPredictor):
 
 # Folded into the batch's key for the encoder's dropout; the decoder uses the key itself.
 _ENCODER = 0x656E63
+
+
+def _last_state(carry):
+    """Returns the hidden state of the last layer, which comes before its cell."""
+    return jax.tree.leaves(carry[-1])[0]
 
 
 def _shift_right(array, offsets):

@@ -8,6 +8,7 @@ from jax.sharding import AbstractDevice, AbstractMesh, AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from tests import layouts
+from tests.marks import slow
 from zoo import losses
 from zoo.base.arrays import sharded_functions
 
@@ -46,7 +47,7 @@ def trace(mesh, **axes) -> str:
     return str(gradients.trace(*shapes).jaxpr)
 
 
-@pytest.fixture(params=[("gpu", 1), ("tpu", 8), ("cpu", 3)])
+@pytest.fixture(params=[("gpu", 1), *slow((("tpu", 8),), (("cpu", 3),))])
 def other_machine(request, monkeypatch):
     """A process with devices of its own, which are not those that it compiles for."""
     platform, count = request.param

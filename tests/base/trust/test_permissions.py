@@ -415,7 +415,7 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     assert call(evaluate, "out")[0] == 0
 
 
-@pytest.mark.parametrize("door", ["record", "json"])
+@pytest.mark.parametrize("door", [*slow("record"), "json"])
 def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, cwd, door):
     plant(cwd, "my_features")
     recipe = json.loads((with_function / "experiment.json").read_text())

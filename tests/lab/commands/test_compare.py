@@ -9,16 +9,11 @@ from zoo import __main__ as commands
 from zoo.lab import micro_report
 from zoo.lab.commands import options
 from zoo.lab.comparison import bar_plots, learning_curves, page_report, text_report
-from zoo.lab.comparison.comparison import TextFilter
 
 CASES = {
-    "compare a b": (text_report, "tables", (["a", "b"], False, TextFilter(splits=[]))),
-    "compare a --split x b": (text_report, "tables", (["a", "b"], False, TextFilter(splits=["x"]))),
-    "compare a --by frequency b": (
-        text_report,
-        "tables",
-        (["a", "b"], True, TextFilter(splits=[])),
-    ),
+    "compare a b": (text_report, "tables", (["a", "b"], False, [])),
+    "compare a --split x b": (text_report, "tables", (["a", "b"], False, ["x"])),
+    "compare a --by frequency b": (text_report, "tables", (["a", "b"], True, [])),
     "compare a b --plot c.svg": (
         learning_curves,
         "plot_curves",
@@ -68,14 +63,14 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
     assert calls == [expected]
 
 
-def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
-    call_arguments = []
-    monkeypatch.setattr(text_report, "judge", lambda *arguments: call_arguments.extend(arguments))
+def test_the_runs_of_a_page_are_loaded_with_its_words(monkeypatch):
+    loads = []
+    monkeypatch.setattr(page_report, "write_page", lambda *_, load: loads.append(load))
     monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
-    line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
-    commands.main(line.split())
-    runs, file, load, state, mixed = call_arguments
-    assert (runs, file, load("a"), state, mixed) == (["a", "b"], "t.txt", "w.txt", "carried", True)
+    commands.main(
+        ["compare", "a", "b", "--page", "p.html", "--text", "t.txt", "--add-words", "w.txt"]
+    )
+    assert [load("a") for load in loads] == ["w.txt"]
 
 
 def test_a_folder_is_a_run_whatever_its_name(tmp_path, capsys):

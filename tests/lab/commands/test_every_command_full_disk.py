@@ -109,7 +109,6 @@ READ_ONLY = {
     "evaluate": ("evaluate", "run"),
     "translate": ("translate", "run", "--split", "test", "--bleu"),
     "agreement": ("evaluate", "run", "--agreement"),
-    "another text": ("compare", "other", "run", "--data", "text.txt"),
     "the micro language": ("compare", "other", "run", "--micro"),
 }
 

@@ -148,6 +148,6 @@ def test_an_option_takes_an_argument_in_every_command_or_in_none():
     for name in command_table.COMMANDS:
         for option, action in actions(parser_of(name)):
             (flags if action.nargs == 0 else valued).add(option)
-    # Lists are read by `score` and written by `translate`; `compare` always tunes the weight; of
-    # lattices, --words is a file, as in Kaldi.
-    assert flags & valued == {"--nbest", "--unseen-weight", "--words"}
+    # Lists are read by `score` and written by `translate`; of lattices, --words is a file, as in
+    # Kaldi.
+    assert flags & valued == {"--nbest", "--words"}

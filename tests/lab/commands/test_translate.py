@@ -396,15 +396,6 @@ def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_pat
     assert max(map(len, lines)) > 4
 
 
-def test_attention_is_drawn(call, folders, sources, tmp_path):
-    picture, text = tmp_path / "attention.png", " ".join(sources[2]) + "\n"
-    plain, _ = call("translate", folders["attentive"], text=text)
-    output, _ = call("translate", folders["attentive"], "--plot-attention", picture, text=text)
-    assert output == plain and picture.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(UserError, match="draws one sentence, and this text has 2"):
-        call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
-
-
 def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
     call, folders, sources, tmp_path
 ):
@@ -484,11 +475,6 @@ def test_other_tokenizers_are_not_compared(call, judged):
         call("compare", first_run, second_run)
 
 
-def test_a_split_without_translations_is_named(call, judged):
-    with pytest.raises(UserError, match="no run has translations of validation"):
-        call("compare", *judged[:2], "--by", "length", "--split", "validation")
-
-
 def test_several_results_of_a_split_are_told_apart(call, judged):
     first_run, second_run, path = judged
     call("translate", second_run, *JUDGED, "--length-normalisation", 1)
@@ -509,38 +495,6 @@ def test_scores_of_translations_stand_below_figures_of_texts(call, judged):
     (run / "results" / judged[2].with_suffix(".txt").name).unlink()
     figures_alone, errors = call("compare", run)
     assert figures_alone.strip() == figures.strip() and "translations of test: " in errors
-
-
-def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders, tmp_path):
-    run = shutil.copytree(folders["one"], tmp_path / "run")
-    call("translate", run, "--split", "test", "--bleu", "--beam", 1)
-    picture = tmp_path / "lengths.svg"
-    table, _ = call("compare", run, "--by", "length", "--plot", picture)
-    assert picture.exists()
-    result = next((run / "results").glob("translation-test*.json"))
-    assert table.splitlines()[0].split() == ["source", "words", "sentences", "run"]
-    by_file, _ = call("compare", result, "--by", "length")
-    assert by_file == table  # named by its run, not by its path
-    loaded = Run.load(run)
-    corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
-    lengths = [len(words) for words in loaded.experiment.source_corpus(corpus).sentences]
-    _, hypotheses = translation_quality.read(result)
-    rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
-    assert sum(int(row[1]) for row in rows) == len(corpus.sentences)
-    for span, count, score, *interval in rows:
-        assert len(interval) == 2 * (int(count) > 1)
-        if interval:
-            low, high = interval
-            assert float(low[1:-1]) <= float(score) <= float(high[:-1])
-        first, last = map(int, span.split("-"))
-        assert last == first + 4 and first % 5 == 1
-        indices = [number for number, n in enumerate(lengths) if first <= n <= last]
-        assert len(indices) == int(count) > 0
-        references = [" ".join(corpus.sentences[number]) for number in indices]
-        figures = translation_quality.figures(
-            [hypotheses[number] for number in indices], references, "none"
-        )
-        assert float(score) == pytest.approx(figures["BLEU"].score, abs=0.006)
 
 
 def test_translations_that_are_cut_off_are_counted(call, folders, sources):

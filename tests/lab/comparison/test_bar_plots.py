@@ -12,12 +12,11 @@ from matplotlib.image import imread
 
 from tests.marks import slow
 from zoo.errors import UserError
-from zoo.lab.comparison import bar_plots, learning_curves, plot_style, translations
+from zoo.lab.comparison import bar_plots, learning_curves, plot_style
 from zoo.lab.comparison.comparison import Group
 from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import significance
 from zoo.lab.evaluation.perplexity import Band
-from zoo.lab.evaluation.translation_quality import LengthBucket
 
 SIGNATURE = b"\x89PNG"
 
@@ -200,15 +199,6 @@ def test_white_covers_no_part_of_an_interval(file):
     assert len(line) > 20 and len(line) == line[-1] - line[0] + 1
 
 
-def test_lengths_have_sentences_and_intervals(figures, file):
-    rows = [LengthBucket(1, 5, 1200, [20.0], [(15.0, 24.0)])]
-    rows.append(LengthBucket(6, 10, 1, [30.0], [(math.nan, math.nan)]))
-    translations.draw_by_length(["a"], rows, file)
-    (axes,) = figures[0].axes
-    assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
-    np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
-
-
 def colour_of(handle):
     """The colour of bars, of a line with intervals, or of a line."""
     if hasattr(handle, "patches"):
@@ -226,21 +216,12 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(figures, file):
     )
     bands = {name: [[band_row("1-9", 90, 3.0)]] for name in names}
     bar_plots.draw_bands(bands_of(bands), file, "Bands")
-    rows = [LengthBucket(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
-    translations.draw_by_length(names, rows, file)
     colours_by_picture = []
     for figure in figures:
         handles, labels = figure.axes[0].get_legend_handles_labels()
         colours = map(colour_of, handles)
         colours_by_picture.append(dict(zip(labels, colours, strict=True)))
-    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 3
-
-
-def test_attention_is_drawn_without_the_escapes_of_moses(figures, file, monkeypatch):
-    plot_style.draw_attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
-    (axes, _) = figures[0].axes
-    assert ticks_of(axes) == ["l'", "x"]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
+    assert colours_by_picture == [{"softmax": "#674208", "cache": "#0391ed"}] * 2
 
 
 def test_recipes_of_one_colour_differ_by_their_mark():
@@ -263,12 +244,6 @@ def draw_everything(name, tmp_path):
         "accuracy": lambda file: bar_plots.draw_accuracy(
             {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
         ),
-        "attention": lambda file: plot_style.draw_attention(
-            [word, "b"], [word], np.ones((1, 2)), file
-        ),
-        "lengths": lambda file: translations.draw_by_length(
-            [name], [LengthBucket(1, 5, 3, [20.0], [(1, 30)])], file
-        ),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -289,18 +264,11 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
     )
     draw_everything(name, tmp_path)
     plain = name.replace("\x1b", "\\x1b").replace("\udce9", "\\udce9")
-    assert len(texts) == 5
-    for number, picture_texts in enumerate(texts):
-        if number != 3:  # attention, which has words and no names
-            assert any(plain in text for text in picture_texts)
-        # Nothing else is mathematics, such as the numbers of logarithmic axes.
+    assert len(texts) == 3
+    for picture_texts in texts:
+        assert any(plain in text for text in picture_texts)
+        # Nothing else is mathematics.
         assert not [text for text in picture_texts if "$" in text and name not in text]
-
-
-@pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
-def test_attention(file, source, target):
-    plot_style.draw_attention(source, target, np.full((len(target), len(source)), 0.3), file)
-    assert file.read_bytes().startswith(SIGNATURE)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_agreement_is_of_one_text_which_is_named(tmp_path, output):
     assert output[-2].split()[-1] == "7"
     bar_plots.plot_agreement([run], str(picture), "pairs:agreement-bank.conllu")
     assert output[-4].startswith("pairs:agreement-bank.conllu; ") and output[-2].split()[-1] == "9"
-    assert ">pairs:agreement-bank.conllu</text>" in picture.read_text()
+    assert ">agreement pairs, bank.conllu</text>" in picture.read_text()
     with pytest.raises(UserError, match=r"agreement-x: give --split one of pairs:agreement-test, "):
         bar_plots.plot_agreement([run], str(picture), "pairs:agreement-x")
 

@@ -9,7 +9,6 @@ import zoo
 from tests import passports
 from zoo.errors import UserError
 from zoo.lab import table
-from zoo.lab.comparison.comparison import TextFilter
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import passport, results
 
@@ -50,13 +49,13 @@ def test_only_the_given_splits_are_compared(tmp_path):
         keep(folder, {"figures.log_perplexity": loss})
         runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
         keep(folder, {"kind": "minimal pairs"}, "pairs_p")
-    test_tables = tables(runs, text_filter=TextFilter(splits=["test"]))
+    test_tables = tables(runs, splits=["test"])
     assert "test, carried" in test_tables and "ranked by test" in test_tables
     assert "validation" not in test_tables and "pairs:p" not in test_tables
-    pair_tables = tables(runs, text_filter=TextFilter(splits=["pairs:p"]))
+    pair_tables = tables(runs, splits=["pairs:p"])
     assert pair_tables.startswith("pairs:p") and "carried" not in pair_tables
     with pytest.raises(UserError, match="one has no perplexity on tset, only on test, validation"):
-        tables(runs, text_filter=TextFilter(splits=["tset"]))
+        tables(runs, splits=["tset"])
 
 
 def test_the_best_run_comes_first(tmp_path):

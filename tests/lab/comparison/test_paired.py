@@ -15,7 +15,6 @@ from tests import passports
 from tests.lab.comparison.test_comparison import keep
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.lab.comparison.comparison import TextFilter
 from zoo.lab.comparison.text_report import tables
 from zoo.lab.evaluation import item_scores, significance
 from zoo.lab.evaluation.figures import Place
@@ -302,7 +301,7 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
     grammar_run = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
 
     def counts(split):
-        lines = tables([free, grammar_run], text_filter=TextFilter(splits=(split,))).splitlines()
+        lines = tables([free, grammar_run], splits=(split,)).splitlines()
         return {line.split()[0]: line.split()[-2:] for line in lines[1:3]}
 
     assert counts("pairs:agreement") == {"own": ["5", "10"], "free": ["3", "10"]}

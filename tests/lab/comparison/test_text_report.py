@@ -14,8 +14,6 @@ from tests.lab.training import small
 from zoo import __main__ as commands
 from zoo.data import Conllu, Vocabulary
 from zoo.lab import table
-from zoo.lab.commands import program
-from zoo.lab.comparison import text_report
 from zoo.lab.evaluation.run import Run
 from zoo.lab.runs.checkpoints import Checkpoints
 from zoo.lab.runs.workdir import Workdir
@@ -72,6 +70,17 @@ def runs(tmp_path, monkeypatch):
     return folders
 
 
+def evaluate(runs, file, *options):
+    """Judges runs on a file by its command."""
+    for run in runs:
+        commands.main(["evaluate", run, "--data", file, *options])
+
+
+def compare(runs, *splits):
+    """Prints the tables of figures in parts on some splits."""
+    commands.main(["compare", *runs, "--by", "frequency", *(f"--split={name}" for name in splits)])
+
+
 def losses_of(folder, seen_only):
     """Nats per token of the other treebank, word by word; training saw neither fille nor filles."""
     run = Run.load(folder)
@@ -87,9 +96,12 @@ def losses_of(folder, seen_only):
 
 
 @pytest.mark.slow
-def test_runs_are_compared_with_the_lexicons_that_they_have(runs, output):
-    text_report.judge(runs, "other.conllu")
-    text = "\n".join(output)
+def test_runs_are_compared_with_the_lexicons_that_they_have(runs, capsys):
+    evaluate(runs, "other.conllu")
+    evaluate(runs, "other.conllu", "--agreement")
+    capsys.readouterr()
+    compare(runs, "data:other.conllu", "pairs:agreement-other.conllu")
+    text = capsys.readouterr().out
     (table,) = [number for number, line in enumerate(text.splitlines()) if "in parts" in line]
     header, tokens, *rows = (line.split() for line in text.splitlines()[table : table + 4])
     assert header[-5:] == ["all", "spread", "unknown", "1-9", "seen"]
@@ -116,54 +128,41 @@ def test_runs_are_compared_with_the_lexicons_that_they_have(runs, output):
     assert json.loads(result.read_text())["figures"]["pairs"] == 2
 
 
-def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path, output):
-    (tmp_path / "plain.txt").write_text("les filles sont petites\n", encoding="utf-8")
-    text_report.judge(runs[::2], "plain.txt")
-    assert "pairs:" not in "\n".join(output)
-    assert "data:plain.txt" in output[-1]
-
-
-def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, output):
+def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, capsys):
     items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
     (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
-    for state in (None, "carried"):
-        text_report.judge(runs[:1], "items.tsv", state=state)
-        assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in output
+    for state in ((), ("--state", "carried")):
+        evaluate(runs[:1], "items.tsv", *state)
+        assert "6 words, 2 outside the lexicon (33.33% of words" in capsys.readouterr().out
     files = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
     assert sorted(path.name.split(".")[2] for path in files) == ["carried", "sentences"]
 
 
-def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, output):
+def test_words_that_a_run_reads_in_another_way_are_told(runs, tmp_path, capsys):
     rows = [
         "\t".join([str(n), word, *"________"]) for n, word in enumerate(["les maisons", "sont"], 1)
     ]
     (tmp_path / "joint.conllu").write_text("\n".join([*rows, "", ""]), encoding="utf-8")
-    text_report.judge(runs[:1], "joint.conllu")
+    evaluate(runs[:1], "joint.conllu")
     joint = "'les maisons': words with blanks, which the training text has as several words"
-    assert output.count(f"  {joint}: give plain text") == 1
-    assert "" not in output
+    assert capsys.readouterr().err.count(f"{joint}: give plain text\n") == 1
 
 
-def test_the_command(runs, tmp_path, monkeypatch, capsys):
+def test_parts_are_of_the_words_that_training_saw(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(table, "WIDTH", 10_000)
-    line = ["zoo", "compare", *runs, "--data", "other.conllu", "--state", "sentences"]
-    monkeypatch.setattr("sys.argv", line)
-    assert program.run(commands.main) == 0
-    output = capsys.readouterr().out
-    assert "data:other.conllu" in output and ", sentences, in parts: nats/token" in output
+    evaluate(runs, "other.conllu", "--state", "sentences")
     (tmp_path / "words.txt").write_text("fille\nfilles\n", encoding="utf-8")
-    words = ["--add-words", "words.txt", "--spread-unknown", "--unseen-weight"]
-    monkeypatch.setattr("sys.argv", [*line, *words])
-    assert program.run(commands.main) == 0
+    words = ["--add-words", "words.txt", "--spread-unknown", "--unseen-weight", "tune"]
+    evaluate(runs, "other.conllu", "--state", "sentences", *words)
+    capsys.readouterr()
+    compare(runs, "data:other.conllu")
     output = capsys.readouterr().out
     assert "over the 11 words of the lexicon" in " ".join(output.split())
     assert "words never seen in training:" in output
     # All types are in the list, so the figure of all words is the one that was called "spread".
-    heads = [line.split() for line in output.splitlines() if "in parts" in line]
     sections = output.split("in parts: nats/token")[1:]
-    plain, wider = (table.splitlines()[2].split() for table in sections)
-    assert heads[0][-4:] == ["spread", "unknown", "1-9", "seen"] and heads[1][-2:] == [
-        "mixture",
-        "l",
-    ]
-    assert plain[-4] == wider[-6]
+    tables = [[line.split() for line in section.splitlines()[:3]] for section in sections]
+    plain, wider = sorted(tables, key=lambda rows: "mixture" in rows[0])
+    assert plain[0][-4:] == ["spread", "unknown", "1-9", "seen"]
+    assert wider[0][-2:] == ["mixture", "l"]
+    assert plain[2][-4] == wider[2][-6]

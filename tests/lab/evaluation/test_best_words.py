@@ -25,14 +25,20 @@ def test_each_position_by_steps_from_word_to_word(run, state):
     text, states = best_words.states(run, corpus)
     best = best_words.best_words(run, text, states, 3)
     model, before, carry = run.experiment.language_model, run.lexicon.boundary_id, None
+
+    @jax.jit
+    def step(params, tables, inputs, carry):
+        hidden, _, carry = model.states(params, tables, inputs, carry)
+        head_params = model.head_params(params)
+        return model.head.log_probs(head_params, tables["head"], hidden)[0, 0], carry
+
     for position, word in enumerate(text.words.tolist()):
         if carry is None or (state == "sentences" and position in text.starts):
             carry = model.initial_carry(1)
             before = run.lexicon.boundary_id
         inputs = np.array([[before]], np.int32)
-        hidden, _, carry = model.states(run.params, run.tables, inputs, carry)
-        params = model.head_params(run.params)
-        log_probs = np.asarray(model.head.log_probs(params, run.tables["head"], hidden))[0, 0]
+        log_probs, carry = step(run.params, run.tables, inputs, carry)
+        log_probs = np.asarray(log_probs)
         order = np.argsort(-log_probs, kind="stable")[:3]
         np.testing.assert_allclose(best.log_prob[position], log_probs[word], rtol=1e-4)
         np.testing.assert_allclose(best.log_probs[position], log_probs[order], rtol=1e-4)

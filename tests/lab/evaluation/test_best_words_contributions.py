@@ -1,5 +1,6 @@
 """Contributions, background and log Z add up to the log-probability of the word."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def test_parts_are_those_of_a_loop(form, random):
     params = examples.random_params(head, random, 2, lexicon)
     tables, words = head.tables(lexicon), [2, 9]
     contributions = best_words.word_contributions(head, params, tables, lexicon, HIDDEN, words)
-    expected = np.asarray(head.log_prob(params, tables, HIDDEN, jnp.array(words)))
+    expected = np.asarray(jax.jit(head.log_prob)(params, tables, HIDDEN, jnp.array(words)))
     for hidden, word, parts, log_prob in zip(HIDDEN, words, contributions, expected, strict=True):
         scores, log_z = by_loop(lexicon, params, hidden)
         assert parts.log_background == pytest.approx(lexicon.log_background[word], rel=1e-5)
@@ -64,7 +65,7 @@ def test_features_of_other_kinds_are_left_out(random):
     tables = head.tables(lexicon)
     (parts,) = best_words.word_contributions(head, params, tables, lexicon, HIDDEN[:1], [2])
     assert {name for name, _ in parts.features} == {"tag a", "length"}
-    log_prob = head.log_prob(params, tables, HIDDEN[:1], jnp.array([2]))
+    log_prob = jax.jit(head.log_prob)(params, tables, HIDDEN[:1], jnp.array([2]))
     assert parts.log_prob == pytest.approx(float(log_prob[0]), rel=1e-5)
 
 
@@ -80,5 +81,5 @@ def test_a_background_of_the_words_before_is_a_part(random):
     np.testing.assert_allclose(
         [parts.log_background for parts in contributions], backgrounds, rtol=1e-5
     )
-    log_prob = head.log_prob(params, tables, HIDDEN, jnp.array(words), context=before)
+    log_prob = jax.jit(head.log_prob)(params, tables, HIDDEN, jnp.array(words), context=before)
     np.testing.assert_allclose([parts.log_prob for parts in contributions], log_prob, rtol=1e-5)

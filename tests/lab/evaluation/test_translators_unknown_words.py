@@ -18,7 +18,6 @@ from zoo.data import Pairs, Vocabulary
 from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
 from zoo.lab.commands import command_table
-from zoo.lab.comparison import plot_style
 from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Restoring, Translator
 from zoo.lexicon import Lexicon
@@ -149,13 +148,5 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     python = zoo.load_translator(tmp_path / "run")
     lines = ["un ours dort", "", "le zèbre dort"]
     assert python.translate(lines, beam=2) == call(text="\n".join(lines) + "\n")
-    pictures = []
-    monkeypatch.setattr(
-        plot_style, "draw_attention", lambda *arguments: pictures.append(arguments[:2])
-    )
-    if attention:
-        options = ("--dictionary", tmp_path / "d", "--plot-attention", tmp_path / "p.png")
-        call(*options, text="un ours dort\n")  # both sides as they are written
-        assert pictures == [(["un", "ours", "dort"], translations[0].split())]
     (best,) = call("--nbest", 1, text="un ours dort\n")[:1]
     assert not any(mark in best.split() for mark in strategy.marks())

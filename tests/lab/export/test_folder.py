@@ -29,7 +29,7 @@ from zoo.cores import GRU, Bidirectional
 from zoo.decoding import steps
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, LogLinear
-from zoo.lab.commands import command_table, program
+from zoo.lab.commands import command_table
 from zoo.lab.evaluation import perplexity
 from zoo.lab.evaluation.run import Run
 from zoo.lab.export import folder, stablehlo, standalone
@@ -264,6 +264,10 @@ TRANSLATORS = {
         {"attention": Bahdanau(), "encoder": Bidirectional(GRU(7)), "core": GRU(7)},
         {"order": "target_reversed"},
     ),
+    "input feeding": (
+        {"attention": Luong(), "input_feeding": True},
+        {"bridge": "last", "source_boundary": True},
+    ),
 }
 
 
@@ -331,7 +335,6 @@ def test_the_command_tells_of_its_files(exports, tmp_path, capsys):
         assert str(tmp_path / "out" / name) in printed
     command_table.main(["generate", str(tmp_path / "out"), "--count", "2"])
     assert len(capsys.readouterr().out.splitlines()) == 2
-    assert program.run(lambda: command_table.main(["export", str(path), "x", "--public"])) == 2
 
 
 class FakeHub(types.ModuleType):
@@ -344,15 +347,6 @@ class FakeHub(types.ModuleType):
 
     def HfApi(self):
         return self
-
-    def create_repo(self, repository, private, exist_ok):
-        assert exist_ok
-        (self.place / repository).mkdir(parents=True)
-        (self.place / repository / "private").write_text(str(private))
-
-    def upload_folder(self, repo_id, folder_path):
-        shutil.copytree(folder_path, self.place / repo_id, dirs_exist_ok=True)
-        return f"hub/{repo_id}"
 
     def repo_info(self, repository):
         if not (self.place / repository).exists():
@@ -378,11 +372,11 @@ class FakeHub(types.ModuleType):
         return str(local_dir)
 
 
-def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
-    path, out = exports("log-linear")
+def test_it_is_pulled_from_the_hub(exports, tmp_path, monkeypatch):
+    _, out = exports("log-linear")
     monkeypatch.setitem(sys.modules, "huggingface_hub", FakeHub(tmp_path / "hub"))
-    assert hub.push(out, "me/model") == "hub/me/model"
-    assert (tmp_path / "hub/me/model/private").read_text() == "True"
+    shutil.copytree(out, tmp_path / "hub/me/model")  # as `hf upload` does
+    (tmp_path / "hub/me/model/.gitattributes").touch()
     back = hub.pull("me/model", tmp_path / "back")
     names = {f.name for f in out.iterdir()} - {"__pycache__"}
     assert {f.name for f in back.iterdir()} == names  # and nothing else
@@ -393,8 +387,6 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
     for name in ("hub:me/no", "hub:model"):
         with pytest.raises(UserError, match=r"the hub refused me/no|model is neither OWNER/NAME"):
             zoo.load(name)
-    with pytest.raises(UserError, match="not an export"):
-        hub.push(path, "me/run")
     with pytest.raises(UserError, match=r"the hub refused me/no \(ConnectionError"):
         hub.pull("me/no", tmp_path / "no")
     (tmp_path / "hub/me/empty").mkdir()

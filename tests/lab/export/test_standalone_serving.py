@@ -5,16 +5,17 @@ import http.client
 import json
 import pathlib
 import socket
+import subprocess
 import sys
 import threading
 import time
 import types
+from collections.abc import Iterator
 
 import jax
 import numpy as np
 import pytest
 
-from benchmarks import serving
 from examples import serve
 from zoo.lab.export import standalone
 
@@ -99,6 +100,29 @@ def server():
 
 
 @contextlib.contextmanager
+def served(folder: str, rows: int, length: int) -> Iterator[int]:
+    """Serves an export within its context; yields the port."""
+    limits = ["--rows", str(rows), "--words", str(length)]
+    server_file = str(MODELS.parent / "examples/serve.py")
+    command = [sys.executable, server_file, folder, "--port", "0", *limits]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline().rpartition(":")[2])
+        finally:
+            server.terminate()
+
+
+def ask(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, bytes]:
+    """Sends a request; returns (status, content of the answer)."""
+    connection.request("POST", "/", body)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+@contextlib.contextmanager
 def running(server):
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -123,7 +147,7 @@ def test_sentences_are_answered_on_one_connection(connection, capsys):
         (["b b c"], [-3], [2]),
     ):
         body = json.dumps({"sentences": sentences}).encode()
-        status, content = serving.ask(connection, body)
+        status, content = ask(connection, body)
         assert status == 200
         assert json.loads(content) == {"log_probs": expected, "unknown": unknown}
     assert not capsys.readouterr().err  # no line of a log
@@ -158,7 +182,7 @@ BAD = {
 
 @pytest.mark.parametrize("body", BAD, ids=range(len(BAD)))
 def test_a_bad_request_is_answered_by_a_sentence(body, connection, capsys):
-    status, content = serving.ask(connection, body)
+    status, content = ask(connection, body)
     assert (status, content.decode()) == (400, BAD[body] + "\n")
     assert "Traceback" not in capsys.readouterr().err
 
@@ -189,14 +213,14 @@ def test_a_request_is_not_read_without_a_length(header, status, connection):
 def test_a_client_reads_its_answer_after_it_has_sent_a_large_body(chunked, connection):
     megabyte = b" " * 1_000_000
     body = (megabyte for _ in range(50)) if chunked else 50 * megabyte
-    status, content = serving.ask(connection, body)
+    status, content = ask(connection, body)
     assert (status, content) == (400 if chunked else 413, LENGTH_LIMIT)
 
 
 def test_a_bad_request_leaves_its_connection_open(connection):
-    assert serving.ask(connection, b"{")[0] == 400
+    assert ask(connection, b"{")[0] == 400
     socket_before = connection.sock
-    assert serving.ask(connection, b'{"sentences": ["a"]}')[0] == 200
+    assert ask(connection, b'{"sentences": ["a"]}')[0] == 200
     assert connection.sock is socket_before is not None
 
 
@@ -274,10 +298,10 @@ def test_the_server_scores_as_the_model():
     model = standalone.Model(MODELS / "micro")
     texts = [" ".join(model.words[n] for n in (7, 20, 31)), " ".join(model.words[3:10])]
     with (
-        serving.served(str(MODELS / "micro"), 2, 7) as port,
+        served(str(MODELS / "micro"), 2, 7) as port,
         contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection,
     ):
-        status, content = serving.ask(connection, json.dumps({"sentences": texts}).encode())
+        status, content = ask(connection, json.dumps({"sentences": texts}).encode())
     expected = model.log_prob([model.split(text) for text in texts])
     assert status == 200
     np.testing.assert_allclose(json.loads(content)["log_probs"], expected, rtol=1e-6)

@@ -5,17 +5,19 @@ import json
 import pickle
 import shutil
 
+import jax
 import numpy as np
 import pytest
 
 import zoo
-from tests.interop import torch_programs, torch_writer
+from tests.interop import joeynmt_programs, torch_programs, torch_writer
 from tests.interop.torch_programs import SIZE
 from tests.interop.torch_writer import named
 from zoo.errors import UserError
 from zoo.lab.commands import command_table
 from zoo.lab.evaluation.run import Run
 from zoo.lab.export import torch_import
+from zoo.lab.training import warm_start
 
 # In the order of ids, with marks that are not Zoo's.
 WORDS = [*["the", "cat", "sat", "on", "mat", ".", "<eos>", "saw", "<UNK>", "dog", "ran", "a", "it"]]
@@ -227,3 +229,77 @@ def test_commands_read_an_import(imported, tmp_path, capsys, monkeypatch):
         output = capsys.readouterr().out
         assert output and "saw both" not in output, line
     assert "never in training" not in (tmp_path / "page.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    """(the folder of an import of JoeyNMT's, log p of each token of its pairs by its equations)."""
+    folder, program = tmp_path_factory.mktemp("joeynmt"), joeynmt_programs.Program(lower_case=True)
+    arrays = program.draw(np.random.default_rng(3))
+    command_table.main(["import", str(program.write(folder, arrays)), str(folder / "run")])
+    pairs = {"Le chat a vu un zèbre .": "the cat has seen a dog .", "un chien": "A dog ran"}
+    (folder / "src.txt").write_text("\n".join(pairs) + "\n")
+    (folder / "trg.txt").write_text("\n".join(pairs.values()) + "\n")
+    log_probs = []
+    for sentences in pairs.items():
+        sides = joeynmt_programs.SOURCE_WORDS, joeynmt_programs.TARGET_WORDS
+        ids = [
+            [words.index(word) if word in words else 0 for word in (*text.lower().split(), "</s>")]
+            for words, text in zip(sides, sentences, strict=True)
+        ]
+        scores = program.log_probs(arrays, *ids)
+        log_probs.append(scores[np.arange(len(ids[1])), ids[1]])
+    return folder, log_probs
+
+
+def test_a_translator_has_joeynmts_log_probs(translator):
+    folder, log_probs = translator
+    run = Run.load(folder / "run")
+    corpus = run.read_file(f"{folder}/src.txt,{folder}/trg.txt").corpus
+    _, scores = run.score_corpus(corpus)
+    np.testing.assert_allclose(scores.log_prob, np.concatenate(log_probs), rtol=0, atol=5e-6)
+    assert scores.tokens == 12
+
+
+def test_commands_read_a_translator(translator, tmp_path, capsys):
+    folder, log_probs = translator
+    run, pairs = str(folder / "run"), f"{folder}/src.txt,{folder}/trg.txt"
+    expected = f"{np.exp(-np.concatenate(log_probs).mean()):.2f}"
+    command_table.main(["evaluate", run, "--data", pairs])
+    assert expected in capsys.readouterr().out
+    command_table.main(["translate", run, f"{folder}/src.txt", "--beam", "3", "--nbest", "2"])
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    links = tmp_path / "links"
+    command_table.main(["translate", run, f"{folder}/src.txt", "--alignments", str(links)])
+    assert len(links.read_text().splitlines()) == 2
+    capsys.readouterr()
+    command_table.main(["export", run, str(tmp_path / "exported")])
+    command_table.main(["evaluate", str(tmp_path / "exported"), "--data", pairs])
+    assert expected in capsys.readouterr().out
+
+
+def test_a_training_starts_from_every_part_of_a_translator(translator):
+    run = Run.load(translator[0] / "run")
+    start = warm_start.read(
+        str(run.path), run.experiment.model, [run.lexicon, *run.source_lexicons]
+    )
+    assert start.params.keys() == run.params.keys() >= {"attention", "bridge", "encoder"}
+    jax.tree.map(np.testing.assert_array_equal, start.params, run.params)
+
+
+def test_options_of_other_programs_are_refused_for_a_translator(translator, tmp_path):
+    files = str(translator[0] / "best.ckpt"), str(tmp_path / "run")
+    with pytest.raises(UserError, match=r"best\.ckpt is JoeyNMT's, .*: leave the options out"):
+        torch_import.write(*files, words=str(translator[0] / "trg_vocab.txt"))
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "src_vocab.txt", "trg_vocab.txt"])
+def test_a_translator_without_what_lies_beside_it_is_refused(translator, tmp_path, file):
+    folder = tmp_path / "copy"
+    shutil.copytree(translator[0], folder, ignore=shutil.ignore_patterns(file))
+    with pytest.raises(UserError, match=rf"{file} .*No such file"):
+        torch_import.write(str(folder / "best.ckpt"), str(tmp_path / "run"))
+    (folder / file).write_text("the\ncat\n" if "vocab" in file else "model: [")
+    with pytest.raises(UserError, match=rf"{file}: it has 2 words|{file} cannot be read"):
+        torch_import.write(str(folder / "best.ckpt"), str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()

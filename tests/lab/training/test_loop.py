@@ -12,6 +12,7 @@ import pytest
 
 from tests import examples
 from tests.lab.training import small
+from tests.marks import slow
 from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
@@ -302,7 +303,7 @@ class Infinite(Schedule):
         return optax.constant_schedule(math.inf)
 
 
-@pytest.mark.parametrize(("clip", "change"), [(0.0, "set"), (5.0, "lower")])
+@pytest.mark.parametrize(("clip", "change"), [*slow((0.0, "set")), (5.0, "lower")])
 def test_parameters_that_are_not_finite_are_not_saved(tmp_path, clip, change):
     # The loss of step 1 is finite, the update is not.
     recipe = small.experiment(checkpoint_every=1, optimizer=SGD(schedule=Infinite()), clip=clip)

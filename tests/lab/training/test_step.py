@@ -51,15 +51,16 @@ def numpy_loss(flat):
 
 
 def one_step(optimizer, **static):
-    params = MODEL.init(jax.random.key(3), LEXICON)
-    carry = ((jnp.full((2, 3), 0.1), jnp.full((2, 3), -0.2)),)
-    state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    key = jax.random.key_data(jax.random.key(1))
-    loss = functools.partial(words_loss, MODEL)
-    new_state, results = train_step(
-        state, examples.NO_TABLES, BATCH, key, loss=loss, optimizer=optimizer, **static
-    )
-    return state, new_state, results
+    @jax.jit
+    def initial_state():
+        params = MODEL.init(jax.random.key(3), LEXICON)
+        carry = ((jnp.full((2, 3), 0.1), jnp.full((2, 3), -0.2)),)
+        return TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+
+    state, key = initial_state(), jax.random.key_data(jax.random.key(1))
+    settings = {"loss": functools.partial(words_loss, MODEL), "optimizer": optimizer, **static}
+    step = jax.jit(functools.partial(train_step, **settings))
+    return state, *step(state, examples.NO_TABLES, BATCH, key)
 
 
 def test_one_step_of_sgd_follows_finite_differences(float64):

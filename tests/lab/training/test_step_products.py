@@ -174,7 +174,7 @@ def assert_bfloat16(text):
 
 
 # The others are tested with the slow tests.
-AT_ONCE = {"head: softmax", "head: log-linear"}
+AT_ONCE = {"head: softmax"}
 
 
 @pytest.mark.parametrize(

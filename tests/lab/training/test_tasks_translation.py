@@ -138,6 +138,10 @@ PARTS = {
     "lstm": {},
     "gru, luong": {"core": GRU(size=24), "attention": Luong()},
     "bidirectional, bahdanau": {"encoder": Bidirectional(LSTM(24)), "attention": Bahdanau()},
+    "input feeding": {
+        **{"encoder": Bidirectional(GRU(8), layers=2), "attention": Luong()},
+        **{"input_feeding": True, "bridge": "projection", "source_boundary": True},
+    },
 }
 
 
@@ -227,6 +231,11 @@ def test_sources_have_a_vocabulary_of_their_own():
     source = tasks.prepare(recipe).source_lexicon
     assert len(source) == 6  # and <unk>
     assert source.boundary is None
+    reading = dataclasses.replace(MODEL, source_boundary=True)
+    with_boundary = tasks.prepare(dataclasses.replace(recipe, model=reading))
+    assert with_boundary.source_lexicon.words == ("</s>", *source.words)
+    words = with_boundary.pairs.text.source.words
+    assert with_boundary.source_lexicon.boundary_id not in words
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 
 import zoo
 from tests.lab.training import small
+from tests.marks import slow
 from zoo.data import Text
 from zoo.errors import Interrupted, UserError
 from zoo.lab.training import loop
@@ -38,7 +39,7 @@ def test_a_run_is_trained_and_loaded(tmp_path, capsys):
     assert log[-1].endswith("nothing is left to train.")
 
 
-@pytest.mark.parametrize("validation", ["the training text", "another"])
+@pytest.mark.parametrize("validation", ["the training text", *slow("another")])
 def test_a_validation_text_within_the_training_text_is_told(tmp_path, validation):
     """Its figures would be taken for those of new text, though the best checkpoint knows it."""
     path, second_path = tmp_path / "text.txt", tmp_path / "other.txt"

@@ -55,7 +55,7 @@ def _names(names, folder):
     )
     # pytest.fail is no Exception that is put into words.
     module = types.SimpleNamespace(HfApi=lambda: api, snapshot_download=pytest.fail)
-    with unittest.mock.patch.object(hub, "_hub", lambda: module):
+    with unittest.mock.patch.dict("sys.modules", huggingface_hub=module):
         hub.pull("me/model", folder / "out")
 
 

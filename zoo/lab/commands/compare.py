@@ -1,4 +1,4 @@
-"""zoo compare: runs side by side, as text, picture or page; judged anew on another text."""
+"""zoo compare: runs side by side, as text, picture or page."""
 
 import argparse
 import functools
@@ -9,8 +9,6 @@ from zoo.lab.evaluation.changes.new_lexicon import ADDED_WORDS
 from zoo.lab.options import Option
 
 _SENTENCES = 20
-# Those of zoo.data.batches, which imports JAX: --help needs none.
-_POLICIES = ("carried", "items", "sentences")
 
 
 COMPARE = (
@@ -23,8 +21,8 @@ COMPARE = (
     Option(
         "--by",
         "figures and tests by the words' training counts, and under --unseen-weight; accuracy "
-        "on agreement pairs by distance; BLEU by the length of the source",
-        choices=("frequency", "distance", "length"),
+        "on agreement pairs by distance",
+        choices=("frequency", "distance"),
     ),
     Option("--plot FILE", "draws learning curves, or what --by asks for"),
     Option(
@@ -41,13 +39,6 @@ COMPARE = (
         options.integer(1, 200),
     ),
     options.LABEL,
-    Option("--data FILE", "judges the runs on a treebank or text that none was made for"),
-    Option("--state", "with --data: state policy; default: the runs' own", choices=_POLICIES),
-    Option(
-        "--unseen-weight",
-        "with --data: also mixes each run with a uniform distribution over the words of its "
-        "lexicon without training text, by a weight set on its validation text",
-    ),
     *ADDED_WORDS,
     Option(
         "--micro",
@@ -61,13 +52,12 @@ def run_compare(arguments: argparse.Namespace):
     """Prints, draws or writes the runs side by side."""
     if arguments.page:
         _write_page(arguments)
-    elif arguments.data or arguments.micro:
-        _judge(arguments)
-    elif arguments.by == "length":
-        from zoo.lab.comparison import translations
+    elif arguments.micro:
+        from zoo.lab import micro_report
+        from zoo.lab.evaluation import perplexity
 
-        split = _one_split(arguments) or "test"
-        translations.print_by_length(arguments.runs, split, arguments.plot)
+        with perplexity.on_terminal():
+            micro_report.report_micro(arguments.runs)
     elif arguments.plot:
         _plot(arguments)
     else:
@@ -97,21 +87,6 @@ def _write_page(arguments):
     )
 
 
-def _judge(arguments):
-    """Judges the runs on the text of --data, or beside the micro language."""
-    from zoo.lab import micro_report
-    from zoo.lab.comparison import text_report
-    from zoo.lab.evaluation import perplexity
-
-    runs = arguments.runs
-    with perplexity.on_terminal():
-        if arguments.micro:
-            micro_report.report_micro(runs)
-        else:
-            load = functools.partial(options.run_with_words, arguments=arguments)
-            text_report.judge(runs, arguments.data, load, arguments.state, arguments.unseen_weight)
-
-
 def _plot(arguments):
     """Draws learning curves, or the figures that --by asks for."""
     from zoo.lab.comparison import bar_plots, learning_curves
@@ -129,17 +104,16 @@ def _plot(arguments):
 def _print(arguments):
     """Prints the tables of kept figures, and of the scores of kept translations."""
     from zoo.lab.comparison import text_report, translations
-    from zoo.lab.comparison.comparison import TextFilter
     from zoo.lab.evaluation import results
     from zoo.lab.runs import output_files
 
     translated = translations.find_results(arguments.runs, arguments.split)
     folders = [run for run in arguments.runs if not translations.is_result_file(run)]
-    has_figures = not translated or any(map(results.judged_texts, folders))
+    has_figures = not translated or any(map(results.judged_splits, folders))
     has_figures = has_figures or bool(results.read_answers(folders))
     if has_figures:
-        selection = TextFilter(splits=arguments.split)
-        output_files.show(text_report.tables(folders, arguments.by == "frequency", selection))
+        in_parts = arguments.by == "frequency"
+        output_files.show(text_report.tables(folders, in_parts, arguments.split))
     for split, results_by_run in translated.items():
         try:
             lines = translations.score_table(results_by_run, split)

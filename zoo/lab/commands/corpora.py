@@ -70,15 +70,12 @@ EXPORT = (
         "writes a state dict of word_language_model, and the words, instead",
         rules="--torch excludes --licence: has no model card",
     ),
-    Option("--push OWNER/NAME", "also uploads the folder to the Hugging Face hub"),
-    Option("--public", "with --push: makes a new repository public"),
 )
 
 
 def run_export(arguments: argparse.Namespace):
-    """Writes the folder, prints the size of each file, and uploads it with --push."""
+    """Writes the folder, and prints the size of each file."""
     from zoo.lab.export import folder
-    from zoo.lab.runs import hub
 
     if arguments.torch:
         out = folder.write_torch(arguments.folder, arguments.out)
@@ -86,8 +83,6 @@ def run_export(arguments: argparse.Namespace):
         out = folder.write(arguments.folder, arguments.out, arguments.licence)
     for file in sorted(path for path in out.rglob("*") if path.is_file()):
         print(f"{file.stat().st_size:12,} {file}")
-    if arguments.push:
-        print(hub.push(out, arguments.push, private=not arguments.public))
 
 
 IMPORT = (
@@ -114,7 +109,7 @@ def run_import(arguments: argparse.Namespace):
     options.print_notes(torch_import.write(*(getattr(arguments, name) for name in names)))
     run = Run.load(arguments.out)
     marks = f"boundary {run.lexicon.boundary}, unknown words {run.lexicon.unknown}"
-    print(f"{run.summary}; {type(run.experiment.language_model.core).__name__}, {marks}")
+    print(f"{run.summary}; {type(run.experiment.model.component('core')).__name__}, {marks}")
 
 
 PULL = (

@@ -14,7 +14,7 @@ from zoo.lab.options import Option, attribute, integer, number
 # Options whose texts name no file.
 _NO_FILES = (
     *("label", "method", "metric", "rules", "split", "state", "symmetrise", "tokenize"),
-    *("tokenizer", "trust", "unknowns", "slf"),
+    *("tokenizer", "trust", "unknowns"),
 )
 
 
@@ -215,7 +215,6 @@ RULES = {
         --seed needs --sample: is for draws
         --sample excludes --beam, --length-normalisation, --bleu: draws, and searches for no best
         --bleu excludes --nbest, --output, --alignments: keeps the best translations beside the run
-        --bleu excludes --plot-attention: draws nothing
         """,
     "align": "--run excludes SOURCE: has pairs of its own",
     "rescore tune": f"""{_LISTS_RULES}
@@ -232,10 +231,9 @@ RULES = {
         --weights excludes --posterior-weight, --word-penalty: has all weights
         """,
     "compare": """
-        --micro excludes --page, --plot, --by, --data: judges by the micro language itself
+        --micro excludes --page, --plot, --by: judges by the micro language itself
         --micro excludes --split, --label: judges by the micro language itself
-        --page excludes --plot, --by, --data: shows all that runs keep
-        --data excludes --plot, --by, --split: judges the runs on another text
+        --page excludes --plot, --by: shows all that runs keep
         --by distance needs --plot FILE
         --against needs --plot FILE: is for learning curves
         --against excludes --by: is for learning curves
@@ -245,11 +243,8 @@ RULES = {
         --text excludes --split: is shown in place of a split
         --sentences needs --page FILE
         --label needs --plot FILE, --page FILE
-        --state needs --data FILE
-        --unseen-weight needs --data FILE
-        --add-words needs --data FILE, --page FILE
+        --add-words needs --page FILE
         """,
-    "export": "--public needs --push OWNER/NAME",
 }
 
 

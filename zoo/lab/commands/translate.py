@@ -57,7 +57,6 @@ TRANSLATE = (
         "file of links to write: the source word that each word attends to most, a line a "
         "hypothesis, as 0-0 2-1",
     ),
-    Option("--plot-attention FILE", "plots the attention weights of one sentence"),
     Option("--beam N", "beam size; 1 is greedy search; default 12", options.integer(1, 10_000)),
     Option(
         "--nbest N", "writes the N best hypotheses of each sentence", options.integer(1, 10_000)
@@ -104,8 +103,6 @@ def run_translate(arguments: argparse.Namespace):
         _judge(restoring, search, arguments)
         return
     sources = _sources(translator, file, arguments.split)
-    if arguments.plot_attention:
-        sources = _single_sentence(sources)
     _write(_translations(restoring, search, sources, arguments), translator, arguments)
 
 
@@ -137,16 +134,7 @@ def _check_files(folder, arguments):
 
     if arguments.bleu:
         passport.check(folder)
-    options.check_outputs(
-        arguments,
-        output="the translations",
-        alignments="the alignments",
-        plot_attention="the picture",
-    )
-    if arguments.plot_attention:
-        from zoo.lab.comparison import plot_style
-
-        plot_style.check_file(arguments.plot_attention)
+    options.check_outputs(arguments, output="the translations", alignments="the alignments")
 
 
 def _translations(restoring, search, sources, arguments) -> Iterator[list]:
@@ -188,21 +176,20 @@ def _restoring(translator, arguments):
     from zoo.lab.evaluation.translators import Restoring
     from zoo.sources import pairs
 
-    for option in ("alignments", "plot_attention"):
-        if getattr(arguments, option):
-            translators.check(translator, f"--{option.replace('_', '-')}")
+    if arguments.alignments:
+        translators.check(translator, "--alignments")
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         by = "keep"
     restoring = Restoring(translator, pairs.read_dictionary(dictionary) if dictionary else {}, by)
     if (
-        (arguments.alignments or arguments.plot_attention)
+        arguments.alignments
         and isinstance(restoring.strategy, PositionalAll)
         and restoring.way == "marks"
     ):
         raise UserError(
             "this run's marks of unknown words take part in attention, and are removed from "
-            "translations: give --unknowns keep for alignments or a picture of this run."
+            "translations: give --unknowns keep for alignments of this run."
         )
     return restoring
 
@@ -279,19 +266,8 @@ def _standard_input() -> Iterator[str]:
         yield from (text for _, text in files.split_line(line, number))
 
 
-def _single_sentence(sources) -> Iterator[list[str]]:
-    """Returns the only sentence of a text; raises UserError if it has none, or several."""
-    sentences = [words for words in sources if words]
-    if len(sentences) != 1:
-        raise UserError(
-            f"--plot-attention draws one sentence, and this text has {len(sentences):,}: give one "
-            "line."
-        )
-    return iter(sentences)
-
-
 def _write(translation_lists, translator, arguments):
-    """Writes the lines of translations, their alignments, and the picture of one of them."""
+    """Writes the lines of translations and their alignments."""
     from zoo.lab.evaluation import translators
     from zoo.lab.runs import output_files
     from zoo.sources import pairs
@@ -305,8 +281,6 @@ def _write(translation_lists, translator, arguments):
                 links.append(pairs.pharaoh(word_links) + "\n")
             if arguments.alignments and not translations:
                 links.append("\n")
-            if translations and arguments.plot_attention:
-                _draw(translator, translations[0], arguments.plot_attention)
             yield _lines(number, translations, translator, arguments)
             sys.stdout.flush()  # a line out for each line in
 
@@ -315,15 +289,6 @@ def _write(translation_lists, translator, arguments):
     options.write(output, arguments.output, "the translations")
     if arguments.alignments:
         output_files.write_lines(arguments.alignments, links, "the alignments")
-
-
-def _draw(translator, translation, file):
-    """Draws the attention of a translation."""
-    from zoo.lab.comparison import plot_style
-    from zoo.lab.evaluation import translators
-
-    weights = translators.attention_weights(translator, translation.hypothesis, translation.read)
-    plot_style.draw_attention(translation.source, translation.words, weights, file)
 
 
 def _lines(number, translations, translator, arguments) -> str:

@@ -321,7 +321,8 @@ def plot_agreement(
     text, note = _choose_text(records, {*paths.values()}, split, "--agreement")
     counts = {name: case_counts(records[text][path].figures.cases) for name, path in paths.items()}
     bars = accuracy_bars(counts, comparison.groups)
-    draw_accuracy(bars, file, str(text))
+    kind, _, judged = str(text).removeprefix("pairs:").partition("-")
+    draw_accuracy(bars, file, f"{kind} pairs, {judged}" if judged else f"{kind} pairs")
     table = bar_table(bars, "pairs of", "right, %", "pairs", PERCENT)
     output_files.show(f"{text}{note}", *table.text(), file)
 

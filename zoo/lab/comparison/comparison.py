@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from zoo.errors import UserError
@@ -25,7 +25,7 @@ from zoo.lab.evaluation.results import (
     Column,
     PassportsByColumn,
     comparable_columns,
-    judged_texts,
+    judged_splits,
     names_of,
     quantity,
     read_results,
@@ -169,21 +169,6 @@ def read_losses(
     return losses_by_group
 
 
-class TextFilter(NamedTuple):
-    """The texts and splits whose figures are asked for."""
-
-    texts: Container[str] | None = None  # the SHA-256 of texts and questions; None for all
-    splits: Sequence[str] = ()
-
-    def accepts(self, split: str, digest: str) -> bool:
-        """Whether a split and a text's SHA-256 pass; all do if `splits` is empty, `texts` None."""
-        text_matches = self.texts is None or digest in self.texts
-        return text_matches and (not self.splits or split in self.splits)
-
-
-ANY_TEXT = TextFilter()
-
-
 class Ranking(NamedTuple):
     """Groups of runs in the order of their perplexity on the first column, and the losses of those
     that were judged on each column."""
@@ -196,26 +181,26 @@ class Ranking(NamedTuple):
     losses: Mapping[Column, Mapping[Group, GroupLosses]]
 
 
-def rank(comparison: Comparison, text_filter: TextFilter = ANY_TEXT) -> Ranking:
+def rank(comparison: Comparison, splits: Sequence[str] = ()) -> Ranking:
     """Ranks groups of runs by perplexity on one text: of most runs, and if possible unseen by some.
 
     Runs that have seen this text stay unranked, each alone. Raises UserError if a run has no figure
-    that the filter accepts, or if figures are not comparable.
+    on the splits, () for all, or if figures are not comparable.
     """
     results_by_run = {
         name: {
             column: passport
             for column, passport in results.items()
-            if text_filter.accepts(column.split, passport.data.sha256)
+            if not splits or column.split in splits
         }
         for name, results in comparison.results.items()
     }
     for name, path in comparison.paths.items():
         if not results_by_run[name]:
-            splits = ", ".join(sorted({split for split, _ in judged_texts(path)}))
+            judged = ", ".join(sorted(judged_splits(path)))
             raise UserError(
-                f"{name} has no perplexity on {' or '.join(text_filter.splits)}, only on "
-                f"{splits}: evaluate it there, or leave it out."
+                f"{name} has no perplexity on {' or '.join(splits)}, only on {judged}: evaluate it "
+                "there, or leave it out."
             )
     columns = comparable_columns(results_by_run)
     order = order_texts(columns)

@@ -10,12 +10,9 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from zoo.base import lazy
 from zoo.errors import UserError, printable
 from zoo.lab.runs import output_files
-from zoo.sources import moses
 
 with lazy.extra():
     import matplotlib
@@ -31,8 +28,6 @@ with lazy.extra():
 COLOURS = ("#0391ed", "#674208", "#17372e", "#c9598f", "#6c06eb", "#8e9912")
 MARKERS = "os^DXP"
 WIDTH, HEIGHT = 10.0, 5.6
-# Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
-PLAIN = "{x:,g}"
 NATS = "nats per token"
 STYLE: Any = {
     "font.size": 14,
@@ -94,7 +89,9 @@ def picture(
 ) -> Iterator[list[Axes]]:
     """Yields the axes of a picture, side by side, then adds the legend and writes the file;
     `titles` may map each title to its width."""
-    with new_figure(file, width, HEIGHT) as figure:
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, HEIGHT), dpi=150, layout="constrained")
+        FigureCanvasAgg(figure)
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
         all_axes = figure.subplots(
             1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
@@ -104,15 +101,6 @@ def picture(
         all_axes[0].set_ylabel(y_label)
         yield [*all_axes]
         _add_legend(figure, all_axes, note, width)
-
-
-@contextlib.contextmanager
-def new_figure(file: str | pathlib.Path, width: float, height: float, **style) -> Iterator[Figure]:
-    """Yields a new figure in the common style, changed by `style`, then writes it to the file."""
-    with matplotlib.rc_context(STYLE | style):
-        figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
-        FigureCanvasAgg(figure)
-        yield figure
         save(figure, file)
 
 
@@ -157,33 +145,3 @@ def save(figure: Figure, file: str | pathlib.Path):
 def group_names(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
     """Returns the names of all bars of {recipe: {name: bar}}, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
-
-
-# ------------------------------ the attention of a translation as a matrix of grey squares
-
-
-def draw_attention(
-    source: Sequence[str],
-    target: Sequence[str],
-    weights: np.ndarray,
-    file: str | pathlib.Path,
-):
-    """Draws how much each word of a translation attends to each source word."""
-    source, target = ([*map(moses.unescaped, words)] for words in (source, target))
-    width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
-    shape = (max(len(target), 1), max(len(source), 1))
-    style: Any = {"font.size": 11, "axes.grid": False}
-    with new_figure(file, width + 0.8, height, **style) as figure:
-        axes = figure.add_subplot()
-        image = axes.imshow(
-            np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
-            cmap="Greys",
-            vmin=0,
-            vmax=1,
-            aspect="equal",
-        )
-        axes.set_xticks(range(len(source)), source, rotation=90)
-        axes.set_yticks(range(len(target)), target)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        figure.colorbar(image, label="weight", shrink=0.8)

@@ -1,45 +1,34 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
-from zoo.errors import UserError
 from zoo.lab.comparison import paired, parts, seeds
 from zoo.lab.comparison.comparison import (
-    ANY_TEXT,
     FIGURES,
     NOT_RANKED,
     Comparison,
-    TextFilter,
     figure_cells,
     rank,
 )
-from zoo.lab.evaluation import (
-    agreement,
-    mixtures,
-    passport,
-    scored_texts,
-    significance,
-    unknown_words,
-)
-from zoo.lab.evaluation.figures import Passport, is_validation
+from zoo.lab.evaluation import significance
+from zoo.lab.evaluation.figures import is_validation
 from zoo.lab.evaluation.passport import prior_line, seen_text_lines, unfinished
-from zoo.lab.evaluation.results import judged_texts, names_of, read_answers
-from zoo.lab.evaluation.run import Run
-from zoo.lab.runs import output_files
-from zoo.lab.runs.workdir import check_folders
+from zoo.lab.evaluation.results import judged_splits, names_of, read_answers
 from zoo.lab.table import COUNT, PERCENT, Column, Table, wrap_lines
 
 
-def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter = ANY_TEXT) -> str:
-    """Formats the results of runs as tables; docs/passports.md lists columns and order."""
+def tables(folders: list[str], in_parts: bool = False, splits: Sequence[str] = ()) -> str:
+    """Formats the results of runs on some splits, () for all, as tables; docs/passports.md lists
+    columns and order."""
     comparison = Comparison.from_paths(folders)
     lines = []
     paths = comparison.paths.values()
     answers = read_answers(paths)
-    chosen = [text for text in answers if text_filter.accepts(str(text), text.digest)]
-    if not chosen or any(text_filter.accepts(*text) for run in paths for text in judged_texts(run)):
-        lines = _loss_lines(comparison, in_parts, text_filter)
+    chosen = [text for text in answers if not splits or str(text) in splits]
+    judged = {split for run in paths for split in judged_splits(run)}
+    if not chosen or (judged & {*splits} if splits else judged):
+        lines = _loss_lines(comparison, in_parts, splits)
     names = {path: name for name, path in comparison.paths.items()}
     for text in chosen:
         passports = {names[path]: passport for path, passport in answers[text].items()}
@@ -47,9 +36,9 @@ def tables(folders: list[str], in_parts: bool = False, text_filter: TextFilter =
     return "\n".join(wrap_lines(lines)).removeprefix("\n")
 
 
-def _loss_lines(comparison, in_parts, text_filter):
+def _loss_lines(comparison, in_parts, splits):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    ranking = rank(comparison, text_filter)
+    ranking = rank(comparison, splits)
     mixed = [
         name
         for name, results in ranking.runs.items()
@@ -164,55 +153,3 @@ def _column_notes(name, passports):
         for line, runs in seeds.runs_by_line(lines).items():
             is_all = len(runs) == len(passports) > seeds.MOST_NAMED
             yield f"  {line} ({'all runs' if is_all else ', '.join(runs)})"
-
-
-# ---- runs side by side on a text that none of them was made for, with the lexicons that they have
-# A comparison on a run's own test may depend on choices that were made with that test at hand,
-# above all on a lexicon read off it. Here the lexicon is fixed before the text is read: out-of-
-# vocabulary words are <unk>.
-
-
-def judge(
-    workdirs: list[str],
-    path: str,
-    load: Callable[[str], Run] = Run.load,
-    state: str | None = None,
-    mixed: bool = False,
-):
-    """Judges runs on a text and saves that; prints their figures, in parts, with tests of the
-    differences. `mixed` adds the mixture for unseen words."""
-    check_folders(workdirs)
-    for workdir in workdirs:
-        passport.check(workdir)
-    texts = set()
-    for workdir in workdirs:
-        (scored,) = scored_texts.score(load(workdir), [], path, state)
-        records = [_judge_text(scored, path, mixed)]
-        if scored.tokenized.token_columns:  # of a treebank
-            records += _judge_pairs(scored.run, path)
-        texts |= {record.data.sha256 for record in records}
-    output_files.show(tables(workdirs, in_parts=True, text_filter=TextFilter(texts)))
-
-
-def _judge_text(scored, path, mixed) -> Passport:
-    """Judges a run's log-perplexity, saves it and prints notes; returns the passport."""
-    judgement = scored.judgement(mixtures.from_run(scored.run) if mixed else None)
-    record: Any = judgement.passport
-    output_files.show(*map(str, judgement.keep()))
-    words, unknown = record.data.words, record.out_of_vocabulary
-    coverage = unknown_words.describe_share(words, unknown, path)
-    for note in filter(None, (coverage, *judgement.notes, *judgement.warnings)):
-        output_files.show(f"  {note}")
-    return record
-
-
-def _judge_pairs(run, treebank) -> list[Passport]:
-    """Judges a run on the agreement pairs of a treebank, saves and returns [passport]; prints a
-    UserError, such as that there are none, and returns []."""
-    try:
-        (judgement,) = agreement.judge(run, [], treebank)
-    except UserError as error:
-        output_files.show(f"{run.path}: {error}")
-        return []
-    output_files.show(*map(str, judgement.keep()))
-    return [judgement.passport]

@@ -1,4 +1,4 @@
-"""Translations of runs side by side: BLEU and chrF as text, by length of the source, and a page's.
+"""Translations of runs side by side: BLEU and chrF as text, and a page's.
 
 `zoo translate --bleu` keeps the translations and their scores among a run's results.
 """
@@ -9,24 +9,19 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.lab.comparison import html_parts
 from zoo.lab.comparison.comparison import Comparison
-from zoo.lab.comparison.seeds import number_recipes
 from zoo.lab.evaluation import results, translation_quality
 from zoo.lab.evaluation.figures import TranslationPassport
 from zoo.lab.evaluation.records import is_record
 from zoo.lab.evaluation.results import TRANSLATION_FIELDS, quantity
-from zoo.lab.runs import location, output_files
+from zoo.lab.runs import location
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.table import SCORE, Column, Table, escape
 
 _FILES = "translation-*.json"
-# Words of a source sentence that are one group of --by length.
-_LENGTHS = 5
 
 
 def is_result_file(path: str) -> bool:
@@ -72,15 +67,6 @@ def _run_names(paths) -> list[str]:
     return names if "" not in names and len({*names}) == len(names) else [*map(str, paths)]
 
 
-def _read_results(files, split):
-    """Reads results of translations: (results, experiment of the first, references)."""
-    scored_results = [translation_quality.read(file) for file in files.values()]
-    first_file = next(iter(files.values()))
-    path = first_file if location.is_bucket(first_file) else first_file.absolute()
-    experiment = Workdir(path.parent.parent).experiment()
-    return scored_results, experiment, _read_references(experiment, split)
-
-
 def _read_references(experiment, split):
     """Reads the references of a split as they were written."""
     return experiment.vocabulary.read(experiment.data.as_written(), split)
@@ -88,56 +74,12 @@ def _read_references(experiment, split):
 
 def score_table(files: Mapping[str, Any], split: str) -> str:
     """Formats scores with their 95 % intervals, and p of differences from the first run."""
-    scored_results, _, corpus = _read_results(files, split)
+    scored_results = [translation_quality.read(file) for file in files.values()]
+    first_file = next(iter(files.values()))
+    path = first_file if location.is_bucket(first_file) else first_file.absolute()
+    corpus = _read_references(Workdir(path.parent.parent).experiment(), split)
     rows = translation_quality.compare([*files], scored_results, corpus.sentences)
     return translation_quality.table(rows, scored_results[0][0])
-
-
-def print_by_length(paths: Sequence[str], split: str, picture: str | None = None):
-    """Prints BLEU by the length of the source sentence, and draws it into `picture` if given;
-    raises UserError if no run has translations of the split."""
-    if picture:
-        from zoo.lab.comparison import plot_style  # matplotlib, which tables do not need
-
-        plot_style.check_file(picture)
-    files_by_split = find_results(paths, [])
-    files = files_by_split.get(split)
-    if not files:
-        only = f", only of {', '.join(files_by_split)}" if files_by_split else ""
-        raise UserError(
-            f"no run has translations of {split}{only}: python -m zoo translate DIR --bleu --split "
-            f"{split} makes them."
-        )
-    names = [*files]
-    scored_results, experiment, corpus = _read_results(files, split)
-    translation_quality.check_results(names, scored_results, corpus.sentences)
-    lengths = [len(words) for words in experiment.source_corpus(corpus).sentences]
-    rows = translation_quality.by_length(scored_results, corpus.sentences, lengths, _LENGTHS)
-    signature = scored_results[0][0].figures["BLEU"].signature
-    output_files.show(*translation_quality.length_table(names, rows).text(), signature)
-    if picture:
-        draw_by_length(names, rows, picture)
-
-
-def draw_by_length(
-    names: Sequence[str], rows: Sequence[translation_quality.LengthBucket], file: str | pathlib.Path
-):
-    """Draws BLEU against the length of the source, with the number of sentences and intervals."""
-    from zoo.lab.comparison import plot_style
-
-    title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
-    numbers = number_recipes(names)
-    with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
-        for index, name in enumerate(names):
-            # Beside each other, lest intervals cover each other.
-            xs = [x + (index - (len(names) - 1) / 2) * 0.06 for x in range(len(rows))]
-            scores = np.array([row.scores[index] for row in rows])
-            ends = np.array([row.intervals[index] for row in rows], float).reshape(-1, 2).T
-            style = plot_style.style(numbers[index])
-            axes.errorbar(xs, scores, np.abs(ends - scores), label=name, **style)
-        ticks = [f"{row.shortest}-{row.longest}\n{row.sentences:,} sentences" for row in rows]
-        axes.set_xticks(range(len(rows)), ticks)
-        axes.set_ylim(bottom=0)
 
 
 # ---- the section of the page: a table for each text, a row for each recipe and search

@@ -178,10 +178,9 @@ def recipe_of(run: str | pathlib.Path) -> dict:
     return recipe
 
 
-def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
-    """Returns (split, SHA-256) of the texts on which a run has a perplexity."""
-    passports = read_passports(folder, PerplexityPassport)
-    return {(passport.split, passport.data.sha256) for passport in passports}
+def judged_splits(folder: str | pathlib.Path) -> set[str]:
+    """Returns the splits on which a run has a perplexity."""
+    return {passport.split for passport in read_passports(folder, PerplexityPassport)}
 
 
 def _duplicate(folder, label, first_passport, passport):

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import pathlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from zoo.base import regular_files, strict_json
 from zoo.data import Corpus
@@ -19,7 +19,7 @@ from zoo.lab.evaluation.run import Run
 from zoo.lab.evaluation.translators import Translator
 from zoo.lab.runs import atomic_writes, location
 from zoo.lab.runs.workdir import Workdir
-from zoo.lab.table import COUNT, SCORE, Column, Table
+from zoo.lab.table import SCORE, Column, Table
 
 EXACT_MATCH = "exact match"
 Translation = tuple[TranslationPassport, list[str]]  # a passport, and the hypotheses
@@ -150,58 +150,6 @@ def check_results(
             f"the text of {first.split} has changed since {names[0]} was judged: translate it "
             "again."
         )
-
-
-class LengthBucket(NamedTuple):
-    """BLEU of the sentences of about one length."""
-
-    shortest: int
-    longest: int
-    sentences: int
-    scores: list[float]
-    intervals: list[tuple[float, float]]
-
-
-def by_length(
-    results: Sequence[Translation],
-    references: list[list[str]],
-    lengths: Sequence[int],
-    step: int,
-) -> list[LengthBucket]:
-    """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
-    metric = Bleu(results[0][0].tokenizer)
-    groups: dict[int, list[int]] = {}
-    for number, length in enumerate(lengths):
-        groups.setdefault((length - 1) // step, []).append(number)
-    rows = []
-    for group, numbers in sorted(groups.items()):
-        truth = [" ".join(references[number]) for number in numbers]
-        counts = [
-            metric.count_corpus([lines[number] for number in numbers], truth)
-            for _, lines in results
-        ]
-        scores = [float(metric.figure(run_counts.sum(0))) for run_counts in counts]
-        intervals = [
-            significance.bootstrap_interval(run_counts, metric.figure) for run_counts in counts
-        ]
-        shortest, longest = group * step + 1, (group + 1) * step
-        rows.append(LengthBucket(shortest, longest, len(numbers), scores, intervals))
-    return rows
-
-
-def length_table(names: Sequence[str], rows: list[LengthBucket]) -> Table:
-    """Makes the table of the rows of `by_length`, with the interval of each score."""
-    columns = [Column("source words"), Column("sentences", COUNT)]
-    columns += [Column(name, SCORE) for name in names]
-    cells = [
-        [
-            f"{row.shortest}-{row.longest}",
-            row.sentences,
-            *((score, *ends) for score, ends in zip(row.scores, row.intervals, strict=True)),
-        ]
-        for row in rows
-    ]
-    return Table(columns, cells)
 
 
 def compare(

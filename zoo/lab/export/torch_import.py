@@ -18,7 +18,7 @@ from zoo.base import regular_files, temporary_files
 from zoo.data import Unknown, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment
-from zoo.interop import torch_files, torch_models
+from zoo.interop import joeynmt, torch_files, torch_models
 from zoo.lab.export.folder import write_json, write_record
 from zoo.lab.runs import checksums
 from zoo.lab.runs.exported_run import PARAMS, safetensors
@@ -86,27 +86,61 @@ def write(
 ) -> list[str]:
     """Writes the model of a file as an export, which exists whole or not at all; returns notes.
 
-    Its words are in the file `words` or in a corpus, or else in the model's file.
+    Its words are in the file `words` or in a corpus, or else in the model's file; JoeyNMT's are in
+    files beside it.
     """
     save = safetensors().save  # before any work begins, if it is missing
     saved = torch_files.read(file)
+    options = words, corpus, boundary, unknown, lower_case
+    if not joeynmt.is_checkpoint(saved):
+        experiment, params, lexicons = _read_language_model(file, saved, *options)
+    elif any(options):
+        raise UserError(
+            f"{file} is JoeyNMT's, with words and configuration beside it: leave the options out."
+        )
+    else:
+        experiment, params, lexicons = _read_joeynmt(file, saved)
+    start = jax.eval_shape(lambda: experiment.model.init(jax.random.key(0), *lexicons))
+    difference = checksums.first_difference(params, checksums.leaf_names(start))
+    if difference:
+        name, array, expected = difference
+        raise UserError(f"{file}: {name} is {array} and should be {expected}: give another model.")
+    recipe = configuration.to_json(experiment)
+    with temporary_files.folder(out) as folder:
+        (folder / PARAMS).write_bytes(save(params))
+        files = [f"{name}.npz" for name in experiment.model.lexicon_names]
+        for name, lexicon in zip(files, lexicons, strict=True):
+            lexicon.save(folder / name)
+        write_json(folder / "experiment.json", recipe)
+        source_file = {"file": pathlib.Path(file).name, "sha256": checksums.file_digest(file)}
+        facts = {"checkpoint": 0, "data": "", "imported": source_file}
+        write_record(folder, (PARAMS, *files, "experiment.json"), facts)
+    if isinstance(saved, dict) and saved.get("is_forward_lm") is False:
+        return [
+            "it reads text from its end: give lines with their characters in reverse, as by rev"
+        ]
+    return []
+
+
+def _check_size(words, size, file):
+    """Raises UserError unless a model has as many words."""
+    if len(words) != size:
+        raise UserError(
+            f"it has {len(words):,} words, and {file} has {size:,}: give the words of this model, "
+            "in the order of their ids."
+        )
+
+
+def _read_language_model(file, saved, words, corpus, boundary, unknown, lower_case):
+    """Converts what PyTorch saved; returns (the experiment, parameters by path, its lexicon)."""
     with torch_files.naming(file):
         model, params = torch_models.language_model(saved)
     size = len(params["embedding/table"])
     with torch_files.naming(words or corpus or file):
         counts = count_words(corpus) if corpus else {}
         listed = read_words(words, size) if words else [*counts] or listed_words(saved)
-        if len(listed) != size:
-            raise UserError(
-                f"it has {len(listed):,} words, and {file} has {size:,}: give the words of this "
-                "model, in the order of their ids."
-            )
+        _check_size(listed, size, file)
         lexicon = make_lexicon(listed, counts, boundary, unknown)
-    shapes = checksums.leaf_names(jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon)))
-    difference = checksums.first_difference(params, shapes)
-    if difference:
-        name, array, expected = difference
-        raise UserError(f"{file}: {name} is {array} and should be {expected}: give another model.")
     vocabulary = Vocabulary(
         lower_case=lower_case,
         unknown="counted" if lexicon.unknown else "refused",
@@ -115,16 +149,25 @@ def write(
     # With a carried state, in one row: others would begin within the text.
     evaluation = Evaluation("sentences" if lexicon.boundary else "carried", batch=1)
     source = Unknown(lexicon.is_character_level)
-    recipe = configuration.to_json(Experiment(source, vocabulary, model, evaluation=evaluation))
-    with temporary_files.folder(out) as folder:
-        (folder / PARAMS).write_bytes(save(params))
-        lexicon.save(folder / "lexicon.npz")
-        write_json(folder / "experiment.json", recipe)
-        source_file = {"file": pathlib.Path(file).name, "sha256": checksums.file_digest(file)}
-        facts = {"checkpoint": 0, "data": "", "imported": source_file}
-        write_record(folder, (PARAMS, "lexicon.npz", "experiment.json"), facts)
-    if isinstance(saved, dict) and saved.get("is_forward_lm") is False:
-        return [
-            "it reads text from its end: give lines with their characters in reverse, as by rev"
-        ]
-    return []
+    return Experiment(source, vocabulary, model, evaluation=evaluation), params, [lexicon]
+
+
+def _read_joeynmt(file: str, saved: Any):
+    """Reads JoeyNMT's configuration and words beside a checkpoint; returns (the experiment, the
+    parameters by path, the lexicons)."""
+    folder, lexicons = pathlib.Path(file).parent, []
+    path = str(folder / "config.yaml")
+    with torch_files.naming(path):
+        config, lower_case, marks = joeynmt.read_configuration(path)
+    for side in ("trg", "src"):
+        path = str(folder / f"{side}_vocab.txt")
+        size = saved["model_state"][f"{side}_embed.lut.weight"].shape[0]
+        with torch_files.naming(path):
+            words = read_words(path, size)
+            _check_size(words, size, file)
+            lexicons.append(make_lexicon(words, {}, marks["eos_token"], marks["unk_token"]))
+    with torch_files.naming(file):
+        ids = [lexicons[0].ids[marks[mark]] for mark in ("bos_token", "eos_token")]
+        model, params = joeynmt.encoder_decoder(saved, config, *ids)
+    vocabulary, source = (Vocabulary(lower_case=is_lower) for is_lower in lower_case)
+    return Experiment(Unknown(), vocabulary, model, source_vocabulary=source), params, lexicons

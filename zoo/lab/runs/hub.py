@@ -24,34 +24,12 @@ FILES = (
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
-def _hub() -> Any:
-    """Imports and returns the module `huggingface_hub`."""
-    with lazy.extra():
-        import huggingface_hub
-    return huggingface_hub
-
-
 def _request_error(repository: str, error: Exception) -> UserError:
     """Converts an error of a request to the hub to a UserError."""
     return UserError(
         f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
         "network and the output of `hf auth whoami`."
     )
-
-
-def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
-    """Uploads an exported run to a repository of the hub, which is made (private) if it does not
-    exist, and returns its address."""
-    folder = pathlib.Path(folder)
-    if not exported_run.is_complete(folder):
-        raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
-    hub = _hub()
-    try:
-        api = hub.HfApi()
-        api.create_repo(repository, private=private, exist_ok=True)
-        return str(api.upload_folder(repo_id=repository, folder_path=str(folder)))
-    except Exception as error:  # errors of the hub, of HTTP and of the network
-        raise _request_error(repository, error) from error
 
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
@@ -77,16 +55,17 @@ def _download(repository, **snapshot_options) -> str:
             f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "
             "these, as in gs://BUCKET/RUN."
         )
-    hub = _hub()
+    with lazy.extra():
+        import huggingface_hub
     try:
-        info = hub.HfApi().repo_info(repository)
+        info: Any = huggingface_hub.HfApi().repo_info(repository)
         names = [file.rfilename for file in info.siblings]
-    except Exception as error:
+    except Exception as error:  # errors of the hub, of HTTP and of the network
         raise _request_error(repository, error) from error
     permissions.check_remote(names, repository)
     options = {"revision": info.sha, "allow_patterns": list(FILES), **snapshot_options}
     try:
-        folder = str(hub.snapshot_download(repository, **options))
+        folder = str(huggingface_hub.snapshot_download(repository, **options))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in temporary_files.FULL:
             raise

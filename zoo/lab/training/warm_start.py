@@ -22,6 +22,8 @@ from zoo.lexicon import Lexicon
 
 # Parts that are built for a model's second lexicon, of sources.
 _SOURCE_PARTS = ("source_embedding", "encoder")
+# Parts of an encoder-decoder whose parameters do not depend on words.
+_WORDLESS_PARTS = ("attention", "bridge")
 
 
 class Start(NamedTuple):
@@ -59,7 +61,8 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
         if difference is None:
             index = name in _SOURCE_PARTS
             lexicon_pair = source_lexicons[index], lexicons[index]
-            _check_words(path, name, component, arrays[name], *lexicon_pair)
+            if name not in _WORDLESS_PARTS:
+                _check_words(path, name, component, arrays[name], *lexicon_pair)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
             params[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
             lines.append(f"{name}: taken from {path}, step {step:,}.")
