@@ -46,12 +46,14 @@ class Binary(heads.ImportanceSampling):
         return losses.nce_loss(scores.true, scores.noise, *zeros)
 
 
-TIED = {"tied": True, "bias": False}  # the table of the scores is that of the inputs
 UNIGRAM, UNIFORM = heads.UnigramNoise(), heads.UniformNoise()
+# Tied: the table of the scores is that of the inputs.
 HEADS: dict[str, heads.Head] = {
-    "full softmax": heads.Softmax(**TIED),
-    "importance sampling": heads.ImportanceSampling(**TIED, samples=256, noise=UNIGRAM),
-    "binary loss": Binary(**TIED, samples=1, noise=UNIFORM, noise_per="token"),
+    "full softmax": heads.Softmax(tied=True, bias=False),
+    "importance sampling": heads.ImportanceSampling(
+        tied=True, bias=False, samples=256, noise=UNIGRAM
+    ),
+    "binary loss": Binary(tied=True, bias=False, samples=1, noise=UNIFORM, noise_per="token"),
 }
 
 
@@ -144,8 +146,8 @@ def places(params, viewers) -> np.ndarray:
         table, bias = params["films"], jnp.zeros(len(params["films"]))
         return losses.softmax_top_k(hidden, table, bias, BEST)[1]
 
-    hits = best_films(params) == rows[numbers, sizes - 1][:, None]
-    return np.asarray((hits * np.arange(1, BEST + 1)).sum(axis=1))
+    hits = np.asarray(best_films(params)) == rows[numbers, sizes - 1][:, None]
+    return (hits * np.arange(1, BEST + 1)).sum(axis=1)
 
 
 def metrics(places) -> np.ndarray:
