@@ -99,8 +99,7 @@ class Conllu(FileSource):
         chosen = ranged(part, text)
         text = text if len(chosen) == len(text) else ArraySentences.encode(chosen)
         words, features = (text.respelled(pair[n] for pair in text.words) for n in (0, 1))
-        is_surface, keeps_forms = self.fused == "surface", self.fused == "kept"
-        forms = {} if is_surface else fused_forms(words, fused[part.range], keeps_forms)
+        forms = fused_forms(words, fused[part.range], self.fused == "kept")
         return Corpus(part.path, words, features, fused=forms)
 
     def tokens(self, split):
@@ -133,7 +132,7 @@ class Conllu(FileSource):
         fused = tuple(
             (token["form"], tuple(part["form"] for part in token["parts"]))
             for token in sentence
-            if "parts" in token
+            if "parts" in token and self.fused != "surface"
         )
         return [(token["form"], self._tags(token)) for token in tokens], fused
 

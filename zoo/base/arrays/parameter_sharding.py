@@ -86,9 +86,7 @@ def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Lay
     return cut_by_rows(component.parameter_axes, shapes, mesh, axis)
 
 
-def cut_by_rows(
-    parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str, pad: bool = False
-) -> Layout:
+def cut_by_rows(parameter_axes: Axes, shapes, mesh: Mesh, axis: str, pad: bool = False) -> Layout:
     """Shards parameters by the names of their axes, as `on_mesh` does; with `pad`, also by rows
     that are not divisible, if there are at least as many as devices."""
     if axis not in mesh.shape:
@@ -105,9 +103,9 @@ def cut_by_rows(
         cut = next(divisible, None)
         if rows and cut not in rows:
             description = "whole on every device" if cut is None else "cut by columns"
-            if pad and sizes[rows[0]] >= mesh.shape[axis]:
-                cut, description = rows[0], "padded in steps"
             not_by_rows.append(f"{path_name(path)} {[*array.shape]}, {description}")
+            if pad and sizes[rows[0]] >= mesh.shape[axis]:
+                cut = rows[0]
         spec = () if cut is None else (*[None] * cut, axis)
         return NamedSharding(mesh, PartitionSpec(*spec))
 

@@ -44,14 +44,14 @@ class Devices:
         """Makes a mesh of the first `count` devices of each process, or of the given devices."""
         devices = select_devices(count)
         self.count, self.batch = len(devices), batch
+        place = f"{self.count} devices{_processes_note()}"
         if self.count % model:
             raise UserError(
-                f"parallel.model={model} does not divide the {self._description}: give one that "
-                "does, or --devices."
+                f"parallel.model={model} does not divide the {place}: give one that does, or "
+                "--devices."
             )
         data = self.count // model
         if batch % data:
-            place = self._description
             if model > 1:
                 place = f"the {data} devices along the data axis, {place} by parallel.model={model}"
             raise UserError(
@@ -75,11 +75,6 @@ class Devices:
     def summary(self) -> str:
         """The devices and processes, for the log."""
         return f"{self.count} device(s){_processes_note()}"
-
-    @property
-    def _description(self) -> str:
-        """The devices and processes, for errors."""
-        return f"{self.count} devices{_processes_note()}"
 
     def layouts(self, state) -> Any:
         """Returns the sharding of each leaf of a TrainState, in the layout of checkpoints."""
@@ -351,11 +346,8 @@ class MeshDevices(Devices):
             )
         super().__init__(count, batch, model)
         self.model, self._words = model, tuple(words)
-        saved, padded = (
-            cut_by_rows(parameter_axes, state.params, self.mesh, MODEL, pad)
-            for pad in (False, True)
-        )
-        self._indivisible = padded.not_by_rows
+        arguments = parameter_axes, state.params, self.mesh, MODEL
+        saved, padded = (cut_by_rows(*arguments, pad) for pad in (False, True))
         layouts = {
             path_name(path): LeafLayout(leaf.shape, *shardings)
             for (path, leaf), *shardings in zip(
@@ -371,9 +363,7 @@ class MeshDevices(Devices):
     @property
     def summary(self) -> str:
         data = self.count // self.model
-        mesh = f"{super().summary} as {data} (data) x {self.model} (model)"
-        rows = "; ".join(self._indivisible)
-        return f"{mesh}, whose model axis does not divide the rows of {rows}" if rows else mesh
+        return f"{super().summary} as {data} (data) x {self.model} (model)"
 
     def _leaf_layout(self, name, leaf, layouts) -> LeafLayout:
         """Chooses the layout of a leaf of the state.
@@ -420,12 +410,10 @@ class MeshDevices(Devices):
         return self._map_leaves(padded, saved_state), *others
 
     def for_steps(self, state):
-        return self._map_leaves(lambda layout, x: layout.convert(layout.pad, layout.step, x), state)
+        return self._map_leaves(lambda leaf, x: leaf.convert(leaf.pad, leaf.step, x), state)
 
     def state_to_mesh(self, state):
-        return self._map_leaves(
-            lambda layout, x: layout.convert(layout.cut, layout.saved, x), state
-        )
+        return self._map_leaves(lambda leaf, x: leaf.convert(leaf.cut, leaf.saved, x), state)
 
     def table_layout(self, shape) -> NamedSharding:
         """Shards a table with one row a word, if its rows divide."""
