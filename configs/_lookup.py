@@ -104,12 +104,6 @@ def load(name: str) -> "Experiment":
     elif path is None:
         if os.path.isfile(f"{name}.py"):
             raise UserError(f"{name!r} is not a config, but a file: give --config {name}.py.")
-        if ".json" in name:
-            raise UserError(
-                f"{shortened(name)} is not a config: results of benchmarks.ingredients, as in "
-                "records/ptb_strong, are trained again by python -m benchmarks.ingredients --like "
-                "FILE.json again.json."
-            )
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
         raise UserError(
             f"the config {shortened(name)!r} does not exist; the nearest are {', '.join(close)} "

@@ -67,7 +67,7 @@ def full_vocabulary() -> str:
 
 
 def variants(file: str, seeds: str) -> str:
-    """Makes a table of variants that benchmarks.ingredients trained, in the order of validation.
+    """Makes a table of variants that were trained side by side, in the order of validation.
 
     Args:
       file: its result in this folder.
@@ -198,7 +198,7 @@ def above(baseline: paired.GroupLosses, runs: paired.GroupLosses) -> str:
 
 @functools.cache
 def read_seeds(file: str, split: str) -> paired.GroupLosses:
-    """Reads the seeds of a recipe that benchmarks.ingredients trained.
+    """Reads the seeds of a recipe that were trained side by side.
 
     Args:
       file: in records/ptb_strong, without its suffix.

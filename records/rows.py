@@ -54,7 +54,7 @@ PTB_LEARNING = {
     "with a cache of 2,000 words": tuple(f"{run} + cache" for run in PTB_AWD),
     "with dynamic evaluation": tuple(f"{run} + dynamic" for run in PTB_AWD),
 }
-# {head: its results of benchmarks.ingredients in records/ptb_strong}, on the core of ptb_awd_small.
+# {head: its results in records/ptb_strong}, on the core of ptb_awd_small.
 PTB_STRONG = {head: file for head, (file,) in models("ptb_strong").items()}
 # Heads that are also compared with a softmax that is not tied.
 AGAINST_UNTIED = ("log_linear", "adaptive", "cnn")

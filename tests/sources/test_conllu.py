@@ -227,7 +227,7 @@ def test_a_wrong_line_is_named(tmp_path, line, message):
 
 
 def test_a_treebank_takes_little_more_than_its_words_and_their_tags(tmp_path):
-    """Two pointers a token, to words and tags of which there are few, and not its columns."""
+    """An id a token, of a word with its tags, of which there are few, and not its columns."""
     sentence = "# text = il\n" + "".join(
         f"{n}\tmot{n}\tmot\tNOUN\t_\tNumber=Sing\t0\troot\t_\tId={n}\n" for n in range(1, 21)
     )
@@ -241,4 +241,4 @@ def test_a_treebank_takes_little_more_than_its_words_and_their_tags(tmp_path):
         finally:
             tracemalloc.stop()
     assert len(corpus.sentences) == 900 and corpus.sentences[-1][-1] == "mot20"
-    assert peaks[1] - peaks[0] < 600 * 20 * 4 * 8
+    assert peaks[1] - peaks[0] < 600 * 20 * 8

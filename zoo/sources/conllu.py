@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from zoo.base import lazy
 from zoo.errors import UserError, check_choices
 from zoo.sources import files
+from zoo.sources.mapped_text import ArraySentences
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -85,10 +86,21 @@ class Conllu(FileSource):
 
     def read(self, split):
         """Reads the sentences of a split, with POS and morphological features."""
-        rows = self._map_sentences(self.path_of(split), self._row)
-        words, features, fused = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
-        forms = {} if self.fused == "surface" else fused_forms(words, fused, self.fused == "kept")
-        return Corpus(self.part(split).path, words, features, fused=forms)
+        part, fused = self.part(split), []
+
+        def tagged_words():
+            for tokens in self._sentences(part):
+                pairs, sentence_fused = self._row(tokens)
+                fused.append(sentence_fused)
+                yield pairs
+
+        # Ids of words with their features: 4 bytes a token.
+        text = ArraySentences.encode(tagged_words())
+        chosen = ranged(part, text)
+        text = text if len(chosen) == len(text) else ArraySentences.encode(chosen)
+        words, features = (text.respelled(pair[n] for pair in text.words) for n in (0, 1))
+        forms = fused_forms(words, fused[part.range], self.fused == "kept")
+        return Corpus(part.path, words, features, fused=forms)
 
     def tokens(self, split):
         """Reads the sentences of a split as lists of tokens, each a dict of all columns, as text
@@ -102,23 +114,27 @@ class Conllu(FileSource):
     def lexicon_entries(self):
         """Returns the words of the files `words`, without features."""
         rows = (row for path in self.words for row in self._map_sentences(path, self._row))
-        return {word: () for words, *_ in rows for word in words}
+        return {word: () for pairs, _ in rows for word, _ in pairs}
 
     def _map_sentences(self, path, call):
         """Returns the results of a function, called on the tokens of each sentence of a path."""
         part = files.Part.parse(path)
+        return ranged(part, [*map(call, self._sentences(part))])
+
+    def _sentences(self, part):
+        """Yields the tokens of each sentence of a file."""
         file = files.find(part.path)
-        return ranged(part, [call(tokens) for tokens, *_ in parse(files.lines_in(file), file)])
+        return (tokens for tokens, *_ in parse(files.lines_in(file), file))
 
     def _row(self, sentence):
-        """Returns (words, features, [(fused form, its words)]) of a sentence."""
+        """Returns ([(word, its features)], ((fused form, its words), ...)) of a sentence."""
         tokens = self._select_tokens(sentence)
-        fused = [
+        fused = tuple(
             (token["form"], tuple(part["form"] for part in token["parts"]))
             for token in sentence
-            if "parts" in token
-        ]
-        return [token["form"] for token in tokens], [*map(self._tags, tokens)], fused
+            if "parts" in token and self.fused != "surface"
+        )
+        return [(token["form"], self._tags(token)) for token in tokens], fused
 
     def _tags(self, token):
         """Returns the features of a token; a fused form read alone has all its words' features."""

@@ -19,6 +19,7 @@ import operator
 import pathlib
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -193,16 +194,18 @@ class ArraySentences(Sequence):
     ends: tuple[str, ...] = ()
 
     @classmethod
-    def encode(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
-        """Encodes sentences, whose ids are in the order in which distinct words occur."""
-        types: dict[str, int] = collections.defaultdict(itertools.count().__next__)
+    def encode(cls, sentences: Iterable[Collection[Any]]) -> "ArraySentences":
+        """Encodes sentences, of words or other keys, whose ids are in the order in which distinct
+        words occur."""
+        types: dict[Any, int] = collections.defaultdict(itertools.count().__next__)
         lengths = array.array("i")
         ids = array.array("i")  # grows in place: joining arrays would take twice the memory
-        for words in sentences:
-            ids.extend(map(types.__getitem__, words))
-            lengths.append(len(words))
+        for sentence in sentences:
+            ids.extend(map(types.__getitem__, sentence))
+            lengths.append(len(sentence))
         # One object for the same word of several texts.
-        text = TextArrays(tuple(map(sys.intern, types)), np.asarray(ids), np.array(lengths))
+        words = (sys.intern(word) if isinstance(word, str) else word for word in types)
+        text = TextArrays(tuple(words), np.asarray(ids), np.array(lengths))
         return cls(text, text.types, range(len(lengths)))
 
     def __len__(self):
@@ -220,7 +223,7 @@ class ArraySentences(Sequence):
         return [*map(self.words.__getitem__, ids.tolist()), *self.ends]
 
     def __iter__(self):
-        spelled, ends = np.array(self.words, object), [*self.ends]
+        spelled, ends = np.fromiter(self.words, object, len(self.words)), [*self.ends]
         for first, last, ids in self.blocks():
             words, end = spelled[ids].tolist(), 0
             for length in self.text.lengths[first:last].tolist():
@@ -264,6 +267,6 @@ class ArraySentences(Sequence):
             counts[word] += len(self)
         return counts
 
-    def respelled(self, words: Iterable[str], ends: Sequence[str] = ()) -> "ArraySentences":
+    def respelled(self, words: Iterable[Any], ends: Sequence[str] = ()) -> "ArraySentences":
         """Returns the sentences with other spellings of all ids, and words after each sentence."""
         return dataclasses.replace(self, words=tuple(words), ends=tuple(ends))

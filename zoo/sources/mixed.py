@@ -155,7 +155,7 @@ def _concatenate(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:
     sentences = [sentence for corpus in corpora for sentence in corpus.sentences]
     features = prefixes = None
     if any(corpus.features is not None for corpus in corpora):
-        features = []
+        features = list[list[tuple[str, ...]]]()
         for corpus in corpora:
             features += corpus.features or [[()] * len(words) for words in corpus.sentences]
     if any(corpus.prefixes is not None for corpus in corpora):

@@ -59,7 +59,7 @@ class Corpus:
 
     name: str
     sentences: Sequence[list[str]]
-    features: list[list[tuple[str, ...]]] | None = None
+    features: Sequence[list[tuple[str, ...]]] | None = None
     prefixes: list[int] | None = None
     mixture: Mixture | None = None
     fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)

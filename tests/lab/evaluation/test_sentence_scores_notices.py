@@ -4,11 +4,14 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from tests.trained_run import run, trained, workdir
 
 __all__ = ["run", "trained", "workdir"]
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_told_beside_the_table(workdir, tmp_path):
     best = workdir / "checkpoints" / "best"
     (step,) = [int(path.name) for path in best.iterdir() if path.name.isdigit()]

@@ -18,6 +18,7 @@ import safetensors.numpy
 
 import configs
 import zoo
+from tests.marks import slow
 from zoo import configuration
 from zoo.lab.commands import command_table
 from zoo.lab.evaluation.run import Run
@@ -50,7 +51,7 @@ def test_they_have_what_an_export_has(name):
     assert (MODELS / name / "load.py").read_bytes() == folder.standalone_file().read_bytes()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["english", *slow("french", "micro", "shakespeare")])
 def test_a_sentence_is_a_string_or_a_list_of_words(name):
     """A string of a model of words is not read letter by letter."""
     model = standalone.Model(MODELS / name)
@@ -95,7 +96,7 @@ def test_make_models_says_how_they_were_made(name):
     ) == configuration.to_json(expected)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["english", "shakespeare", *slow("french", "micro")])
 def test_text_is_generated(name, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     prompt = ["--prompt", "ROMEO:"] if name == "shakespeare" else []

@@ -178,17 +178,18 @@ J=3 S=2 E=3 a=-10 l=-1 n=0 r=0 ds=0
 
 
 def test_all_scores_of_links_are_read_with_their_scales(trained, call):
-    """acscale a + prscale r + duscale ds, lmscale l + ngscale n."""
+    """acscale a + prscale r + duscale ds, lmscale l + ngscale n; written lattices have the sums."""
     pathlib.Path("p.slf").write_text(SCORES)
     # you: 0.5 * -110 + 2 * -6 + 0.25 * -4, 3 * -2 + 2; the: 0.5 * -111 + 0.25 * 8, 3 * -2 + 3
     expected = [("the", -53.5, -3), ("you", -68, -4)]
-    code, out, _ = call("lattices", trained, "p.slf", "--weight", 0, "--nbest", 3)
-    rows = [line.split(" ||| ") for line in out.splitlines()]
-    assert code == 0 and [row[1] for row in rows] == ["the", "you"]
-    for row, (_, acoustic, language) in zip(rows, expected, strict=True):
-        values = [float(row[2].split()[1]), float(row[2].split()[3]), float(row[3])]
-        sums = acoustic, language, acoustic + language
-        np.testing.assert_allclose(values, math.log(10) * np.array(sums), rtol=1e-6)
+    for files in (("p.slf", "--slf", "new"), ("new/p.slf.gz",)):
+        code, out, _ = call("lattices", trained, *files, "--weight", 0, "--nbest", 3)
+        rows = [line.split(" ||| ") for line in out.splitlines()]
+        assert code == 0 and [row[1] for row in rows] == ["the", "you"]
+        for row, (_, acoustic, language) in zip(rows, expected, strict=True):
+            values = [float(row[2].split()[1]), float(row[2].split()[3]), float(row[3])]
+            sums = acoustic, language, acoustic + language
+            np.testing.assert_allclose(values, math.log(10) * np.array(sums), rtol=1e-6)
 
 
 # "l'chat" and "dort." are two words each by the rules of Moses, and one between blanks.
@@ -274,29 +275,6 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
             assert pruned.words in expected
 
 
-def slf_lines(lattice):
-    """A lattice in HTK's format: words on links, natural logarithms."""
-    yield f"VERSION=1.0\nUTTERANCE={_quote(lattice.id)}\n"
-    yield f"acscale={lattice.acoustic_scale!r} lmscale={lattice.language_scale!r} "
-    yield f"wdpenalty={lattice.word_penalty!r}\nstart=0 end={lattice.nodes - 1}\n"
-    yield f"N={lattice.nodes} L={len(lattice.links)}\n"
-    for node in range(lattice.nodes):
-        yield f"I={node}\n"
-    for number, link in enumerate(lattice.links):
-        word = "!NULL" if link.word is None else _quote(link.word)
-        yield (
-            f"J={number} S={link.start} E={link.end} W={word} a={link.acoustic!r} "
-            f"l={link.language!r}\n"
-        )
-
-
-def _quote(text):
-    if not re.search(r"""["\\\s]|^'|^$""", text):
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
 def without_lines(lattice):
     links = tuple(dataclasses.replace(link, line=0) for link in lattice.links)
     return dataclasses.replace(lattice, links=links)
@@ -320,7 +298,7 @@ def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp
         np.testing.assert_allclose(
             [expanded_scores[words] for words in expected], [*expected.values()], rtol=1e-5
         )
-    (tmp_path / "l.slf").write_text("".join(slf_lines(expanded)), encoding="utf-8")
+    (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(expanded)), encoding="utf-8")
     (slf_lattice,) = read_lattices(str(tmp_path / "l.slf"))
     assert without_lines(slf_lattice) == without_lines(expanded)
     (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(expanded)) * 1, encoding="utf-8")
@@ -340,7 +318,7 @@ def test_words_that_need_quotation_marks(tmp_path):
     words = ['"', "New York", "\\", "l'été", 'a"b', "=", "<unk>", "'cause", "c:\\a"]
     links = tuple(Link(n, n + 1, word, -n, 0.5, 0) for n, word in enumerate(words))
     lattice = Lattice('the "first" one', len(links) + 1, links)
-    (tmp_path / "l.slf").write_text("".join(slf_lines(lattice)), encoding="utf-8")
+    (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(lattice)), encoding="utf-8")
     (read_lattice,) = read_lattices(str(tmp_path / "l.slf"))
     assert without_lines(read_lattice) == without_lines(lattice)
     with pytest.raises(UserError, match="cannot hold 'the \"first\" one' in the lattice"):
@@ -527,18 +505,25 @@ def test_the_command(trained, tmp_path, call):
     name = zoo.load(trained).path.name
     pathlib.Path("one").write_text(f'{{"interpolation": {{"{name}": 1}}}}')
     assert call("lattices", trained, "none.txt")[0] == 2
-    code, out, _ = call("lattices", trained, "l.txt", "--kaldi")
+    code, out, _ = call("lattices", trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
-    first, *_ = read_lattices("l.txt")
-    text = "".join(slf_lines(first)).replace("UTTERANCE=utt-1\n", "")
+    assert call("lattices", trained, "l.txt", "--slf", "new")[0] == 0
     for name in ("rec.1", "rec.2"):  # lattices without names of their own
+        with gzip.open("utt-1.slf.gz", "rt") as file:
+            text = file.read().replace("UTTERANCE=utt-1\n", "")
         pathlib.Path(f"{name}.slf").write_text(text)
     code, out, _ = call("lattices", trained, "rec.1.slf", "rec.2.slf")
     assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["rec.1", "rec.2"]
+    assert (
+        pathlib.Path("new/utt-1.slf.gz").read_bytes() == pathlib.Path("utt-1.slf.gz").read_bytes()
+    )
+    (first,) = read_lattices("utt-1.slf.gz")
     assert (first.id, first.words) == ("utt-1", ["le", "chat"])
     for words, message in (
         (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
         (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
+        (("l.txt", "--slf", "none/new"), "the lattices none/new cannot be written"),
+        (("l.txt", "--slf", "l.txt"), "the lattices l.txt/a.slf.gz cannot be written"),
         (("l.txt", "--run", trained), "are one folder: give each run once"),
         (
             ("l.txt", "--run", "acoustic", "--nbest", 2),
@@ -680,8 +665,8 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, call):
     assert first.startswith(
         "utt-0 |||  ||| acoustic= -2 language= -1 posterior= 0 words= 0 lm= "
     ) and last.startswith("s |||  ||| acoustic= -1 ")
-    assert lines("--kaldi", "--history", 1)[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
-    (lattice,) = read_lattices("s.slf")
+    assert lines("--kaldi", "--slf", ".", "--history", 1)[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
+    (lattice,) = read_lattices("s.slf.gz")
     assert lattice.words == []
     run = zoo.load(trained)
     (path,) = searched(LatticeSearch((0.5,)), run, next(read_lattices("s.slf")))

@@ -46,10 +46,11 @@ MODELS = {
 
 @dataclasses.dataclass(frozen=True)
 class RandomWords(Source):
-    """Sentences of one to nine words out of eleven, tagged by the last digit of their number."""
+    """Sentences of one to nine words out of `words`, tagged by the last digit of their number."""
 
     sentences: int = 20
     seed: int = 0
+    words: int = 11
 
     def splits(self):
         return ("train", "validation")
@@ -57,18 +58,21 @@ class RandomWords(Source):
     def read(self, split):
         generator = np.random.default_rng((self.seed, len(split)))
         sentences = [
-            [f"word{word}" for word in generator.integers(11, size=generator.integers(1, 10))]
+            [
+                f"word{word}"
+                for word in generator.integers(self.words, size=generator.integers(1, 10))
+            ]
             for _ in range(self.sentences)
         ]
         features = [[(f"Digit:{word[-1]}",) for word in sentence] for sentence in sentences]
         return Corpus(split, sentences, features)
 
 
-def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experiment:
+def experiment(model=None, sentences=20, vocabulary=None, words=11, **training) -> Experiment:
     """Batches of 4 batch rows and 5 positions, dropout, SGD; `training` changes what it names."""
     settings = {"batch": 4, "length": 5, "epochs": 2, "optimizer": SGD(learning_rate=1.0)}
     return Experiment(
-        data=RandomWords(sentences),
+        data=RandomWords(sentences, words=words),
         vocabulary=vocabulary or Vocabulary(),
         model=model or MODEL,
         training=Training(**(settings | training)),

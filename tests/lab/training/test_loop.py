@@ -48,6 +48,7 @@ def test_a_line_comes_before_each_compilation(tmp_path, monkeypatch):
     assert log[third + 1].startswith("epoch 1, ")
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss(tmp_path):
     trainer = small.trainer(small.experiment(epochs=8), tmp_path)
     progress = trainer.train()

@@ -309,6 +309,7 @@ def test_a_run_without_a_checkpoint(tmp_path):
         small.trainer(second(tmp_path / "first"), tmp_path / "second")
 
 
+@pytest.mark.slow
 def test_a_damaged_best_is_said(first, tmp_path):
     """The one before is taken."""
     folder = tmp_path / "first"

@@ -86,8 +86,9 @@ def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Lay
     return cut_by_rows(component.parameter_axes, shapes, mesh, axis)
 
 
-def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Layout:
-    """Shards parameters by the names of their axes, as `on_mesh` does."""
+def cut_by_rows(parameter_axes: Axes, shapes, mesh: Mesh, axis: str, pad: bool = False) -> Layout:
+    """Shards parameters by the names of their axes, as `on_mesh` does; with `pad`, also by rows
+    that are not divisible, if there are at least as many as devices."""
     if axis not in mesh.shape:
         raise ValueError(
             f"mesh has the axes {', '.join(mesh.shape)} and no {axis!r}: give one of them as axis"
@@ -103,6 +104,8 @@ def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Lay
         if rows and cut not in rows:
             description = "whole on every device" if cut is None else "cut by columns"
             not_by_rows.append(f"{path_name(path)} {[*array.shape]}, {description}")
+            if pad and sizes[rows[0]] >= mesh.shape[axis]:
+                cut = rows[0]
         spec = () if cut is None else (*[None] * cut, axis)
         return NamedSharding(mesh, PartitionSpec(*spec))
 

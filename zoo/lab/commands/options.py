@@ -14,7 +14,7 @@ from zoo.lab.options import Option, attribute, integer, number
 # Options whose texts name no file.
 _NO_FILES = (
     *("label", "method", "metric", "rules", "split", "state", "symmetrise", "tokenize"),
-    *("tokenizer", "trust", "unknowns"),
+    *("tokenizer", "trust", "unknowns", "slf"),
 )
 
 

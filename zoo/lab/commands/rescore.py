@@ -3,6 +3,7 @@
 import argparse
 import collections
 import dataclasses
+import pathlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -300,6 +301,7 @@ _LATTICES = (
     ),
     Option("--most N", "most hypotheses of a node; 0: no limit", options.integer(0), default=1000),
     Option("--nbest N", "writes n-best lists in Moses' format", options.integer(1, 10_000)),
+    Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
     Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
     Option("--output FILE", "file to write; default: prints"),
     *ADDED_WORDS,
@@ -330,6 +332,9 @@ def _rescore_lattices(arguments):
         models = f"{len(folders)} models" if mean is None else "the mean of the models"
         raise UserError(f"there are {count} weights for {models}: give {len(columns)}.")
     options.check_outputs(arguments, output="the paths")
+    if arguments.slf:
+        folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
+        output_files.check(folder / "a.slf.gz" if folder.exists() else folder, "the lattices")
     _report(f"searching the lattices under {', '.join(names)}")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
@@ -351,11 +356,13 @@ def _search_weights(arguments, columns):
 
 
 def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
-    """Searches lattices, and yields the output lines."""
+    """Searches lattices, writes them with --slf, and yields the output lines."""
     unsearched = _read_lattices(arguments, search, words)
-    searched = search.search_all(runs, unsearched, expand=arguments.kaldi)
+    searched = search.search_all(runs, unsearched, expand=bool(arguments.slf or arguments.kaldi))
     for result in options.progress("lattices", searched):
         options.print_notes([search.dropped_note(result)])
+        if arguments.slf:
+            lattices.write_slf(result.lattice, arguments.slf, arguments.lattices)
         if arguments.kaldi:
             yield from lattices.kaldi_lines(result.lattice)
         else:

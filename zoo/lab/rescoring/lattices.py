@@ -7,6 +7,7 @@ start to one end. Scores are natural logarithms, larger is better.
 import collections
 import dataclasses
 import graphlib
+import gzip
 import itertools
 import math
 import pathlib
@@ -14,6 +15,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
+from zoo.lab.runs import output_files
 from zoo.sources import files, foreign_formats
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
@@ -438,7 +440,49 @@ def _number_nodes(links, path, name):
         ) from error
 
 
-# ------- lattices in Kaldi's text format, which has no scales: the scores of paths stay equal
+# ------- writers of lattices: HTK's standard lattice format (SLF), and Kaldi's text format
+# `read_lattices` reads a written SLF lattice back as an equal lattice, except for the line
+# numbers of its links and for posteriors, which are not written; it refuses links of probability 0.
+# Kaldi's format has no scales: only the scores of paths stay equal.
+
+
+def slf_lines(lattice: Lattice) -> Iterator[str]:
+    """Formats a lattice as lines of SLF, with line breaks: words on links, natural logarithms."""
+    yield f"VERSION=1.0\nUTTERANCE={_quote(lattice.id)}\n"
+    yield f"acscale={lattice.acoustic_scale!r} lmscale={lattice.language_scale!r} "
+    yield f"wdpenalty={lattice.word_penalty!r}\nstart=0 end={lattice.nodes - 1}\n"
+    yield f"N={lattice.nodes} L={len(lattice.links)}\n"
+    for node in range(lattice.nodes):
+        yield f"I={node}\n"
+    for number, link in enumerate(lattice.links):
+        word = "!NULL" if link.word is None else _quote(link.word)
+        yield (
+            f"J={number} S={link.start} E={link.end} W={word} a={link.acoustic!r} "
+            f"l={link.language!r}\n"
+        )
+
+
+def write_slf(lattice: Lattice, folder: str, inputs: Sequence[str]):
+    """Writes a lattice as FOLDER/ID.slf.gz, reproducibly; refuses to overwrite an input file."""
+    if pathlib.PurePath(lattice.id).name != lattice.id:
+        raise UserError(
+            f"the lattice {shortened(lattice.id, 80)!r} cannot have a file of its name: give "
+            "--kaldi."
+        )
+    content = "".join(slf_lines(lattice)).encode()
+    compressed = gzip.compress(content, mtime=0)  # without the time
+    pathlib.Path(folder).mkdir(exist_ok=True)
+    file = pathlib.Path(folder, f"{lattice.id}.slf.gz")
+    output_files.check_each((file, "the lattice"), inputs=inputs)
+    output_files.write(file, lambda path: path.write_bytes(compressed), "the lattice")
+
+
+def _quote(text):
+    """Formats the value of a field of SLF, in quotation marks and with escapes where needed."""
+    if not re.search(r"""["\\\s]|^'|^$""", text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def kaldi_lines(lattice: Lattice) -> Iterator[str]:
@@ -448,7 +492,7 @@ def kaldi_lines(lattice: Lattice) -> Iterator[str]:
         if len(text.split()) != 1 or text == "0":
             raise UserError(
                 f"Kaldi's form of lattices cannot hold {shortened(text, 80)!r} in the lattice "
-                f"{shortened(lattice.id, 80)!r}: write lists by --nbest."
+                f"{shortened(lattice.id, 80)!r}: write SLF."
             )
     yield f"{lattice.id}\n"
     end_links = [link for link in lattice.links if link.end == lattice.nodes - 1]

@@ -44,14 +44,14 @@ class Devices:
         """Makes a mesh of the first `count` devices of each process, or of the given devices."""
         devices = select_devices(count)
         self.count, self.batch = len(devices), batch
+        place = f"{self.count} devices{_processes_note()}"
         if self.count % model:
             raise UserError(
-                f"parallel.model={model} does not divide the {self._description}: give one that "
-                "does, or --devices."
+                f"parallel.model={model} does not divide the {place}: give one that does, or "
+                "--devices."
             )
         data = self.count // model
         if batch % data:
-            place = self._description
             if model > 1:
                 place = f"the {data} devices along the data axis, {place} by parallel.model={model}"
             raise UserError(
@@ -75,11 +75,6 @@ class Devices:
     def summary(self) -> str:
         """The devices and processes, for the log."""
         return f"{self.count} device(s){_processes_note()}"
-
-    @property
-    def _description(self) -> str:
-        """The devices and processes, for errors."""
-        return f"{self.count} devices{_processes_note()}"
 
     def layouts(self, state) -> Any:
         """Returns the sharding of each leaf of a TrainState, in the layout of checkpoints."""
@@ -294,11 +289,44 @@ def _reshard(array: jax.Array, shape, layout, shard_shape=None) -> jax.Array:
 # parameters, in the optimiser's state and in tables, lie along the model axis.
 
 
+class LeafLayout(NamedTuple):
+    """The layout of a leaf of a TrainState on a mesh with a model axis."""
+
+    shape: tuple[int, ...]
+    saved: NamedSharding  # in checkpoints and validation
+    step: NamedSharding  # in a step, with rows padded
+
+    @property
+    def padding(self) -> list[tuple[int, int]]:
+        """The widths of padding, (0, n), of each axis in a step."""
+        counts = (self.step.mesh.shape.get(name, 1) for name in self.step.spec)
+        axes = itertools.zip_longest(self.shape, counts, fillvalue=1)
+        return [(0, -size % count) for size, count in axes]
+
+    def pad(self, leaf):
+        """Pads an array with zeros."""
+        padded = jnp.pad(leaf, self.padding) if self.shape else leaf
+        return jax.lax.with_sharding_constraint(padded, self.step)
+
+    def cut(self, leaf):
+        """Cuts the padding off an array; the rest stays on its devices."""
+        return jax.lax.with_sharding_constraint(leaf[tuple(map(slice, self.shape))], self.step)
+
+    def convert(self, function: Callable, sharding: NamedSharding, leaf):
+        """Pads an array, or cuts its padding, and deletes it, unless it has no padding."""
+        if not any(count for _, count in self.padding):
+            return leaf
+        result = jax.block_until_ready(jax.jit(function, out_shardings=sharding)(leaf))
+        leaf.delete()
+        return result
+
+
 class MeshDevices(Devices):
     """Devices along two axes: rows of a batch along one, words along the other.
 
-    A parameter of words whose rows do not divide by the model axis is sharded by columns; if its
-    columns do not divide either, it is replicated.
+    In a step, rows of words that do not divide by the model axis are padded to a multiple. The
+    step's function never sees the padding: XLA masks it. Checkpoints and validation have the rows
+    without padding, cut by columns if these divide by the model axis, and whole otherwise.
     """
 
     def __init__(
@@ -318,62 +346,74 @@ class MeshDevices(Devices):
             )
         super().__init__(count, batch, model)
         self.model, self._words = model, tuple(words)
-        parameter_shardings = cut_by_rows(parameter_axes, state.params, self.mesh, MODEL)
-        self._indivisible = parameter_shardings.not_by_rows
+        arguments = parameter_axes, state.params, self.mesh, MODEL
+        saved, padded = (cut_by_rows(*arguments, pad) for pad in (False, True))
         layouts = {
-            path_name(path): (leaf.shape, sharding.spec)
-            for (path, leaf), sharding in zip(
+            path_name(path): LeafLayout(leaf.shape, *shardings)
+            for (path, leaf), *shardings in zip(
                 jax.tree_util.tree_leaves_with_path(state.params),
-                jax.tree.leaves(parameter_shardings.shardings),
+                jax.tree.leaves(saved.shardings),
+                jax.tree.leaves(padded.shardings),
                 strict=True,
             )
-            if len(sharding.spec)
         }
         leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
-        if self._indivisible and not layouts:
-            raise UserError(
-                f"parallel.model={model} divides neither the rows nor the columns of "
-                f"{'; '.join(self._indivisible)}, so that nothing would be sharded: give a number "
-                "that divides some, or parallel.model=1."
-            )
         self._state_layouts = [self._leaf_layout(path_name(path), x, layouts) for path, x in leaves]
 
     @property
     def summary(self) -> str:
         data = self.count // self.model
-        mesh = f"{super().summary} as {data} (data) x {self.model} (model)"
-        rows = "; ".join(self._indivisible)
-        return f"{mesh}, whose model axis does not divide the rows of {rows}" if rows else mesh
+        return f"{super().summary} as {data} (data) x {self.model} (model)"
 
-    def _leaf_layout(self, name, leaf, layouts) -> PartitionSpec:
+    def _leaf_layout(self, name, leaf, layouts) -> LeafLayout:
         """Chooses the layout of a leaf of the state.
 
-        A leaf whose path contains the path of a sharded parameter of the same shape is sharded as
-        that parameter: so the optimiser's moments and averages lie with their parameters. Other
-        leaves are replicated.
+        A leaf whose path contains the path of a parameter of the same shape is sharded as that
+        parameter: so the optimiser's moments and averages lie with their parameters. Other leaves
+        are replicated.
         """
         names = name.replace(".", "/").split("/")  # a dot in those of tables updated by rows
         for first, end in itertools.combinations(range(len(names) + 1), 2):
-            shape, layout = layouts.get("/".join(names[first:end]), (None, None))
-            if shape == leaf.shape:
+            layout = layouts.get("/".join(names[first:end]))
+            if layout and layout.shape == leaf.shape:
                 return layout
-        return _REPLICATED
+        return LeafLayout(leaf.shape, self.replicated, self.replicated)
+
+    def _map_leaves(self, function, state):
+        """Computes function(layout, leaf) of all leaves of a TrainState but the carry's."""
+        leaves, structure = jax.tree.flatten(state._replace(carry=()))
+        results = map(function, self._state_layouts, leaves)
+        return jax.tree.unflatten(structure, results)._replace(carry=state.carry)
 
     def layouts(self, state):
-        structure = jax.tree.structure(state._replace(carry=()))
-        layouts = [NamedSharding(self.mesh, layout) for layout in self._state_layouts]
-        carry = jax.tree.map(lambda _: self.by_rows, state.carry)
-        return jax.tree.unflatten(structure, layouts)._replace(carry=carry)
+        layouts = self._map_leaves(lambda layout, _: layout.saved, state)
+        return layouts._replace(carry=jax.tree.map(lambda _: self.by_rows, state.carry))
 
     def compile(self, step, **static):
         """Compiles a step whose new state keeps the layout of the old; see Devices.compile."""
 
         def mesh_step(state, tables, batch, key):
+            state = self._map_leaves(LeafLayout.cut, state)
             state, results = step(state, tables, batch, key, axis=None, **static)
-            layouts = self.layouts(state), jax.tree.map(lambda _: self.replicated, results)
-            return jax.lax.with_sharding_constraint((state, results), layouts)
+            state, layouts = self._map_leaves(LeafLayout.pad, state), self.layouts(state)
+            others = (state.carry, results), (layouts.carry, self.replicated)
+            carry, results = jax.lax.with_sharding_constraint(*others)
+            return state._replace(carry=carry), results
 
         return jax.jit(mesh_step, donate_argnums=0)
+
+    def argument_shapes(self, state, *arguments):
+        def padded(layout, leaf):
+            return with_layout(jax.eval_shape(layout.pad, leaf), layout.step)
+
+        saved_state, *others = super().argument_shapes(state, *arguments)
+        return self._map_leaves(padded, saved_state), *others
+
+    def for_steps(self, state):
+        return self._map_leaves(lambda leaf, x: leaf.convert(leaf.pad, leaf.step, x), state)
+
+    def state_to_mesh(self, state):
+        return self._map_leaves(lambda leaf, x: leaf.convert(leaf.cut, leaf.saved, x), state)
 
     def table_layout(self, shape) -> NamedSharding:
         """Shards a table with one row a word, if its rows divide."""

@@ -334,7 +334,9 @@ class Pass:
             return
         self.report()
         progress.seconds = self.watch.seconds
+        trainer, devices = self.trainer, self.trainer.devices
         with self.watch.paused():
+            trainer.state = devices.state_to_mesh(trainer.state)
             if validates:
                 self.validate()
             if ends_epoch:
@@ -342,8 +344,8 @@ class Pass:
                 progress.loss = progress.tokens = progress.penalty = 0.0
                 progress.finished |= progress.epoch == recipe.epochs
             progress.finished |= is_last
-            state = self.trainer.devices.state_to_mesh(self.trainer.state)
-            self.save("last", state, state.params)
+            self.save("last", trainer.state, trainer.state.params)
+            trainer.state = devices.for_steps(trainer.state)
 
     def save(self, kind: str, arrays: Any, params: Any):
         """Saves the arrays of a checkpoint of a kind, unless the parameters are not finite."""
@@ -357,7 +359,7 @@ class Pass:
         """Validates, saves the best checkpoint, and decides about early stopping."""
         trainer, progress, bar = self.trainer, self.progress, self.bar
         devices, state = trainer.devices, trainer.state
-        params = devices.to_mesh(average.params_to_evaluate(state.params, state.optimizer_state))
+        params = average.params_to_evaluate(state.params, state.optimizer_state)
         if not self.has_validated:
             self.has_validated = True
             bar.log("compiling the validation.")
