@@ -7,7 +7,7 @@ import pytest
 
 import configs
 from tests.configuration.test_overrides import apply_settings
-from zoo import configuration
+from zoo import configuration, cores, models
 from zoo.errors import UserError
 from zoo.heads import Softmax
 
@@ -28,6 +28,18 @@ def test_a_saved_recipe_without_a_field_names_it():
         match=r"^zoo:Training has no field training\.length in the saved recipe: write its value",
     ):
         configuration.from_json(saved_recipe)
+
+
+def test_a_field_that_came_later_has_its_default_where_a_saved_recipe_lacks_it():
+    model = models.SequenceToSequence(encoder=cores.Bidirectional(cores.LSTM(5)))
+    saved = configuration.to_json(model)
+    for name in ("bridge", "input_feeding", "source_boundary"):
+        del saved[name]
+    del saved["encoder"]["layers"]
+    assert configuration.from_json(saved) == model
+    del saved["order"]
+    with pytest.raises(UserError, match=r"SequenceToSequence has no field order in the saved re"):
+        configuration.from_json(saved)
 
 
 def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):

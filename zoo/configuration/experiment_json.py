@@ -9,6 +9,14 @@ from zoo.base.trust import permissions
 from zoo.configuration import fields
 from zoo.errors import UserError
 
+# Fields that came later than the others of their component: where they are missing, they have their
+# defaults, with which older recipes were trained.
+_LATER = (
+    *("zoo.cores:Bidirectional.layers", "zoo.cores:LSTM.peepholes"),
+    *("zoo.models:SequenceToSequence.bridge", "zoo.models:SequenceToSequence.input_feeding"),
+    "zoo.models:SequenceToSequence.source_boundary",
+)
+
 
 def to_json(value: Any) -> Any:
     """Converts a recipe to JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
@@ -85,11 +93,12 @@ def _check_fields(component, values, name, path):
     kinds = typing.get_type_hints(component)
     for field in dataclasses.fields(component):
         field_path = f"{path}.{field.name}" if path else field.name
+        is_later = f"{name}.{field.name}" in _LATER
         is_required = field.default is field.default_factory is dataclasses.MISSING
         if field.name in values:
             fields.check_value(values[field.name], kinds[field.name], field_path)
         # A field that is None by default stands for what is left out: older recipes lack it.
-        elif field.default is not None and (field.compare or is_required):
+        elif not is_later and field.default is not None and (field.compare or is_required):
             raise UserError(
                 f"{name} has no field {field_path} in the saved recipe: write its value there, "
                 "restore a copy of the recipe, or use the version that saved it."
