@@ -150,7 +150,8 @@ def lstm_layer(inputs, weights, hidden, cell, reset=None):
     Args:
       inputs: [B, T, E]. weights: {"input": [E, 4 D], "recurrent": [D, 4 D], "bias": [4 D]}, whose
         columns are D for the input gate, D for the forget gate, D candidates, D output gates.
-        With "projection" [D, R], a hidden state is the projected one.
+        With "projection" [D, R], a hidden state is the projected one. With "peepholes" [3, D], the
+        input and the forget gate see the cell before, the output gate the new one.
       hidden, cell: [B, D or R], [B, D]. reset: bool [B, T] or None.
 
     Returns:
@@ -166,9 +167,11 @@ def lstm_layer(inputs, weights, hidden, cell, reset=None):
                 hidden[row], cell[row] = 0, 0
             z = x @ _doubles(weights["input"]) + _doubles(weights["bias"])
             z = z + hidden[row] @ _doubles(weights["recurrent"])
-            input_gate, forget_gate = sigmoid(z[:size]), sigmoid(z[size : 2 * size])
-            candidate, output_gate = np.tanh(z[2 * size : 3 * size]), sigmoid(z[3 * size :])
-            cell[row] = forget_gate * cell[row] + input_gate * candidate
+            peepholes = _doubles(weights.get("peepholes", np.zeros((3, size))))
+            input_gate = sigmoid(z[:size] + peepholes[0] * cell[row])
+            forget_gate = sigmoid(z[size : 2 * size] + peepholes[1] * cell[row])
+            cell[row] = forget_gate * cell[row] + input_gate * np.tanh(z[2 * size : 3 * size])
+            output_gate = sigmoid(z[3 * size :] + peepholes[2] * cell[row])
             cell_output = output_gate * np.tanh(cell[row])
             hidden[row] = (
                 cell_output @ weights["projection"] if "projection" in weights else cell_output

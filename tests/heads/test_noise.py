@@ -156,7 +156,7 @@ def test_rows_draw_the_same_whichever_are_beside_them(per, shape):
     )
 
 
-@pytest.mark.parametrize("padding", ["light", "full"])
+@pytest.mark.parametrize("padding", ["light", "full", "fixed"])
 @pytest.mark.parametrize("window", [1, 2, 5])
 def test_what_was_drawn_is_padded_as_words_are(padding, window):
     spelling = Spelling("characters", padding, longest=3)

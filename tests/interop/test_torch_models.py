@@ -117,6 +117,7 @@ def test_a_state_dict_of_a_model_is_word_language_models(tmp_path, random, kind,
     "model",
     [
         LanguageModel(core=LSTM(projection=3)),
+        LanguageModel(core=LSTM(peepholes=True)),
         LanguageModel(core=GRU(layers=2, last_size=5)),
         LanguageModel(core=LSTM(layers=2, skip=True)),
         LanguageModel(core=Elman(activation="sigmoid")),

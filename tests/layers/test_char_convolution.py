@@ -28,6 +28,13 @@ SIZE = 5
 NETWORKS = {
     "labeau": Convolution(Spelling(longest=12), letter_size=3, widths=(3,)),
     "full padding": Convolution(Spelling(padding="full", longest=4), letter_size=3, widths=(3,)),
+    "fixed padding": Convolution(
+        Spelling(padding="fixed", longest=4),
+        letter_size=3,
+        widths=(3, 2),
+        filters=(3, 4),
+        pooling="max",
+    ),
     "characters": Convolution(Spelling(unit="characters", longest=12), letter_size=3, widths=(2,)),
     "kim": Convolution(
         Spelling(longest=6),

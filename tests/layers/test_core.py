@@ -30,6 +30,7 @@ LAYERS = {
     ),
     "gru": (GRU, references.gru_layer),
     "lstm": (LSTM, references.lstm_layer),
+    "peepholes": (functools.partial(LSTM, peepholes=True), references.lstm_layer),
 }
 
 

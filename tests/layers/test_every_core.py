@@ -31,6 +31,7 @@ CORES = {
     "lstm": LSTM(SIZE),
     "lstm of three layers": LSTM(SIZE, layers=3),
     "projected lstm": LSTM(SIZE + 2, layers=2, projection=3),
+    "projected lstm with peepholes": LSTM(SIZE + 2, layers=2, projection=3, peepholes=True),
     "lstm with skip connections": LSTM(SIZE, layers=3, skip=True),
     "lstm with another last layer": LSTM(SIZE, layers=3, last_size=3),
     "elman": Elman(SIZE),

@@ -15,7 +15,7 @@ from zoo.cores import GRU, LSTM, Elman
 from zoo.layers import dropout
 
 CORES = LSTM(size=6, projection=3), GRU(size=5)
-CORES += tuple(slow(LSTM(size=5, layers=2), Elman(size=5)))
+CORES += tuple(slow(LSTM(size=5, layers=2), LSTM(size=5, peepholes=True), Elman(size=5)))
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, *slow(jnp.bfloat16)])

@@ -16,13 +16,18 @@ RESET = np.zeros((BATCH, TIME), bool)
 RESET[0, [0, 3]] = RESET[2, [1, 2, 4]] = True
 
 
-def plain_scan(projections, recurrent, hidden, cell, keep, projection):
+def plain_scan(projections, recurrent, hidden, cell, keep, projection, mask, peepholes):
     def step(carry, inputs):
         inputs_product, mask = inputs
         hidden, cell = carry[0] * mask, carry[1] * mask
         scores = inputs_product + hidden @ recurrent
         input_gate, forget, candidate, output = jnp.split(scores, 4, axis=-1)
+        if peepholes is not None:
+            input_gate += peepholes[None, 0] * cell
+            forget += peepholes[None, 1] * cell
         cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(input_gate) * jnp.tanh(candidate)
+        if peepholes is not None:
+            output += peepholes[None, 2] * cell
         hidden = (jax.nn.sigmoid(output) * jnp.tanh(cell)) @ projection
         return (hidden, cell), hidden
 
@@ -31,9 +36,15 @@ def plain_scan(projections, recurrent, hidden, cell, keep, projection):
 
 
 @pytest.mark.usefixtures("float64")
-def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(random):
+@pytest.mark.parametrize("has_peepholes", [False, True])
+def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(
+    random, has_peepholes
+):
     shapes = (TIME, BATCH, 4 * SIZE), (3, 4 * SIZE), (BATCH, 3), (BATCH, SIZE), (SIZE, 3)
     *arguments, projection = (jnp.asarray(random.normal(size=shape)) for shape in shapes)
+    others = projection, jnp.asarray(random.normal(size=(3, SIZE)))
+    if not has_peepholes:
+        others = projection, None
     keep = jnp.asarray(1.0 - RESET.T[:, :, None])
     cotangents = (
         jnp.asarray(random.normal(size=(TIME, BATCH, 3))),
@@ -43,7 +54,7 @@ def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(ra
     @functools.partial(jax.jit, static_argnums=0)
     def forward_and_backward(function, cotangents):
         results, transpose = jax.vjp(
-            lambda projection, *x: function(*x, keep, projection), projection, *arguments
+            lambda others, *x: function(*x, keep, others[0], None, others[1]), others, *arguments
         )
         return results, transpose(cotangents)
 

@@ -56,6 +56,23 @@ def test_padding_is_that_of_the_paper():
     assert spell(full.tables(words, 1)) == ["a", "na", "ale", "byla", "treba"]
 
 
+def test_fixed_padding_gives_all_words_one_length():
+    """That of the longest word; the unknown word has letters, and the boundary a mark."""
+    words = lexicon_of("", "na", "treba", "</s>", "<?>", boundary="</s>", unknown="<?>")
+    o, *letters = [BEGIN, *(MARKS + ord(letter) for letter in "natre<?>")]
+    n, a, t, r, e, *unknown = letters
+    tables = Spelling(padding="fixed", longest=4).tables(words, 3)
+    assert tables["lengths"].tolist() == [6] * 5
+    assert tables["letters"].tolist() == [
+        [o, END, PADDING, PADDING, PADDING, PADDING],
+        [o, n, a, END, PADDING, PADDING],
+        [o, t, r, e, MARKS + ord("b"), END],
+        [o, BOUNDARY, END, PADDING, PADDING, PADDING],
+        [o, *unknown, END, PADDING],
+    ]
+    assert Spelling(padding="fixed", longest=2).tables(words, 5)["letters"].shape == (5, 5)
+
+
 def test_bytes_and_characters_of_odd_words():
     combining, right_to_left, emoji = "e\u0301", "\u05e9\u05dc", "\U0001f469\u200d\U0001f680"
     words = lexicon_of("", "\u00e9", combining, right_to_left, emoji, "\ud800")

@@ -32,6 +32,8 @@ _DTYPES = {
     **{"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8", "BF16": jnp.bfloat16},
     "BFloat16Storage": jnp.bfloat16,
 }
+# What saves such files, for messages.
+PROGRAMS = "PyTorch, a program that uses it, or safetensors"
 # The first object of a file before PyTorch 1.6; the first bytes of an archive, and of a pickle.
 _MAGIC, _ZIP, _PICKLE = 0x1950A86A20F9469CFC6C, b"PK\x03\x04", b"\x80"
 # Most bytes and instructions of a pickle, enough for half a million words; and most tuples, which
@@ -198,7 +200,7 @@ def _read_safetensors(file) -> dict[str, np.ndarray]:
 
 
 @contextlib.contextmanager
-def naming(path: str) -> Iterator[None]:
+def naming(path: Any, programs: str = PROGRAMS) -> Iterator[None]:
     """Raises UserError with the path of a file for an error within its context."""
     try:
         yield
@@ -207,8 +209,7 @@ def naming(path: str) -> Iterator[None]:
     except Exception as error:  # a damaged file shows itself in many ways
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise UserError(
-            f"{path} cannot be read ({reason}): give a whole copy of a file that PyTorch, a "
-            "program that uses it, or safetensors saved."
+            f"{path} cannot be read ({reason}): give a whole copy of a file that {programs} saved."
         ) from error
 
 

@@ -156,14 +156,14 @@ def state_dict(model: LanguageModel, params: Arrays) -> Arrays:
     core: Any = model.core
     head = model.head
     is_plain = type(model.embedding) is Lookup and type(head) is Softmax and head.soft_cap is None
-    options = (getattr(core, name, 0) for name in ("skip", "last_size", "projection"))
+    options = (getattr(core, name, 0) for name in ("skip", "last_size", "projection", "peepholes"))
     activation = getattr(core, "activation", "tanh")
     is_known = type(core) in _CORES.values() and activation in _ACTIVATIONS.values()
     if not is_plain or not is_known or any(options):
         raise UserError(
             f"word_language_model does not have the model {model}: give a run of "
             "embeddings.Lookup, heads.Softmax, and cores.LSTM, GRU or Elman (tanh or ReLU) whose "
-            "layers have one size, without skip or projection."
+            "layers have one size, without skip, projection or peepholes."
         )
     table = params["embedding/table"]
     arrays = {

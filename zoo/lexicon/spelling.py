@@ -13,8 +13,12 @@ Padding, for windows of n letters over begin marks o, the word and end marks . (
     full    n - 1 marks on each side        oooona....   ooootreba....
     light   one mark on each side, and      oona.        otreba.
             more only until there are n     ooa..
+    fixed   one mark on each side, and      oona._____   otreba.___
+            the same length for all words
 
 With full padding all words that begin alike share their first windows, which light padding avoids.
+Fixed padding is Jozefowicz et al.'s (2016): windows see the letters _ after the end, too, and the
+unknown word is spelled as other words are.
 """
 
 import dataclasses
@@ -41,7 +45,7 @@ class Spelling:
     Attributes:
       unit: "bytes" of UTF-8, or "characters": a letter for each code point of the training words,
         and one unknown letter for all other code points.
-      padding: "light" or "full".
+      padding: "light", "full" or "fixed".
       longest: the number of letters after which words are cut; see `warnings`.
 
     Example:
@@ -57,7 +61,7 @@ class Spelling:
 
     def __post_init__(self):
         check_least(self, longest=1)
-        check_choices(self, unit=("bytes", "characters"), padding=("light", "full"))
+        check_choices(self, unit=("bytes", "characters"), padding=("light", "full", "fixed"))
 
     def letter_count(self, lexicon) -> int:
         """Returns A, the number of letters, the marks among them."""
@@ -73,7 +77,9 @@ class Spelling:
 
     def letters(self, lexicon) -> list[list[int]]:
         """Spells each word, cut after `longest` letters, without begin and end marks."""
-        marks = {lexicon.boundary: [BOUNDARY], lexicon.unknown: [UNKNOWN_WORD]}
+        marks = {lexicon.boundary: [BOUNDARY]}
+        if self.padding != "fixed":
+            marks[lexicon.unknown] = [UNKNOWN_WORD]
         if self.unit == "bytes":
             # A lone surrogate, which a damaged text may hold, has bytes too.
             spelled = (
@@ -106,16 +112,21 @@ class Spelling:
         rows = []
         for letters in self.letters(lexicon):
             begins, ends = self._marks_around(np.array(len(letters)), window)
-            rows.append([BEGIN] * int(begins) + letters + [END] * int(ends))
+            row = [BEGIN] * int(begins) + letters + [END] * int(ends)
+            rows.append(row + [PADDING] * (self._least_length(window) - len(row)))
         # With full padding and windows of one letter, an empty word has no letter at all.
         rows = [row or [END] for row in rows]
         return table(rows)
+
+    def _least_length(self, window: int) -> int:
+        """Returns the length that all padded spellings have at least; with fixed padding, have."""
+        return max(self.longest + 2, window) if self.padding == "fixed" else 0
 
     def _marks_around(self, sizes, window: int):
         """Returns (begin marks, end marks) of words of `sizes` letters, arrays of numpy or JAX."""
         if self.padding == "full":
             return sizes * 0 + window - 1, sizes * 0 + window - 1
-        missing = (window - 2 - sizes).clip(0)
+        missing = (window - 2 - sizes).clip(0) * (self.padding == "light")
         return 1 + (missing + 1) // 2, 1 + missing // 2
 
     def pad(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
@@ -129,7 +140,8 @@ class Spelling:
         within = jnp.take_along_axis(letters, positions.clip(0, self.longest - 1), axis=1)
         after = jnp.where(positions < (sizes + ends)[:, None], END, PADDING)
         padded = jnp.where(positions < sizes[:, None], within, after)
-        return jnp.where(positions < 0, BEGIN, padded), sizes + begins + ends
+        lengths = (sizes + begins + ends).clip(self._least_length(window))
+        return jnp.where(positions < 0, BEGIN, padded), lengths
 
     def sequence_tables(self, lexicon) -> dict[str, np.ndarray]:
         """Makes the letters that a speller emits for each word: the word and END.

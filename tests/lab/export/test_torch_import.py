@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import zoo
-from tests.interop import joeynmt_programs, torch_programs, torch_writer
+from tests.interop import (
+    joeynmt_programs,
+    tensorflow_programs,
+    tensorflow_writer,
+    torch_programs,
+    torch_writer,
+)
 from tests.interop.torch_programs import SIZE
 from tests.interop.torch_writer import named
 from zoo.errors import UserError
@@ -165,6 +171,8 @@ def test_the_record_names_the_file(imported):
     record = json.loads((imported / "run" / "export.json").read_text())
     assert record["imported"]["file"] == "model.pt"
     assert len(record["imported"]["sha256"]) == 64
+    files = (imported / "run").glob("*.*")
+    assert len({file.stat().st_mode for file in files}) == 1
 
 
 # "cat sat": the lemma "sit" has the forms "sat" and "saw", which differ in number alone.
@@ -303,3 +311,51 @@ def test_a_translator_without_what_lies_beside_it_is_refused(translator, tmp_pat
     with pytest.raises(UserError, match=rf"{file}: it has 2 words|{file} cannot be read"):
         torch_import.write(str(folder / "best.ckpt"), str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def lm_1b(tmp_path):
+    """(A folder of lm_1b's files, which have a tensor of something else too, its tensors)."""
+    tensors = tensorflow_programs.draw_model(np.random.default_rng(4))
+    folder = tmp_path / "data"
+    folder.mkdir()
+    saved = [*tensors.items(), ("global_step", np.int64(7)), ("other/state", np.zeros(3, "f4"))]
+    for number in range(4):
+        tensorflow_writer.save(folder / f"ckpt-part{number}", dict(saved[number::4]))
+    (folder / "vocab.txt").write_text("\n".join([*tensorflow_programs.WORDS, "!!!MAXTERMID", ""]))
+    return folder, tensors
+
+
+def test_surprisals_of_lm_1b_are_its_programs(lm_1b, tmp_path, capsys):
+    folder, tensors = lm_1b
+    words, run = tensorflow_programs.WORDS, str(tmp_path / "run")
+    command_table.main(["import", str(folder), run, "--words", str(folder / "vocab.txt")])
+    note = "left out of the model: 'other/state'"
+    output = "".join(capsys.readouterr())
+    assert note in output and "boundary </S>, unknown words <UNK>" in output
+    sentences = ["the \u017elu\u0165ou\u010dk\u00fd dog sat on zebra", "it " + "x" * 60 + " ran"]
+    expected = []
+    for sentence in sentences:
+        read = [word if word in words else "<UNK>" for word in sentence.split()]
+        rows = tensorflow_programs.log_probs(tensors, [None, *read])
+        expected += [-row[words.index(x)] for row, x in zip(rows, [*read, "</S>"], strict=True)]
+    rows = zoo.load(run).surprisal("\n".join(sentences))
+    assert [row.read_as for row in rows][5:7] == ["<UNK>", "</S>"]
+    np.testing.assert_allclose([row.surprisal_nats for row in rows], expected, rtol=1e-5)
+
+
+def test_a_folder_that_is_no_lm_1b_is_refused(lm_1b, tmp_path):
+    folder, tensors = lm_1b
+    run, words = str(tmp_path / "run"), str(folder / "vocab.txt")
+    with pytest.raises(UserError, match=r"data: it has no list of words: give --words FILE"):
+        torch_import.write(str(folder), run)
+    (tmp_path / "words").write_text("".join(f"word{n}\n" for n in range(22)))
+    with pytest.raises(UserError, match=r"words: it has 22 words, and .*data has 21"):
+        torch_import.write(str(folder), run, str(tmp_path / "words"))
+    tensors["lstm/lstm_0/B"] = np.zeros(32, np.float32)
+    tensorflow_writer.save(folder / "ckpt-part9", tensors)
+    with pytest.raises(UserError, match=r"core/0/bias is float32.32. and should be float32.28."):
+        torch_import.write(str(folder), run, words)
+    with pytest.raises(UserError, match=r"run: it has no 'char_embedding/W': give the folder"):
+        (tmp_path / "run").mkdir()
+        torch_import.write(run, str(tmp_path / "other"), words)

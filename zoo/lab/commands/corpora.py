@@ -86,7 +86,7 @@ def run_export(arguments: argparse.Namespace):
 
 
 IMPORT = (
-    Option("file FILE", "what PyTorch saved: a module, a state dict, a checkpoint; or safetensors"),
+    Option("file FILE", "what PyTorch saved; safetensors; or the folder of lm_1b's files ckpt-*"),
     Option("out OUT", "the folder to write"),
     Option(
         "--words FILE",

@@ -1,4 +1,4 @@
-"""Models that PyTorch's programs trained, written as exports, which every command reads.
+"""Models that other programs trained, written as exports, which every command reads.
 
 An import has the files of an export but its programs, tables and model card, which `zoo export`
 makes of it. Its text is `data.Unknown`. Counts of words are known from a corpus alone.
@@ -7,6 +7,7 @@ makes of it. Its text is `data.Unknown`. Counts of words are known from a corpus
 import collections
 import itertools
 import pathlib
+import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,16 +17,16 @@ import numpy as np
 from zoo import configuration
 from zoo.base import regular_files, temporary_files
 from zoo.data import Unknown, Vocabulary
-from zoo.errors import UserError
+from zoo.errors import UserError, quote
 from zoo.experiment import Evaluation, Experiment
-from zoo.interop import joeynmt, torch_files, torch_models
+from zoo.interop import joeynmt, lm_1b, tensorflow_files, torch_files, torch_models
 from zoo.lab.export.folder import write_json, write_record
 from zoo.lab.runs import checksums
 from zoo.lab.runs.exported_run import PARAMS, safetensors
 from zoo.lexicon import Lexicon
 
 # The words between sentences, and of unknown words, in the programs' texts.
-BOUNDARIES = ("<eos>", "</s>", "xxeos", "xxbos", "xbos")
+BOUNDARIES = ("<eos>", "</s>", "</S>", "xxeos", "xxbos", "xbos")
 UNKNOWN = ("<unk>", "<UNK>", "_unk_", "xxunk", "UNK")
 # Fields of the programs' dictionaries that list their words in the order of ids.
 _LISTS = ("dictionary", "idx2word", "idx2item", "itos")
@@ -84,13 +85,15 @@ def write(
     unknown: str | None = None,
     lower_case: bool = False,
 ) -> list[str]:
-    """Writes the model of a file as an export, which exists whole or not at all; returns notes.
+    """Writes the model of a file, or of a folder of TensorFlow's checkpoints, as an export, which
+    exists whole or not at all; returns notes.
 
     Its words are in the file `words` or in a corpus, or else in the model's file; JoeyNMT's are in
     files beside it.
     """
-    save = safetensors().save  # before any work begins, if it is missing
-    saved = torch_files.read(file)
+    save_file = safetensors().save_file  # before any work begins, if it is missing
+    is_folder = pathlib.Path(file).is_dir()
+    saved = tensorflow_files.read_folder(file) if is_folder else torch_files.read(file)
     options = words, corpus, boundary, unknown, lower_case
     if not joeynmt.is_checkpoint(saved):
         experiment, params, lexicons = _read_language_model(file, saved, *options)
@@ -107,19 +110,22 @@ def write(
         raise UserError(f"{file}: {name} is {array} and should be {expected}: give another model.")
     recipe = configuration.to_json(experiment)
     with temporary_files.folder(out) as folder:
-        (folder / PARAMS).write_bytes(save(params))
+        save_file(params, folder / PARAMS)
         files = [f"{name}.npz" for name in experiment.model.lexicon_names]
         for name, lexicon in zip(files, lexicons, strict=True):
             lexicon.save(folder / name)
+            shutil.copymode(folder / name, folder / PARAMS)  # which is for its owner alone
         write_json(folder / "experiment.json", recipe)
-        source_file = {"file": pathlib.Path(file).name, "sha256": checksums.file_digest(file)}
+        sources = tensorflow_files.paths(file) if is_folder else [file]
+        digests = " ".join(map(checksums.file_digest, sources))
+        source_file = {"file": pathlib.Path(file).name, "sha256": digests}
         facts = {"checkpoint": 0, "data": "", "imported": source_file}
         write_record(folder, (PARAMS, *files, "experiment.json"), facts)
     if isinstance(saved, dict) and saved.get("is_forward_lm") is False:
         return [
             "it reads text from its end: give lines with their characters in reverse, as by rev"
         ]
-    return []
+    return [f"left out of the model: {quote([*saved], 3)}"] if is_folder and saved else []
 
 
 def _check_size(words, size, file):
@@ -132,13 +138,16 @@ def _check_size(words, size, file):
 
 
 def _read_language_model(file, saved, words, corpus, boundary, unknown, lower_case):
-    """Converts what PyTorch saved; returns (the experiment, parameters by path, its lexicon)."""
-    with torch_files.naming(file):
-        model, params = torch_models.language_model(saved)
-    size = len(params["embedding/table"])
+    """Converts what PyTorch or TensorFlow saved; returns (the experiment, parameters by path, its
+    lexicon)."""
+    is_folder = pathlib.Path(file).is_dir()
+    with torch_files.naming(file, "TensorFlow" if is_folder else torch_files.PROGRAMS):
+        model, params = (lm_1b if is_folder else torch_models).language_model(saved)
+    size = len(params["head/bias" if is_folder else "embedding/table"])
     with torch_files.naming(words or corpus or file):
         counts = count_words(corpus) if corpus else {}
-        listed = read_words(words, size) if words else [*counts] or listed_words(saved)
+        read = lm_1b.read_words if is_folder else read_words
+        listed = read(words, size) if words else [*counts] or listed_words(saved)
         _check_size(listed, size, file)
         lexicon = make_lexicon(listed, counts, boundary, unknown)
     vocabulary = Vocabulary(
