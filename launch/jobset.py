@@ -6,6 +6,7 @@ launch/jobset.yaml.
 
 import argparse
 import json
+import math
 import pathlib
 import posixpath
 import shlex
@@ -21,12 +22,14 @@ _TEMPLATE = string.Template(pathlib.Path(__file__).with_name("jobset.yaml").read
 # Where the Dockerfile puts this repository.
 _FOLDER = "/zoo"
 _PORT = 8477
-# The node label of each kind of TPU.
-_TPUS = {"v5e": "tpu-v5-lite-podslice", "v6e": "tpu-v6e-slice"}
-# Topologies by number of chips: up to 8 chips are on one host, more are on hosts of 4.
-_TOPOLOGIES = {
-    **{1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8"},
-    **{64: "8x8", 128: "8x16", 256: "16x16"},
+# GKE's node label, topologies, and most chips on one host, of each kind of TPU; more chips are on
+# hosts of 4.
+_PLANES = "1x1 2x2 2x4 4x4 4x8 8x8 8x16 16x16"
+_CUBES = "2x2x1 2x2x2 2x2x4 2x4x4 4x4x4 4x4x8 4x8x8 8x8x8"
+_TPUS = {
+    "v5e": ("tpu-v5-lite-podslice", _PLANES, 8),
+    "v5p": ("tpu-v5p-slice", _CUBES, 4),
+    "v6e": ("tpu-v6e-slice", _PLANES, 8),
 }
 _SPOT = "cloud.google.com/gke-spot"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -42,8 +45,10 @@ _WAIT = (
 )
 
 
-_NAME = runs_file.word(
-    r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "a name of small letters, digits, - and .", 253
+_LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+_NAME, _QUEUE = (
+    runs_file.word(rf"{_LABEL}(\.{_LABEL})*", "a name of small letters, digits, - and .", longest)
+    for longest in (253, 63)  # the queue is the value of a label
 )
 
 
@@ -81,13 +86,13 @@ OPTIONS = (
     Option("--tpu KIND", "kind of TPU, v5e if not given", choices=_TPUS),
     Option(
         "--chips N",
-        "TPU chips of a run, 4 if not given; from 16, 4 on each host",
+        "TPU chips of a run, 4 if not given; more than one host has are on hosts of 4",
         options.integer(1),
     ),
     Option("--gpus N", "GPUs of each host, instead of TPUs; 0: CPUs alone", options.integer(0)),
     Option("--hosts N", "hosts of a run with --gpus", options.integer(1)),
     Option("--spot", "uses only spot nodes of GKE"),
-    Option("--queue NAME", "local queue of Kueue that admits the runs", _NAME),
+    Option("--queue NAME", "local queue of Kueue that admits the runs", _QUEUE),
     Option("--service-account NAME", "service account of the pods", _NAME, default="default"),
     Option("--volume CLAIM:PATH ...", "mounts a persistent volume claim", _volume),
     Option(
@@ -160,15 +165,17 @@ def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
     if arguments.hosts:
         raise UserError("--hosts is for --gpus: a slice of TPUs has the hosts of its --chips.")
     kind, chips = arguments.tpu or "v5e", arguments.chips or 4
-    if chips not in _TOPOLOGIES:
+    label, shapes, most = _TPUS[kind]
+    topologies = {math.prod(map(int, shape.split("x"))): shape for shape in shapes.split()}
+    if chips not in topologies:
         raise UserError(
-            f"--chips {chips}: slices of {kind} have {', '.join(map(str, _TOPOLOGIES))} chips."
+            f"--chips {chips}: slices of {kind} have {', '.join(map(str, topologies))} chips."
         )
     nodes = {
-        "cloud.google.com/gke-tpu-accelerator": _TPUS[kind],
-        "cloud.google.com/gke-tpu-topology": _TOPOLOGIES[chips],
+        "cloud.google.com/gke-tpu-accelerator": label,
+        "cloud.google.com/gke-tpu-topology": topologies[chips],
     }
-    hosts = chips // 4 if chips > 8 else 1
+    hosts = chips // 4 if chips > most else 1
     return hosts, nodes, {"google.com/tpu": chips // hosts}
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -204,6 +205,7 @@ def manifest(capsys, *words):
     jobsets = [*yaml.safe_load_all(rendered(capsys, "jobset", *words))]
     for jobset in jobsets:
         check(jobset, SCHEMA, "")
+        check_rules(jobset)
         for job in jobset["spec"]["replicatedJobs"]:
             # Its fields are known, too, and have their types, in Kubernetes' own definitions.
             description = {"apiVersion": "batch/v1", "kind": "Job", **job["template"]}
@@ -211,6 +213,80 @@ def manifest(capsys, *words):
             for version in KUBERNETES:
                 kubernetes_validate.validate(description, version, strict=True)
     return jobsets
+
+
+# The CEL rules of JobSet's definition that can apply to a manifest (the others are of status and of
+# volumeClaimPolicies, which it does not write), as jobset_types.go has them: of the spec,
+#   !(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' &&
+#   self.replicatedJobs.exists(x, has(x.dependsOn)))
+# and, of each of these fields, self == oldSelf. Of replicatedJobs, the admission webhook asks it.
+IMMUTABLE = "network", "successPolicy", "failurePolicy", "startupPolicy", "replicatedJobs"
+# What the webhooks of JobSet and Kueue ask of names.
+DNS_LABEL = re.compile("[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+RULE_NAME = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+
+
+def check_rules(jobset, old=None):
+    """AssertionError where a JobSet, or its change from an old one, does not keep to the rules."""
+    spec, name = jobset["spec"], jobset["metadata"]["name"]
+    is_in_order = spec.get("startupPolicy", {}).get("startupPolicyOrder") == "InOrder"
+    assert not (is_in_order and any("dependsOn" in job for job in spec["replicatedJobs"]))
+    for field in IMMUTABLE if old else ():
+        assert spec.get(field) == old["spec"].get(field), f"{field}: Value is immutable"
+    for job in spec["replicatedJobs"]:
+        last = job["template"]["spec"]["completions"] - 1
+        pod = f"{name}-{job['name']}-{job['replicas'] - 1}-{last}-abcde"
+        assert DNS_LABEL.fullmatch(pod), pod
+    rules = [rule["name"] for rule in spec["failurePolicy"]["rules"]]
+    assert len({*rules}) == len(rules) and all(map(RULE_NAME.fullmatch, rules))
+
+
+def test_a_manifest_may_be_applied_again_and_not_with_other_settings(runs, capsys):
+    jobset, again = (manifest(capsys, runs, *JOBSET)[0] for _ in range(2))
+    check_rules(again, jobset)
+    for option in (["--restarts", "7"], ["--chips", "16"]):
+        with pytest.raises(AssertionError, match="Value is immutable"):
+            check_rules(manifest(capsys, runs, *JOBSET, *option)[0], jobset)
+
+
+def test_a_rule_that_is_broken_is_found(runs, capsys):
+    jobset, *_ = manifest(capsys, runs, *JOBSET)
+    jobset["spec"]["startupPolicy"] = {"startupPolicyOrder": "InOrder"}
+    check_rules(jobset)
+    jobset["spec"]["replicatedJobs"][0]["dependsOn"] = [{"name": "run", "status": "Ready"}]
+    with pytest.raises(AssertionError):
+        check_rules(jobset)
+
+
+@pytest.mark.parametrize("name", ["a..b", "a.-b", "a" * 64])
+def test_a_queue_has_the_name_of_a_label(name, runs, capsys):
+    with pytest.raises(SystemExit):
+        rendered(capsys, "jobset", runs, *JOBSET, "--queue", name)
+    assert "--queue" in capsys.readouterr().err
+
+
+# Of GKE's tables, https://cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus: chips, label,
+# topology, nodes, chips of a node.
+GKE = [
+    ("v5e", 1, "tpu-v5-lite-podslice", "1x1", 1, 1),
+    ("v5e", 8, "tpu-v5-lite-podslice", "2x4", 1, 8),
+    ("v5e", 256, "tpu-v5-lite-podslice", "16x16", 64, 4),
+    ("v5p", 4, "tpu-v5p-slice", "2x2x1", 1, 4),
+    ("v5p", 8, "tpu-v5p-slice", "2x2x2", 2, 4),
+    ("v5p", 32, "tpu-v5p-slice", "2x4x4", 8, 4),
+    ("v6e", 4, "tpu-v6e-slice", "2x2", 1, 4),
+    ("v6e", 128, "tpu-v6e-slice", "8x16", 32, 4),
+]
+
+
+@pytest.mark.parametrize(("kind", "chips", "label", "topology", "hosts", "share"), GKE)
+def test_slices_of_tpus_are_gkes(kind, chips, label, topology, hosts, share, runs, capsys):
+    words = "--tpu", kind, "--chips", str(chips)
+    jobset, *_ = manifest(capsys, runs, *JOBSET, *words)
+    pod, (job,) = pod_of(jobset), jobset["spec"]["replicatedJobs"]
+    assert [*pod["nodeSelector"].values()] == [label, topology]
+    assert job["template"]["spec"]["completions"] == hosts
+    assert pod["containers"][0]["resources"]["limits"] == {"google.com/tpu": share}
 
 
 def check(value, schema, location):
