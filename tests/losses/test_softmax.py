@@ -6,8 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from tests import references
+from zoo.lab.training import compiled_programs
 from zoo.losses import softmax
 from zoo.losses.shaping import UNSHAPED
 from zoo.losses.weighted_softmax import weighted_softmax_loss
@@ -216,3 +219,50 @@ def test_words_without_mass(random, block, massless):
     assert_all_close(results, references.softmax_loss(*arguments), rtol=1e-11)
     expected = references.softmax_gradients(*arguments, np.ones(7), np.ones(7))
     assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("words", [48, 53])  # 53 do not divide by the devices: columns are cut
+@pytest.mark.parametrize("shape", [(2, 2), (1, 4), (4, 1)])
+def test_on_a_mesh_nothing_is_sent_in_the_loops_over_words(random, monkeypatch, shape, words):
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 8 * 6)
+    monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 3)
+    arguments = problem(random, words, tokens=8, size=4)
+    token_weights = random.uniform(size=8)
+    mesh = jax.make_mesh(shape, ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+    cut = P("model") if words % shape[1] == 0 else P(None, "model")
+    specs = P("data"), cut, cut if len(cut) == 1 else P(), P("data"), P("data")
+    placed = [
+        jax.device_put(x.astype(np.float32) if x.dtype.kind == "f" else x, NamedSharding(mesh, s))
+        for x, s in zip((*arguments, token_weights), specs, strict=True)
+    ]
+    objective = functools.partial(weighted_softmax_loss, penalty=0.4)
+    program = jax.jit(jax.value_and_grad(objective, (0, 1, 2))).lower(*placed).compile()
+    collectives, products = compiled_programs.read(program.as_text())
+    assert max(products.values()) > 1 and not any(each.in_loop for each in collectives)
+    value, gradients = program(*placed)
+    loss, log_z = references.softmax_loss(*arguments)
+    np.testing.assert_allclose(value, (loss + 0.4 * log_z**2) @ token_weights, rtol=1e-5)
+    expected = references.softmax_gradients(*arguments, token_weights, 0.8 * log_z * token_weights)
+    assert_all_close(gradients, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_run_of_words_without_mass_has_no_gradient(random, monkeypatch):
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 8 * 6)
+    monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 3)
+    hidden, weights, bias, targets = problem(random, 48, tokens=8, size=4)
+    bias[24:], targets = -np.inf, targets % 24
+    mesh = jax.make_mesh((1, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+    specs = P("data"), P("model"), P("model"), P("data")
+    placed = [
+        jax.device_put(x.astype(np.float32) if x.dtype.kind == "f" else x, NamedSharding(mesh, s))
+        for x, s in zip((hidden, weights, bias, targets), specs, strict=True)
+    ]
+
+    def objective(hidden, weights, bias, targets):
+        return weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(8))
+
+    gradients = jax.jit(jax.grad(objective, (0, 1)))(*placed)
+    arguments = hidden, weights[:24], bias[:24], targets
+    expected = references.softmax_gradients(*arguments, np.ones(8), np.zeros(8))
+    assert_all_close([gradients[0], gradients[1][:24]], expected[:2], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(gradients[1][24:], 0)

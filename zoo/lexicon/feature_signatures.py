@@ -313,6 +313,7 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """Computes sum_f phi_sf * vectors_f of each signature, [S, D], in at least float32."""
     vectors = sharded_functions.replicate_rows(vectors)
     if "of_signature" in tables:
+        tables = jax.tree.map(sharded_functions.replicate_rows, tables)
         vectors = vectors.astype(accumulator(vectors))
         return sparse_products.product(tables["of_signature"], tables["of_feature"], vectors)
     return _sums(vectors, tables)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import precision, products, row_blocks, sharded_functions, sparse_products
+from zoo.base.arrays.sharded_functions import replicate_rows
 from zoo.base.arrays.types import Array, Real, Tables
 from zoo.losses import softmax, token_blocks, value_checks
 
@@ -263,7 +264,7 @@ def sparse_log_linear_loss(
 
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
     value_checks.check_ids(len(tables["log_mass"]), signatures=signatures)
-    weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
+    weights, bias, tables = jax.tree.map(replicate_rows, (weights, bias, tables))
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
@@ -310,7 +311,7 @@ def weighted_sparse_log_linear_loss(
     token_arrays = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
     _check(tables, weights, bias, hidden, **token_arrays)
     value_checks.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
-    weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
+    weights, bias, tables = jax.tree.map(replicate_rows, (weights, bias, tables))
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
     hidden, token_weights = token_blocks.zero_padding_states(hidden, token_weights.reshape(-1))
@@ -395,7 +396,7 @@ def sparse_log_linear_log_probs(
     Source: Dymetman and Xiao (2016), section 2.
     """
     _check(tables, weights, bias, hidden)
-    weights, bias = map(sharded_functions.replicate_rows, (weights, bias))
+    weights, bias, tables = jax.tree.map(replicate_rows, (weights, bias, tables))
 
     def block_log_probs(rows):
         return jax.nn.log_softmax(signature_scores(tables, weights, bias, *rows), axis=0).T

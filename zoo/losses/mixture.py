@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.base.arrays import row_blocks, sharded_functions
+from zoo.base.arrays import sharded_functions
 from zoo.base.arrays.precision import as_wide
 from zoo.base.arrays.types import Array, Real
 from zoo.losses import softmax, token_blocks, value_checks, weighted_softmax
@@ -136,12 +136,12 @@ def weighted_mixture_loss(
     log_prior = jnp.where(is_cleared[:, None], 0, log_prior)
     token_weights = stop_weight_gradients(token_weights, is_cleared)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
-    by_token = block is not None or sharded_functions.is_local((contexts, weights))
+    has_blocks, count = block is not None, targets.shape[0]
     if block is None:
         minimum = weighted_softmax.least_tokens(weights) // components
         block = softmax.token_block(targets.shape[0], components * vocabulary, minimum)
-    minimum = row_blocks.at_most(weighted_softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
-    if by_token or block * components >= minimum:
+    sizes = block * components, count
+    if has_blocks or weighted_softmax.goes_by_token((contexts, weights), *sizes):
         shared, tokens = ((weights, bias), shaping), ((contexts, log_prior), targets)
         (loss,) = token_blocks.weighted_loss(_block_loss, block, shared, tokens, token_weights)
         return undefined + loss

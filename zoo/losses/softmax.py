@@ -20,6 +20,7 @@ gradients and measures are otherwise the same.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -308,7 +309,9 @@ def _blocked_backward(options, block, residuals, cotangents):
     scale = (cotangents.loss + cotangents.log_z)[:, None]
 
     def logit_gradients(number, block_logits):
-        log_p, factor = block_logits - terms.log_z[:, None], scale
+        # The least finite number for the log Z of no mass: -inf - -inf would be NaN.
+        log_z = jnp.maximum(terms.log_z, jnp.finfo(terms.log_z.dtype).min)
+        log_p, factor = block_logits - log_z[:, None], scale
         p = jnp.exp(log_p)
         if options.statistics:
             log_p = jnp.where(p > 0, log_p, 0)
@@ -503,14 +506,53 @@ def softmax_terms(
     arrays = *operands, targets.reshape(-1), shaping
     hidden, weights, bias, flat_targets, shaping = vary_together(arrays)
     hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
+    rows, columns = weights.shape
+    token_runs, word_runs = sharded_functions.grid((hidden, weights))
+    token_runs = math.gcd(token_runs, hidden.shape[0]) if token_runs > 1 else 1
     if block is None:
-        block = vocabulary_block(hidden.shape[0], *weights.shape)
-    if block >= weights.shape[0]:
+        share = hidden.shape[0] // token_runs, -(-rows // word_runs)
+        block = vocabulary_block(*share, columns) * word_runs
+    # Words that fill up the last run must have no mass, nor do sums over all words know of runs.
+    has_runs = options == TermOptions() and (rows % word_runs == 0 or shaping.soft_cap is None)
+    if block >= rows:
         hidden, weights, bias, shaping = map(_backward_only, (hidden, weights, bias, shaping))
         terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
+    elif has_runs and token_runs * word_runs > 1:
+        runs, operands = (token_runs, word_runs), (hidden, weights, bias)
+        terms = _terms_by_runs(runs, block // word_runs, operands, flat_targets, shaping)
     else:
         terms = blocked_terms(options, block, (hidden, weights, bias), flat_targets, shaping)
     return jax.tree.map(lambda term: term.reshape(targets.shape), terms)
+
+
+def _terms_by_runs(runs, block, operands, targets, shaping) -> Terms:
+    """Computes each token's loss and log Z where tokens and words lie on a grid of devices, a run
+    of adjacent tokens and one of adjacent words on each: only sums of all blocks are sent."""
+    (token_runs, word_runs), (hidden, weights, bias) = runs, operands
+    size = -(-bias.shape[0] // word_runs)
+
+    def cut(tree, count):
+        return jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), tree)
+
+    def word_run(x, filling=0.0):
+        padding = (0, size * word_runs - x.shape[0]), *[(0, 0)] * (x.ndim - 1)
+        rows = cut(jnp.pad(x, padding, constant_values=filling), word_runs)
+        return sharded_functions.along_words(rows, operands)
+
+    def run_terms(token_arrays, first, weights, bias):
+        hidden, targets, shaping = token_arrays
+        is_here = (targets >= first) & (targets < first + size)
+        rows = jnp.where(is_here, targets - first, 0)
+        terms = blocked_terms(TermOptions(), block, (hidden, weights, bias), rows, shaping)
+        return jnp.where(is_here, terms.log_z - terms.loss, 0), terms.log_z
+
+    tables = jax.tree.map(word_run, weights), word_run(bias, -jnp.inf)
+    by_words = jax.vmap(run_terms, (None, 0, 0, 0))
+    token_arrays = cut((hidden, targets, shaping), token_runs)
+    firsts = size * jnp.arange(word_runs)
+    scores, log_zs = jax.vmap(by_words, (0, None, None, None))(token_arrays, firsts, *tables)
+    log_z = jax.nn.logsumexp(log_zs, axis=1).reshape(-1)
+    return Terms(log_z - scores.sum(axis=1).reshape(-1), log_z)
 
 
 @jax.custom_vjp

@@ -41,6 +41,15 @@ def least_tokens(weights: Array) -> int:
     return minimum if sharded_functions.is_local(weights) else 1
 
 
+def goes_by_token(arrays: Any, block: int, tokens: int) -> bool:
+    """Whether the weighted loss goes by blocks of so many tokens, with gradients in the forward
+    pass: not where arrays lie on an automatic mesh, nor where they may and blocks are small."""
+    if sharded_functions.is_local(arrays):
+        return True
+    is_large = block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, tokens)
+    return is_large and sharded_functions.grid(arrays) == (1, 1)
+
+
 class BlockResiduals(NamedTuple):
     """A block of tokens between the forward and the backward pass over the words."""
 
@@ -218,13 +227,12 @@ def weighted_softmax_loss(
     )
     count, vocabulary = targets.shape[0], weights.shape[0]
     has_blocks = block is not None or log_measure is not None
-    by_token = has_blocks or sharded_functions.is_local((hidden, weights))
     if block is None:
         minimum = least_tokens(weights) if log_measure is None else 1
         block = softmax.token_block(count, max(vocabulary, width), minimum)
     undefined = value_checks.nan_where_invalid(jnp.zeros(()), vocabulary, targets, token_weights)
     options = TermOptions(label_smoothing, report=report)
-    if by_token or block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, count):
+    if has_blocks or goes_by_token((hidden, weights), block, count):
         block_loss = functools.partial(_block_loss, options, penalty)
         shared, tokens = ((weights, bias), log_measure), ((hidden, shaping), (targets, contexts))
         loss, *reports = token_blocks.weighted_loss(

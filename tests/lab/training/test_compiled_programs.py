@@ -53,3 +53,54 @@ def test_the_operand_of_a_started_transfer_is_not_sent():
         ("all-reduce", 12, 2): 12,
         ("all-gather", 48, 4): 36,
     }
+
+
+# As TPU's compiler writes a loop, and a collective that is shared out over what runs meanwhile.
+TPU = """
+HloModule step, num_partitions=4
+
+%condition (p: (s32[], f32[5])) -> pred[] {
+  %limit = s32[] constant(16)
+  %p = (s32[], f32[5]) parameter(0)
+  %number = s32[] get-tuple-element(%p), index=0
+  ROOT %less = pred[] compare(%number, %limit), direction=LT
+}
+
+%begun (a: f32[3]) -> (f32[3], f32[12]) {
+  %a = f32[3] parameter(0)
+  %g.1 = f32[12] all-gather(%a), channel_id=1, dimensions={0}
+  ROOT %c.1 = (f32[3], f32[12]) custom-call(%g.1), custom_call_target="AsyncCollectiveStart"
+}
+
+%async_collective_fusion.2 (a: f32[3]) -> f32[12] {
+  %a = f32[3] parameter(0)
+  ROOT %g.2 = f32[12] all-gather(%a), channel_id=1, dimensions={0}
+}
+
+%done (a: f32[3]) -> f32[12] {
+  %a = f32[3] parameter(0)
+  %g.3 = f32[12] all-gather(%a), channel_id=1, dimensions={0}
+  ROOT %c.3 = f32[12] custom-call(%g.3), custom_call_target="AsyncCollectiveDone"
+}
+
+%body (p: (s32[], f32[5])) -> (s32[], f32[5]) {
+  %p = (s32[], f32[5]) parameter(0)
+  %f = f32[12] fusion(%a), kind=kOutput, calls=%async_collective_fusion.2
+  %r = f32[5] all-reduce(%x), channel_id=2
+}
+
+ENTRY %main (a: f32[3]) -> f32[12] {
+  %a = f32[3] parameter(0)
+  %start = (f32[3], f32[12]) fusion(%a), kind=kCustom, calls=%begun
+  %w = (s32[], f32[5]) while(%t), condition=%condition, body=%body
+  ROOT %end = f32[12] fusion(%start), kind=kCustom, calls=%done
+}
+"""
+
+
+def test_loops_and_asynchronous_collectives_of_tpus():
+    collectives, _ = compiled_programs.read(TPU)
+    assert {(c.kind, c.size, c.in_loop): c.times for c in collectives} == {
+        ("all-gather", 48, False): 1,
+        ("all-reduce", 20, True): 16,
+    }

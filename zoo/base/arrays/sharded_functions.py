@@ -124,11 +124,27 @@ def replicate_rows(array: jax.Array) -> jax.Array:
 
 def automatic_devices(tree: Any) -> int:
     """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh."""
+    return math.prod(grid(tree))
+
+
+def grid(tree: Any) -> tuple[int, int]:
+    """Counts the devices over which tokens and words are taken to lie, along automatic axes of the
+    mesh of arrays: words along the last of several axes, tokens along the others."""
     mesh = next(_meshes(tree), None)
     if mesh is None:
-        return 1
-    sizes = zip(mesh.axis_sizes, mesh.axis_types, strict=True)
-    return math.prod(size for size, kind in sizes if kind == AxisType.Auto)
+        return 1, 1
+    sizes = [
+        size if kind == AxisType.Auto else 1
+        for size, kind in zip(mesh.axis_sizes, mesh.axis_types, strict=True)
+    ]
+    return (math.prod(sizes[:-1]), sizes[-1]) if len(sizes) > 1 else (sizes[0], 1)
+
+
+def along_words(array: jax.Array, tree: Any) -> jax.Array:
+    """Lays the first axis of an array along the last axis of the automatic mesh of a tree."""
+    mesh = next(_meshes(tree))
+    layout = NamedSharding(mesh, PartitionSpec(mesh.axis_names[-1]))
+    return jax.lax.with_sharding_constraint(array, layout)
 
 
 # ---------------------------------------------------------------- explicit axes

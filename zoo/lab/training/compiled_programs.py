@@ -50,6 +50,13 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
             name = head[2]
             entry = name if head[1] else entry
         bodies.setdefault(name, []).append(line)
+    # TPUs share an asynchronous collective out over what runs meanwhile: only its start counts.
+    later_parts = {
+        name
+        for name, lines in bodies.items()
+        if name.startswith("async_collective_fusion")
+        or any('custom_call_target="AsyncCollectiveDone"' in line for line in lines)
+    }
 
     @functools.cache
     def count_body(name):
@@ -58,14 +65,15 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
         sent: collections.Counter[tuple[str, int, int, bool]] = collections.Counter()
         products = _products(bodies[name])
         for line in bodies[name]:
-            if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(-start)?\(", line):
+            match = re.search(rf"= (.*?) ({'|'.join(KINDS)})(-start)?\(", line)
+            if match and name not in later_parts:
                 devices, size = _group(line, everywhere), _bytes(match[1])
                 if match[3] and match[2] == "all-gather":  # its type has the operand, too
                     size = size * devices // (devices + 1)
                 elif match[3] and match[2] == "collective-permute":
                     size //= 2
                 sent[match[2], size, devices, False] += 1
-            for names, times in _calls(line):
+            for names, times in _calls(line, bodies):
                 called = [count_body(callee) for callee in names]
                 collectives = max((counts for counts, _ in called), key=_sent)
                 for (*collective, in_loop), often in collectives.items():
@@ -98,11 +106,16 @@ def _sent(counted) -> int:
     return sum(size * times for (_, size, *_), times in counted.items())
 
 
-def _calls(line):
+def _calls(line, bodies):
     """Yields (computations of which one is called, how often) for the calls in a line."""
     if " while(" in line:
-        trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-        yield re.findall(r"body=%?([\w.\-]+)", line), int(trips[1]) if trips else 1
+        trips = re.findall(r'known_trip_count":\{"n":"(\d+)"', line)
+        for condition in re.findall(r"condition=%?([\w.\-]+)", line) if not trips else ():
+            # TPU's compiler does not tell it: the counter is compared with the only constant.
+            text = "\n".join(bodies.get(condition, ()))
+            if "direction=LT" in text:
+                trips = re.findall(r"= s32\[\]\S* constant\((\d+)\)", text)
+        yield re.findall(r"body=%?([\w.\-]+)", line), int(trips[0]) if len(trips) == 1 else 1
     elif " conditional(" in line:
         branches = re.search(r"branch_computations=\{(.*?)\}", line)
         either = (
