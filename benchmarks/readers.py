@@ -112,7 +112,7 @@ def measure_encoding(folder, tokens):
 
 
 def _print_usage(name, command, until=None):
-    usage = timing.run_process([sys.executable, *map(str, command)], until)
+    _, usage = timing.run_process([sys.executable, *map(str, command)], until)
     seconds = usage.ru_utime + usage.ru_stime
     print(f"{name}: {seconds:.0f} s of CPU time, {usage.ru_maxrss / 1e6:.2f} GB", flush=True)
 
