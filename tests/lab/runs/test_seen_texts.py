@@ -403,7 +403,7 @@ def test_a_missing_treebank_is_known_by_its_digest_alone(data):
     prior = Morphology(("train",), guesser=SuffixGuesser(), treebanks=("gone.conllu",))
     experiment = Experiment(data=data, vocabulary=Vocabulary(features=(prior,)))
     lexicon, _ = Experiment(data=data, vocabulary=Vocabulary()).vocabulary.build(data)
-    sentences = data.read("test").sentences
+    sentences = [*map(list, data.read("test").sentences)]
     digest = hashlib.sha256(json.dumps(sentences, ensure_ascii=False).encode()).hexdigest()
     gave = ["features: Morphology", "features: another prior"]
     knowledge = [KnowledgeText("gone.conllu", digest, None, None, "this run", gave)]
