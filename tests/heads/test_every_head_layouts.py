@@ -10,14 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
 from tests import examples, layouts
 from tests.heads import measured_layouts
 from tests.heads.measured_layouts import evaluate_log_prob, evaluate_weighted_loss  # noqa: F401  by name
 from tests.marks import slow
-from zoo import heads
+from zoo import heads, losses
 from zoo.base.arrays import row_blocks
+from zoo.lab.training import compiled_programs
 from zoo.lexicon import with_features
 from zoo.losses import adaptive, hierarchical, log_linear, softmax, weighted_softmax
 
@@ -291,6 +292,23 @@ def test_every_head_is_laid_out():
     exported = {kind for kind in vars(heads).values() if isinstance(kind, type)}
     assert tried == {kind for kind in exported if issubclass(kind, heads.Head)}
     assert measured_layouts.HEADS.keys() == HEADS.keys()
+
+
+def test_words_along_the_only_axis_of_a_mesh_stay_in_place():
+    """A single axis is not taken for one of tokens: the table is neither gathered nor summed."""
+    mesh = jax.make_mesh((4,), ("words",), axis_types=(layouts.AUTO,))
+    tokens, size, words = 512, 32, 32768
+    shapes = {"hidden": (tokens, size), "weights": (words, size), "bias": (words,)}
+    parts = {"hidden": None, "weights": "words", "bias": "words"}
+    arrays = [
+        jax.ShapeDtypeStruct(shape, float, sharding=NamedSharding(mesh, PartitionSpec(parts[name])))
+        for name, shape in shapes.items()
+    ]
+    targets, token_weights = (jax.ShapeDtypeStruct((tokens,), kind) for kind in (int, float))
+    step = jax.jit(jax.value_and_grad(losses.weighted_softmax_loss, (0, 1, 2)))
+    compiled = step.lower(*arrays, targets, token_weights).compile()
+    collectives, _ = compiled_programs.read(compiled.as_text())
+    assert 0 < max(collective.size for collective in collectives) <= tokens * size * 4 * 1.1
 
 
 def test_collectives_are_read_with_how_often_they_run():

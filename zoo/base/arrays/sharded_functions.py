@@ -124,20 +124,24 @@ def replicate_rows(array: jax.Array) -> jax.Array:
 
 def automatic_devices(tree: Any) -> int:
     """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh."""
-    return math.prod(grid(tree))
+    return math.prod(_automatic_sizes(tree))
 
 
 def grid(tree: Any) -> tuple[int, int]:
     """Counts the devices over which tokens and words are taken to lie, along automatic axes of the
-    mesh of arrays: words along the last of several axes, tokens along the others."""
+    mesh of arrays: words along the last of several axes, tokens along the others. A single axis,
+    which may be either's, counts as one device."""
+    sizes = _automatic_sizes(tree)
+    return (math.prod(sizes[:-1]), sizes[-1]) if len(sizes) > 1 else (1, 1)
+
+
+def _automatic_sizes(tree) -> list[int]:
+    """Returns the size of each axis of the mesh of arrays, 1 for axes that are not automatic."""
     mesh = next(_meshes(tree), None)
     if mesh is None:
-        return 1, 1
-    sizes = [
-        size if kind == AxisType.Auto else 1
-        for size, kind in zip(mesh.axis_sizes, mesh.axis_types, strict=True)
-    ]
-    return (math.prod(sizes[:-1]), sizes[-1]) if len(sizes) > 1 else (sizes[0], 1)
+        return []
+    axes = zip(mesh.axis_sizes, mesh.axis_types, strict=True)
+    return [size if kind == AxisType.Auto else 1 for size, kind in axes]
 
 
 def along_words(array: jax.Array, tree: Any) -> jax.Array:
