@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from zoo.base.arrays import products, sharded_functions
 from zoo.cores import LSTM
 from zoo.layers.lstm import lstm
 
@@ -36,10 +37,14 @@ def plain_scan(projections, recurrent, hidden, cell, keep, projection, mask, pee
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("has_peepholes", [False, True])
+@pytest.mark.parametrize("has_peepholes, as_columns", [(False, False), (True, False), (True, True)])
 def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(
-    random, has_peepholes
+    random, has_peepholes, as_columns, monkeypatch
 ):
+    if as_columns:  # as the products of few rows with large recurrent weights
+        monkeypatch.setattr(sharded_functions, "is_local", lambda tree: True)
+        for bound in ("TRANSPOSED", "COLUMNS"):
+            monkeypatch.setattr(products, bound, 0)
     shapes = (TIME, BATCH, 4 * SIZE), (3, 4 * SIZE), (BATCH, 3), (BATCH, SIZE), (SIZE, 3)
     *arguments, projection = (jnp.asarray(random.normal(size=shape)) for shape in shapes)
     others = projection, jnp.asarray(random.normal(size=(3, SIZE)))

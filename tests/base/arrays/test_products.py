@@ -222,3 +222,22 @@ def test_products_by_the_transpose_of_small_and_large_matrices(random, dtype, mo
         product = products.by_transpose(jnp.asarray(rhs, dtype))(jnp.asarray(lhs, jnp.float32))
         assert product.dtype == jnp.float32
         np.testing.assert_allclose(product, expected, atol=1e-5 if dtype == jnp.float32 else 0.1)
+
+
+@pytest.mark.parametrize(
+    "rows, entries, local, as_columns",
+    [(3, 35, True, True), (1, 35, True, False), (4, 35, True, False), (3, 36, True, False)]
+    + [(3, 35, False, False)],
+)
+def test_few_rows_by_the_transpose_of_a_large_matrix_are_multiplied_as_columns(
+    rows, entries, local, as_columns, random, monkeypatch
+):
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: local)
+    monkeypatch.setattr(products, "TRANSPOSED", 34)
+    monkeypatch.setattr(products, "COLUMNS", entries)
+    monkeypatch.setattr(products, "MOST_ROWS", 3)
+    lhs, rhs = random.normal(size=(rows, 5)), random.normal(size=(7, 5))
+    product = jax.jit(lambda lhs, rhs: products.by_transpose(rhs)(lhs))
+    arrays = jnp.asarray(lhs, F32), jnp.asarray(rhs, F32)
+    assert ("optimization_barrier" in product.lower(*arrays).as_text()) is as_columns
+    np.testing.assert_allclose(product(*arrays), lhs @ rhs.T, rtol=1e-5, atol=1e-5)
