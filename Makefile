@@ -117,9 +117,10 @@ cluster-test: $(VENV)/development
 soak: $(VENV)/development
 	$(BIN)/python -m tests.soak --kills $(or $(KILLS),100) $(if $(SEED),--seed $(SEED))
 
-# Builds sdist and wheel, checks them, and runs the quickstart from the wheel outside the checkout.
+# Builds sdist and wheel, checks them, and does what the documents show from the wheel outside the checkout:
+# make release-check, or PYTHONS="python3.11 python3.13" for the oldest and the newest jax of each.
 release-check: $(VENV)/development
-	$(BIN)/python -m tests.release
+	$(BIN)/python -m tests.release $(PYTHONS)
 
 lint: $(VENV)/development
 	$(BIN)/ruff check .

@@ -24,6 +24,7 @@ from zoo.lab.export import folder
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 
 
 def names(requirements):
@@ -88,6 +89,29 @@ def test_a_citation_has_the_metadata_of_the_package():
     (title,) = (line for line in citation if line.startswith("title: "))
     assert f"{{{zoo.__version__}}}" in entry and author["name"] in entry
     assert re.sub(r"[{}]", "", entry.partition("title = ")[2]).strip() == title[8:-1]
+
+
+def test_every_page_tells_whether_the_version_is_released():
+    """A release is one commit: that of the version, and of what this test then asks for."""
+    version, _, development = zoo.__version__.partition(".dev")
+    (heading,) = re.findall(rf"^## {re.escape(version)} \((.*)\)$", CHANGELOG, re.MULTILINE)
+    assert re.fullmatch(r"not released yet" if development else r"\d{4}-\d\d-\d\d", heading)
+    for name in ("README.md", "docs/installation.md", "CITATION.cff"):
+        text = (ROOT / name).read_text().lower()
+        assert ("not released yet" in text) == bool(development), name
+
+
+def test_pages_name_the_versions_that_the_package_allows():
+    python = PROJECT["requires-python"].removeprefix(">=")
+    (jax_range,) = (line for line in PROJECT["dependencies"] if line.startswith("jax>="))
+    first, beyond = re.fullmatch(r"jax>=(0\.\d+),<0\.(\d+)", jax_range).groups()
+    last = f"0.{int(beyond) - 1}"
+    badges = (ROOT / "README.md").read_text().partition("\nA recurrent")[0]
+    assert f"![Python {python} or newer](" in badges and f"python-{python}+-" in badges
+    assert f"![jax {first} to {last}](" in badges and f"jax-{first}–{last}-" in badges
+    assert f"Python {python} or newer and jax {first} to {last}." in CHANGELOG
+    installation = (ROOT / "docs/installation.md").read_text()
+    assert f"Python {python} or newer and jax from {first} to {last}," in installation
 
 
 def test_the_types_are_packaged():

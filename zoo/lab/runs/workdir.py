@@ -169,7 +169,7 @@ class Workdir:
             reason = str(error).removesuffix(": put back a copy of it.")
             raise UserError(
                 f"{self.path} does not hold a run that can be read ({reason}): give the folder of "
-                "a training run."
+                "a training run, or of a model such as models/french of Zoo's repository."
             ) from error
         self.file("experiment.json")
         return recipe
