@@ -104,14 +104,14 @@ def test_every_page_tells_whether_the_version_is_released():
 def test_pages_name_the_versions_that_the_package_allows():
     python = PROJECT["requires-python"].removeprefix(">=")
     (jax_range,) = (line for line in PROJECT["dependencies"] if line.startswith("jax>="))
-    first, beyond = re.fullmatch(r"jax>=(0\.\d+),<0\.(\d+)", jax_range).groups()
+    first, patch, beyond = re.fullmatch(r"jax>=(0\.\d+)(\.\d+)?,<0\.(\d+)", jax_range).groups()
     last = f"0.{int(beyond) - 1}"
     badges = (ROOT / "README.md").read_text().partition("\nA recurrent")[0]
     assert f"![Python {python} or newer](" in badges and f"python-{python}+-" in badges
     assert f"![jax {first} to {last}](" in badges and f"jax-{first}–{last}-" in badges
     assert f"Python {python} or newer and jax {first} to {last}." in CHANGELOG
     installation = (ROOT / "docs/installation.md").read_text()
-    assert f"Python {python} or newer and jax from {first} to {last}," in installation
+    assert f"Python {python} or newer and jax from {first}{patch or ''} to {last}," in installation
 
 
 def test_the_types_are_packaged():
