@@ -9,9 +9,6 @@ A token costs C + M scores instead of V, about 2 sqrt(V) if C is near sqrt(V). I
 of W of its class, so rows are gathered by blocks of tokens.
 """
 
-import functools
-import math
-
 import jax
 import jax.numpy as jnp
 
@@ -48,7 +45,7 @@ def _gathered_log_probs(weights, bias, hidden, classes, vocabulary):
     return jax.nn.log_softmax(jnp.where(has_word, scores + bias, -jnp.inf), axis=-1)
 
 
-def _block_loss(vocabulary, params, constants, h, data, u):
+def _block_loss(params, vocabulary, h, data, u):
     """Returns a block's (losses [n], function that adds their gradients): see `token_blocks`.
 
     Gradients are added to the rows of the tokens' classes alone. The automatic derivative of a loop
@@ -114,16 +111,25 @@ def hierarchical_loss(
     classes, slots = jnp.divmod(jnp.asarray(ranks, jnp.int32), bias.shape[1])
     class_losses, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
     class_losses = value_checks.nan_where_invalid(class_losses, vocabulary, ranks)
-    count = math.prod(ranks.shape)
-    block = token_block(count, *weights.shape[1:])
+    block = token_block(ranks.size, *weights.shape[1:])
     # Watched lookups are recorded when they are traced: they cannot be in a loop.
-    if block == count or isinstance(weights, row_lookup.Watched):
+    has_runs = sharded_functions.grid((hidden, weights)) != (1, 1)
+    if isinstance(weights, row_lookup.Watched) or (block == ranks.size and not has_runs):
         within = _within_log_probs(weights, bias, hidden, classes, vocabulary)
         return class_losses - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), slots.reshape(-1)
-    block_loss = functools.partial(_block_loss, vocabulary)
-    shared, tokens = ((weights, bias), None), (flat[0], flat[1:])
-    word_losses = token_blocks.blocked_losses(block_loss, block, shared, tokens)
+
+    def run_losses(run, tokens, params):
+        """Computes losses from a run of classes, 0 for tokens of other classes."""
+        (h, c, slots), (classes, size) = tokens, params[1].shape
+        c, is_here = sharded_functions.rows_here(c, run, classes)
+        shared, data = (params, vocabulary - run * classes * size), (h, (c, slots))
+        return jnp.where(is_here, token_blocks.blocked_losses(_block_loss, block, shared, data), 0)
+
+    if has_runs:
+        word_losses = sharded_functions.over_grid(run_losses, flat, (weights, bias)).sum(axis=0)
+    else:
+        word_losses = run_losses(0, flat, (weights, bias))
     return class_losses + word_losses.reshape(ranks.shape)
 
 

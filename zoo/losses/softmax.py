@@ -20,7 +20,6 @@ gradients and measures are otherwise the same.
 """
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -508,9 +507,8 @@ def softmax_terms(
     hidden = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1])
     rows, columns = weights.shape
     token_runs, word_runs = sharded_functions.grid((hidden, weights))
-    token_runs = math.gcd(token_runs, hidden.shape[0]) if token_runs > 1 else 1
     if block is None:
-        share = hidden.shape[0] // token_runs, -(-rows // word_runs)
+        share = -(-hidden.shape[0] // token_runs), -(-rows // word_runs)
         block = vocabulary_block(*share, columns) * word_runs
     # Words that fill up the last run must have no mass, nor do sums over all words know of runs.
     has_runs = options == TermOptions() and (rows % word_runs == 0 or shaping.soft_cap is None)
@@ -518,41 +516,29 @@ def softmax_terms(
         hidden, weights, bias, shaping = map(_backward_only, (hidden, weights, bias, shaping))
         terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
     elif has_runs and token_runs * word_runs > 1:
-        runs, operands = (token_runs, word_runs), (hidden, weights, bias)
-        terms = _terms_by_runs(runs, block // word_runs, operands, flat_targets, shaping)
+        terms = _terms_by_runs(block // word_runs, (hidden, weights, bias), flat_targets, shaping)
     else:
         terms = blocked_terms(options, block, (hidden, weights, bias), flat_targets, shaping)
     return jax.tree.map(lambda term: term.reshape(targets.shape), terms)
 
 
-def _terms_by_runs(runs, block, operands, targets, shaping) -> Terms:
-    """Computes each token's loss and log Z where tokens and words lie on a grid of devices, a run
-    of adjacent tokens and one of adjacent words on each: only sums of all blocks are sent."""
-    (token_runs, word_runs), (hidden, weights, bias) = runs, operands
-    size = -(-bias.shape[0] // word_runs)
+def _terms_by_runs(block, operands, targets, shaping) -> Terms:
+    """Computes each token's loss and log Z where tokens and words lie on a grid of devices."""
+    hidden, weights, bias = operands
 
-    def cut(tree, count):
-        return jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), tree)
-
-    def word_run(x, filling=0.0):
-        padding = (0, size * word_runs - x.shape[0]), *[(0, 0)] * (x.ndim - 1)
-        rows = cut(jnp.pad(x, padding, constant_values=filling), word_runs)
-        return sharded_functions.along_words(rows, operands)
-
-    def run_terms(token_arrays, first, weights, bias):
-        hidden, targets, shaping = token_arrays
-        is_here = (targets >= first) & (targets < first + size)
-        rows = jnp.where(is_here, targets - first, 0)
-        terms = blocked_terms(TermOptions(), block, (hidden, weights, bias), rows, shaping)
+    def run_terms(run, token_arrays, table):
+        (hidden, targets, shaping), (weights, run_bias) = token_arrays, table
+        size = run_bias.shape[0]
+        is_word = run * size + jnp.arange(size) < bias.shape[0]  # the others have no mass
+        operands = hidden, weights, jnp.where(is_word, run_bias, -jnp.inf)
+        rows, is_here = sharded_functions.rows_here(targets, run, size)
+        terms = blocked_terms(TermOptions(), block, operands, rows, shaping)
         return jnp.where(is_here, terms.log_z - terms.loss, 0), terms.log_z
 
-    tables = jax.tree.map(word_run, weights), word_run(bias, -jnp.inf)
-    by_words = jax.vmap(run_terms, (None, 0, 0, 0))
-    token_arrays = cut((hidden, targets, shaping), token_runs)
-    firsts = size * jnp.arange(word_runs)
-    scores, log_zs = jax.vmap(by_words, (0, None, None, None))(token_arrays, firsts, *tables)
-    log_z = jax.nn.logsumexp(log_zs, axis=1).reshape(-1)
-    return Terms(log_z - scores.sum(axis=1).reshape(-1), log_z)
+    arrays = (hidden, targets, shaping), (weights, bias)
+    scores, log_zs = sharded_functions.over_grid(run_terms, *arrays)
+    log_z = jax.nn.logsumexp(log_zs, axis=0)
+    return Terms(log_z - scores.sum(axis=0), log_z)
 
 
 @jax.custom_vjp

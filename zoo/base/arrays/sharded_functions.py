@@ -144,11 +144,36 @@ def _automatic_sizes(tree) -> list[int]:
     return [size if kind == AxisType.Auto else 1 for size, kind in axes]
 
 
-def along_words(array: jax.Array, tree: Any) -> jax.Array:
-    """Lays the first axis of an array along the last axis of the automatic mesh of a tree."""
-    mesh = next(_meshes(tree))
+def over_grid(function: Callable, token_arrays: Any, tables: Any) -> Any:
+    """Computes function(number of a run of rows, token arrays [n, ...], tables [size, ...]) on each
+    device of the `grid`, for a run of adjacent tokens and a run of adjacent rows, as if nothing
+    else were: only sums over the runs are sent.
+
+    `function` gives results of tokens, [n, ...]; gives them for each run of rows, [runs, N, ...].
+    Rows that fill up the last run are 0.
+    """
+    tree, tokens = (token_arrays, tables), jax.tree.leaves(token_arrays)[0].shape[0]
+    mesh, (token_runs, row_runs) = next(_meshes(tree)), grid(tree)
     layout = NamedSharding(mesh, PartitionSpec(mesh.axis_names[-1]))
-    return jax.lax.with_sharding_constraint(array, layout)
+    token_runs = math.gcd(token_runs, tokens)
+
+    def cut_table(x):
+        padding = (0, -x.shape[0] % row_runs), *[(0, 0)] * (x.ndim - 1)
+        runs = jnp.pad(x, padding).reshape(row_runs, -1, *x.shape[1:])
+        return jax.lax.with_sharding_constraint(runs, layout)
+
+    runs = jax.tree.map(lambda x: x.reshape(token_runs, -1, *x.shape[1:]), token_arrays)
+    by_rows = jax.vmap(function, (0, None, 0))
+    by_tokens = jax.vmap(by_rows, (None, 0, None), out_axes=1)
+    results = by_tokens(jnp.arange(row_runs), runs, jax.tree.map(cut_table, tables))
+    return jax.tree.map(lambda x: x.reshape(row_runs, tokens, *x.shape[3:]), results)
+
+
+def rows_here(rows: jax.Array, run: jax.Array, size: Any) -> tuple[jax.Array, jax.Array]:
+    """Returns (rows within a run of `size` rows, 0 for rows elsewhere; whether they are here)."""
+    within = rows - run * size
+    is_here = (within >= 0) & (within < size)
+    return jnp.where(is_here, within, 0), is_here
 
 
 # ---------------------------------------------------------------- explicit axes
