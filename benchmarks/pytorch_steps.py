@@ -19,20 +19,48 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import pytorch, same_device, spelled_words, steps, timing
+from benchmarks import pytorch, same_device, steps, timing
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
 from zoo.base.arrays import row_blocks
 from zoo.cores import LSTM
+from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN, Lookup
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
 from zoo.lab.commands import program
+from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, END
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
+from zoo.sources import files
 
-LENGTH = 35
+BATCH, LENGTH = 32, 35
 LEARNING_RATE, CLIP = 1.0, 5.0
+
+
+def zipf(random, length, size=10_000):
+    """Returns (lexicon, words [B, T], description) of generated words of 1 to 18 letters, frequent
+    words being short."""
+    lengths = np.minimum(1 + np.log2(1 + np.arange(size)) / 2 + random.poisson(1, size), 18)
+    words = {}
+    for place, letters in enumerate(lengths.astype(int)):
+        while len(words) <= place:
+            words["".join(map(chr, random.integers(97, 123, letters)))] = None
+    mass = 1 / np.arange(1, size + 1)
+    batch = random.choice(size, (BATCH, length), p=mass / mass.sum())
+    return Lexicon(tuple(words), np.ones(size, np.int64)), batch, "of Zipf's law"
+
+
+def batch_of_words(random, length):
+    """Returns the same of the Penn Treebank if it is there, else of Zipf's law."""
+    data = files.data_folder()
+    if data is None or not (data / "ptb" / "ptb.train.txt").exists():
+        return zipf(random, length)
+    vocabulary = Vocabulary()
+    lexicon, corpora = vocabulary.build(Text("ptb/ptb.train.txt", "ptb/ptb.valid.txt"))
+    words = vocabulary.encode(corpora["train"], lexicon).words
+    batch_rows = words[: len(words) // BATCH * BATCH].reshape(BATCH, -1)
+    return lexicon, batch_rows[:, 1000 : 1000 + length], "of the Penn Treebank"
 
 
 class Convolved(torch.nn.Module):
@@ -178,7 +206,7 @@ def zoo_step(model, lexicon, data):
 def sides(name, length=LENGTH, blocks=()):
     """Returns the sides of one of `MODELS`, or of a CNN softmax beside a softmax, on words by the
     law of Zipf; zoo's also with blocks of so many spellings."""
-    lexicon, text, _ = spelled_words.zipf(np.random.default_rng(0), length + 1)
+    lexicon, text, _ = zipf(np.random.default_rng(0), length + 1)
     data = steps.batch_of(text.astype(np.int32))
     model = MODELS.get(name, LanguageModel(Lookup(SIZE), LSTM(SIZE), CNNSoftmax()))
     if name in MODELS:
@@ -199,7 +227,7 @@ def main():
     options = parser.parse_args()
     program.keep_memory()
     device = same_device.share_device(torch)
-    lexicon, text, source = spelled_words.batch_of_words(np.random.default_rng(0), LENGTH + 1)
+    lexicon, text, source = batch_of_words(np.random.default_rng(0), LENGTH + 1)
     data = steps.batch_of(text.astype(np.int32))
     words = data.inputs.words
     source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
