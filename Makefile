@@ -103,7 +103,8 @@ accelerator-test: $(VENV)/development
 	tpu=$$($(BIN)/python -c 'import importlib.metadata as m; print(next(r for r in m.requires("jax") if r.startswith("libtpu")).partition(";")[0])') && \
 	if $(BIN)/python -m pip install -q --retries 1 --no-deps --target "$$compilers" $$tpu \
 	  jax-cuda12-plugin==$$jax jax-cuda12-pjrt==$$jax nvidia-cuda-nvcc-cu12; then \
-	  PYTHONPATH="$$compilers" $(BIN)/python -m pytest -m slow tests/lab/training/test_compile_for.py; \
+	  PYTHONPATH="$$compilers" $(BIN)/python -m pytest -m slow tests/lab/training/test_compile_for.py \
+	    tests/heads/test_every_head_collectives.py; \
 	else echo "the compilers cannot be installed: nothing is compiled for TPUs and GPUs"; fi
 
 # Runs of `launch slurm` on a SLURM of four virtual nodes, which is made for it and ends with it.

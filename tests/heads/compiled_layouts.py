@@ -7,7 +7,6 @@ prints the table of docs/scaling.md: what a chip holds and sends in a training s
 compiler of the accelerator, see `zoo.lab.training.compile_for`.
 """
 
-import dataclasses
 import sys
 
 import jax
@@ -35,23 +34,34 @@ MODELS |= {f"softmax, {name}": (core, heads.Softmax()) for name, core in CORES.i
 LAYOUTS = {"pmap": 1, "mesh 2 x 4": 4, "mesh 1 x 8": 8}
 
 
-def cells(core, head, size: int, target: Target) -> list[str]:
-    """What a chip holds, sends and sends in loops, in each layout."""
-    model = LanguageModel(embedding=Lookup(SIZE), core=core, head=head)
+def compile_step(name: str, target: Target, model: int):
+    """The training step of a model of MODELS, on a mesh if words lie on several devices."""
+    core, head = MODELS[name]
+    size = VOCABULARY + 1 if name == "Huffman" else VOCABULARY
+    parts = LanguageModel(embedding=Lookup(SIZE), core=core, head=head)
     training = Training(batch=ROWS, length=LENGTH, optimizer=SGD(0.1))
-    experiment = Experiment(data=Micro(), model=model, training=training)
+    recipe = Experiment(data=Micro(), model=parts, training=training, parallel=Parallel(model))
+    step, devices = compile_for.place_step(recipe, lexicon(size), target)
+    return compile_for.lower_step(step, devices).compile(target.options)
+
+
+def count_sent(program) -> tuple[float, int]:
+    """Bytes that a chip sends in a step, and how many collectives run in loops."""
+    collectives, _ = compiled_programs.read(program.as_text())
+    sent = sum(each.sent * each.times for each in collectives)
+    return sent, sum(each.times for each in collectives if each.in_loop)
+
+
+def cells(name: str, target: Target) -> list[str]:
+    """What a chip holds, sends and sends in loops, in each layout."""
     texts = []
     for count in LAYOUTS.values():
-        recipe = dataclasses.replace(experiment, parallel=Parallel(count))
         try:
-            step, devices = compile_for.place_step(recipe, lexicon(size), target)
-            program = compile_for.lower_step(step, devices).compile(target.options)
+            program = compile_step(name, target, count)
         except Exception as error:  # what the compiler cannot do is a cell of the table
             texts.append(repr(error).partition("\\n")[0][:60])
             continue
-        collectives, _ = compiled_programs.read(program.as_text())
-        sent = sum(each.sent * each.times for each in collectives)
-        in_loops = sum(each.times for each in collectives if each.in_loop)
+        sent, in_loops = count_sent(program)
         stats = program.memory_analysis()
         memory = stats.argument_size_in_bytes + stats.temp_size_in_bytes
         texts.append(f"{memory / 1e6:,.0f}; {sent / 1e6:,.1f}; {in_loops:,}")
@@ -62,9 +72,8 @@ def main(text: str = "v5e:2x4"):
     target = Target.from_text(text)
     print(f"| MB held; MB sent; runs in loops, {text} | {' | '.join(LAYOUTS)} |")
     print(f"|---|{'---|' * len(LAYOUTS)}")
-    for name, (core, head) in MODELS.items():
-        size = VOCABULARY + 1 if name == "Huffman" else VOCABULARY
-        print(f"| {name} | {' | '.join(cells(core, head, size, target))} |", flush=True)
+    for name in MODELS:
+        print(f"| {name} | {' | '.join(cells(name, target))} |", flush=True)
         jax.clear_caches()
 
 
