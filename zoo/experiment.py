@@ -138,9 +138,12 @@ class Parallel:
       model: the number of devices over which the rows of words of embeddings, heads and the
         optimiser's state are sharded. Batch rows are sharded over device count / `model`. 1: only
         batch rows are sharded.
+      fsdp: whether all devices together hold the large parameters and their optimiser's state
+        once between steps (fully sharded data parallelism). Each step gathers the parameters.
     """
 
     model: int = 1
+    fsdp: bool = False
 
     def __post_init__(self):
         check_least(self, "parallel", model=1)

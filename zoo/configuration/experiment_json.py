@@ -14,7 +14,7 @@ from zoo.errors import UserError
 _LATER = (
     *("zoo.cores:Bidirectional.layers", "zoo.cores:LSTM.peepholes"),
     *("zoo.models:SequenceToSequence.bridge", "zoo.models:SequenceToSequence.input_feeding"),
-    "zoo.models:SequenceToSequence.source_boundary",
+    *("zoo.models:SequenceToSequence.source_boundary", "zoo:Parallel.fsdp"),
 )
 
 

@@ -125,6 +125,18 @@ def test_batch_rows_of_eight_chips_are_summed_once(target):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("target", ["v5e:2x4", "H100:8"])
+@pytest.mark.parametrize(("model", "state"), [(4, 0.0047), (1, 0.0028)])
+def test_parts_of_eight_chips_are_gathered_once(target, model, state):
+    """With FSDP: a quarter or an eighth of two tables of 10,000 x 256 numbers, an eighth of the
+    core's 1,050,624."""
+    fields = {"parallel__model": model, "parallel__fsdp": True, "training__batch": 24}
+    rows = compile_here(target, "ptb_softmax", 10_000, **fields)
+    assert [row[3] for key, row in rows.items() if len(key) == 2] == ["0"] * (len(rows) - 2)
+    assert float(rows["training",][3]) == pytest.approx(state + 0.0006, abs=1e-3)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "model", "fits"), [("v5e:4x4", 16, "yes"), ("v5e:2x4", 1, "no")]
 )

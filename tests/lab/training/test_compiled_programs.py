@@ -41,6 +41,7 @@ ENTRY %main (a: f32[3]) -> f32[12] {
   %a = f32[3] parameter(0)
   %p = (f32[3], f32[3]) collective-permute-start(%a), source_target_pairs={{0,1}}
   %r = f32[3] all-reduce-start(%a), replica_groups={{0,1},{2,3}}
+  %s = ((f32[8], f32[4]), (f32[2], f32[1])) reduce-scatter-start(%b, %c), dimensions={0}
   ROOT %g = (f32[3], f32[12]) all-gather-start(%a), dimensions={0}
 }
 """
@@ -52,6 +53,7 @@ def test_the_operand_of_a_started_transfer_is_not_sent():
         ("collective-permute", 12, 4): 12,
         ("all-reduce", 12, 2): 12,
         ("all-gather", 48, 4): 36,
+        ("reduce-scatter", 12, 4): 36,
     }
 
 

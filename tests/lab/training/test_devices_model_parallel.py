@@ -19,6 +19,7 @@ from zoo.data import Buckets
 from zoo.embeddings import Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.lab.runs.workdir import Workdir
+from zoo.lab.training import devices
 from zoo.lab.training.compiled_programs import read
 from zoo.lab.training.devices import MeshDevices
 from zoo.lab.training.step import TrainState
@@ -151,6 +152,58 @@ def test_all_meshes_start_with_the_same_values(tmp_path, name, data, model):
     trainer = small.trainer(recipe, tmp_path, data * model)
     state = small.on_host(begun(trainer), trainer.devices)
     jax.tree.map(np.testing.assert_array_equal, state, trainer.initial_state())
+
+
+# ------ FSDP: between steps, what a step needs whole lies in parts over all devices
+
+
+@pytest.fixture
+def many_parts(monkeypatch):
+    """Arrays of ten numbers count as large; neither 6 x 24, 13 x 7 nor 13 divide by four."""
+    monkeypatch.setattr(devices, "LARGE", 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "model"),
+    [
+        ("13 words", 2, 2),
+        *(pytest.param("13 words", *mesh, marks=pytest.mark.slow) for mesh in [(4, 1), (1, 4)]),
+        *(pytest.param(name, 4, 1, marks=pytest.mark.slow) for name in ("adaptive", "sampled")),
+    ],
+)
+def test_fsdp_changes_nothing_but_rounding(tmp_path, trained_alone, many_parts, name, data, model):
+    recipe = small.with_settings(recipe_of(name, model), "parallel.fsdp=True")
+    trainer = small.trainer(recipe, tmp_path / "parts", data * model)
+    progress = trainer.train()
+    check_equal((small.last_state(trainer)[1], progress), trained_alone(name))
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_fsdp_and_without(tmp_path, trained_alone, many_parts):
+    folder, recipe = tmp_path / "run", recipe_of("13 words")
+    first = small.trainer(small.with_settings(recipe, "parallel.fsdp=True"), folder, 4)
+    first._stop = signal.SIGTERM  # after the first step
+    with pytest.raises(Interrupted, match="after step 1"):
+        first.train()
+    check_equal(trained(folder, 2, "13 words", 2), trained_alone("13 words"))
+
+
+@pytest.mark.parametrize(("data", "model"), [(4, 1), (2, 2)])
+def test_fsdp_holds_once_what_a_step_needs_whole(tmp_path, many_parts, data, model):
+    """With the optimiser's moments and the average of parameters; of 13 words, too."""
+    recipe = recipe_of("13 words", model, optimizer=Adam(), average=0.9)
+    trainer = small.trainer(small.with_settings(recipe, "parallel.fsdp=True"), tmp_path, 4)
+    parts = {
+        leaf.shape: leaf.addressable_shards[0].data.shape
+        for leaf in jax.tree.leaves(begun(trainer)._replace(carry=()))
+        if leaf.size >= 10
+    }
+    rows = 16 if model == 1 else 14  # padded to a multiple of the devices
+    tables = {(rows, 6): (rows // 4 if model == 1 else 7, 6)}
+    tables |= {(rows, 7): (rows // 4 if model == 1 else 7, 7)}
+    assert parts.items() >= tables.items()
+    whole = {shape: part for shape, part in parts.items() if shape[0] != rows}
+    assert whole and all(np.prod(shape) == 4 * np.prod(part) for shape, part in whole.items())
 
 
 def test_a_run_starts_on_a_mesh_with_values_of_another_run(tmp_path):

@@ -184,10 +184,9 @@ def _collective_rows(collectives: Sequence[compiled_programs.Collective]) -> Ite
 
 def state_bytes(state: TrainState, devices: Devices) -> int:
     """Counts the bytes of a TrainState on one device."""
-    leaves, layouts = jax.tree.leaves(state), jax.tree.leaves(devices.layouts(state))
+    leaves = jax.tree.leaves(devices.shapes_for_steps(state))
     return sum(
-        math.prod(layout.shard_shape(leaf.shape)) * leaf.dtype.itemsize
-        for leaf, layout in zip(leaves, layouts, strict=True)
+        math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize for leaf in leaves
     )
 
 

@@ -70,6 +70,8 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
                 devices, size = _group(line, everywhere), _bytes(match[1])
                 if match[3] and match[2] == "all-gather":  # its type has the operand, too
                     size = size * devices // (devices + 1)
+                elif match[3] and match[2] == "reduce-scatter":  # so has this one's
+                    size //= devices + 1
                 elif match[3] and match[2] == "collective-permute":
                     size //= 2
                 sent[match[2], size, devices, False] += 1

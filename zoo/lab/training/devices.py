@@ -8,6 +8,7 @@ checkpoints and validation see arrays of the mesh, which `state_to_mesh` and `to
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ from zoo.errors import UserError
 from zoo.experiment import Parallel
 
 DATA, MODEL = "data", "model"
+# With FSDP, arrays of at least so many numbers lie in parts between steps.
+LARGE = 2**14
 _REPLICATED, _BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 
 
@@ -121,11 +124,15 @@ class Devices:
     def argument_shapes(self, state, tables, batch, key) -> tuple:
         """Returns the shapes of a step's arguments in its layout, from shapes of whole arrays."""
         return (
-            self.with_layouts(state),
+            self.shapes_for_steps(state),
             jax.tree.map(lambda x: with_layout(x, self.table_layout(x.shape)), tables),
             jax.tree.map(lambda x: with_layout(x, self.by_rows), batch),
             with_layout(key, self.replicated),
         )
+
+    def shapes_for_steps(self, shapes):
+        """Returns the shapes of a TrainState on the mesh, as it lies between steps."""
+        return self.with_layouts(shapes)
 
     def for_steps(self, state):
         """Converts a TrainState of the mesh to the layout of a step."""
@@ -294,12 +301,16 @@ class LeafLayout(NamedTuple):
 
     shape: tuple[int, ...]
     saved: NamedSharding  # in checkpoints and validation
-    step: NamedSharding  # in a step, with rows padded
+    step: NamedSharding  # between steps, padded
+    computation: NamedSharding  # within a step
 
     @property
     def padding(self) -> list[tuple[int, int]]:
         """The widths of padding, (0, n), of each axis in a step."""
-        counts = (self.step.mesh.shape.get(name, 1) for name in self.step.spec)
+        sizes = self.step.mesh.shape
+        counts = (
+            math.prod(sizes[name] for name in jax.tree.leaves(names)) for names in self.step.spec
+        )
         axes = itertools.zip_longest(self.shape, counts, fillvalue=1)
         return [(0, -size % count) for size, count in axes]
 
@@ -309,12 +320,13 @@ class LeafLayout(NamedTuple):
         return jax.lax.with_sharding_constraint(padded, self.step)
 
     def cut(self, leaf):
-        """Cuts the padding off an array; the rest stays on its devices."""
-        return jax.lax.with_sharding_constraint(leaf[tuple(map(slice, self.shape))], self.step)
+        """Cuts the padding off an array, and gathers it where a step needs it whole."""
+        part = leaf[tuple(map(slice, self.shape))]
+        return jax.lax.with_sharding_constraint(part, self.computation)
 
     def convert(self, function: Callable, sharding: NamedSharding, leaf):
-        """Pads an array, or cuts its padding, and deletes it, unless it has no padding."""
-        if not any(count for _, count in self.padding):
+        """Pads an array, or cuts its padding, and deletes it, unless it may stay as it is."""
+        if self.step == self.saved:
             return leaf
         result = jax.block_until_ready(jax.jit(function, out_shardings=sharding)(leaf))
         leaf.delete()
@@ -327,6 +339,9 @@ class MeshDevices(Devices):
     In a step, rows of words that do not divide by the model axis are padded to a multiple. The
     step's function never sees the padding: XLA masks it. Checkpoints and validation have the rows
     without padding, cut by columns if these divide by the model axis, and whole otherwise.
+
+    With `fsdp`, each large parameter that a step needs whole lies in parts over all devices between
+    steps, with its moments and its average. A step gathers the parameters and sums the gradients.
     """
 
     def __init__(
@@ -337,6 +352,7 @@ class MeshDevices(Devices):
         state: Any,
         parameter_axes: Axes,
         words: Sequence[int],
+        fsdp: bool = False,
     ):
         """Chooses the layout of each leaf of a TrainState, given by its shapes."""
         if model > min(words):
@@ -345,11 +361,11 @@ class MeshDevices(Devices):
                 "a smaller number."
             )
         super().__init__(count, batch, model)
-        self.model, self._words = model, tuple(words)
+        self.model, self._words, self._fsdp = model, tuple(words), fsdp
         arguments = parameter_axes, state.params, self.mesh, MODEL
         saved, padded = (cut_by_rows(*arguments, pad) for pad in (False, True))
-        layouts = {
-            path_name(path): LeafLayout(leaf.shape, *shardings)
+        self._layouts = {
+            path_name(path): self._parameter_layout(leaf.shape, *shardings)
             for (path, leaf), *shardings in zip(
                 jax.tree_util.tree_leaves_with_path(state.params),
                 jax.tree.leaves(saved.shardings),
@@ -358,14 +374,23 @@ class MeshDevices(Devices):
             )
         }
         leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
-        self._state_layouts = [self._leaf_layout(path_name(path), x, layouts) for path, x in leaves]
+        self._state_layouts = [self._leaf_layout(path_name(path), x) for path, x in leaves]
 
     @property
     def summary(self) -> str:
         data = self.count // self.model
         return f"{super().summary} as {data} (data) x {self.model} (model)"
 
-    def _leaf_layout(self, name, leaf, layouts) -> LeafLayout:
+    def _parameter_layout(self, shape, saved, padded) -> LeafLayout:
+        """Chooses the layout of a parameter; with FSDP, one that a step needs whole lies in parts
+        between steps, cut by its longest axis."""
+        is_whole = self.model == 1 or not any(padded.spec)
+        if not (self._fsdp and is_whole and math.prod(shape) >= LARGE):
+            return LeafLayout(shape, saved, padded, padded)
+        spec = PartitionSpec(*[None] * shape.index(max(shape)), (DATA, MODEL))
+        return LeafLayout(shape, saved, NamedSharding(self.mesh, spec), saved)
+
+    def _leaf_layout(self, name, leaf) -> LeafLayout:
         """Chooses the layout of a leaf of the state.
 
         A leaf whose path contains the path of a parameter of the same shape is sharded as that
@@ -374,10 +399,11 @@ class MeshDevices(Devices):
         """
         names = name.replace(".", "/").split("/")  # a dot in those of tables updated by rows
         for first, end in itertools.combinations(range(len(names) + 1), 2):
-            layout = layouts.get("/".join(names[first:end]))
+            layout = self._layouts.get("/".join(names[first:end]))
             if layout and layout.shape == leaf.shape:
-                return layout
-        return LeafLayout(leaf.shape, self.replicated, self.replicated)
+                is_parameter = names[0] == "params"
+                return layout if is_parameter else layout._replace(computation=layout.step)
+        return LeafLayout(leaf.shape, *3 * (self.replicated,))
 
     def _map_leaves(self, function, state):
         """Computes function(layout, leaf) of all leaves of a TrainState but the carry's."""
@@ -402,12 +428,11 @@ class MeshDevices(Devices):
 
         return jax.jit(mesh_step, donate_argnums=0)
 
-    def argument_shapes(self, state, *arguments):
+    def shapes_for_steps(self, shapes):
         def padded(layout, leaf):
             return with_layout(jax.eval_shape(layout.pad, leaf), layout.step)
 
-        saved_state, *others = super().argument_shapes(state, *arguments)
-        return self._map_leaves(padded, saved_state), *others
+        return self._map_leaves(padded, self.with_layouts(shapes))
 
     def for_steps(self, state):
         return self._map_leaves(lambda leaf, x: leaf.convert(leaf.pad, leaf.step, x), state)
@@ -430,7 +455,10 @@ def choose_devices(
     initial_state: Callable[[], Any],
 ) -> Devices:
     """Chooses the devices that train a model together; `words`: the sizes of its lexicons."""
-    if parallel.model == 1:
-        return (Devices if len(select_devices(count)) == 1 else PmapDevices)(count, batch)
+    if len(select_devices(count)) == parallel.model == 1:
+        return Devices(count, batch)
+    if parallel.model == 1 and not parallel.fsdp:
+        return PmapDevices(count, batch)
     state = jax.eval_shape(initial_state)
-    return MeshDevices(count, batch, parallel.model, state, parameter_axes, words)
+    axes = parameter_axes, words
+    return MeshDevices(count, batch, parallel.model, state, *axes, parallel.fsdp)
