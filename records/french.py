@@ -105,10 +105,14 @@ def parts() -> str:
     weight of `zoo.lab.evaluation.mixtures`, and how far each model is above the log-linear one."""
     rows, all_runs = [], []
     for sentences, text in rows_of.FRENCH_PARTS.items():
-        models = {
-            model: rows_of.seeds(f"{text}_{name}")
-            for model, name in rows_of.FRENCH_CLOSED_MODELS.items()
-        }
+        models = (
+            rows_of.models("french_closed")
+            if text == "closed"
+            else {
+                model: rows_of.seeds(f"{text}_{name}")
+                for model, name in rows_of.FRENCH_CLOSED_MODELS.items()
+            }
+        )
         last = [*models.values()][-1]
         for model, seeds in models.items():
             row = [sentences, model]
@@ -141,7 +145,7 @@ def inputs() -> str:
 
 
 def agreement() -> str:
-    """Makes the table of agreement pairs of the French test, three seeds of each model."""
+    """Makes the table of agreement pairs of the French test, the seeds of each model together."""
     rows = []
     first = passports(rows_of.models("french")["softmax"][0])[AGREEMENT].figures.cases
     for name in first:

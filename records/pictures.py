@@ -42,7 +42,9 @@ def draw(folder: pathlib.Path = FOLDER):
     """
     file = folder / "agreement.svg"
     runs = [
-        f"{cells.FOLDER / 'french.jsonl'}:{run}" for name in RECIPES.values() for run in seeds(name)
+        f"{cells.FOLDER / 'french.jsonl'}:{run}"
+        for name in RECIPES.values()
+        for run in seeds(name, 8)
     ]
     labels = [word for label in RECIPES for word in ("--label", label)]
     command_table.main(["compare", *runs, "--plot", str(file), "--by", "distance", *labels])
