@@ -1,10 +1,9 @@
 """Checks what a release would contain: make release-check, or python -m tests.release [PYTHON ...].
 
-Builds the sdist, and the wheel from it; checks their files, sizes and metadata. Then the wheel is
-what a stranger has: in a fresh environment and an empty folder, bare and with each extra, commands
-and snippets of the documents do what they say. With names of Pythons, this is done in each of
-them, with the oldest and the newest jax that it has; else in this Python, with the newest. Last,
-the unpacked sdist is installed editable, as make does a checkout.
+Builds the sdist, and the wheel from it; checks their files, sizes and metadata. Installs the wheel
+in a fresh environment, bare and with each extra, and runs commands and snippets of the documents in
+an empty folder. Each Python that is named does so with its oldest and its newest jax; without
+names, this Python does with the newest. Last, installs the unpacked sdist editable, as make does.
 """
 
 import os
@@ -97,7 +96,7 @@ def check_sdist(sdist: pathlib.Path):
 
 
 def write_snippets(folder: pathlib.Path) -> list[str]:
-    """Writes README's Python, its session, and that of each head's page; returns their names."""
+    """Writes README's session, its Python, and that of each head's page; returns their names."""
     session = re.search(r"```pycon\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert session is not None
     (folder / "session.txt").write_text(session[1])

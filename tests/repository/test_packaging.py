@@ -92,7 +92,7 @@ def test_a_citation_has_the_metadata_of_the_package():
 
 
 def test_every_page_tells_whether_the_version_is_released():
-    """A release is one commit: that of the version, and of what this test then asks for."""
+    """With a new version, this test fails at each place that a release has to change."""
     version, _, development = zoo.__version__.partition(".dev")
     (heading,) = re.findall(rf"^## {re.escape(version)} \((.*)\)$", CHANGELOG, re.MULTILINE)
     assert re.fullmatch(r"not released yet" if development else r"\d{4}-\d\d-\d\d", heading)
