@@ -7,6 +7,7 @@ words of the test. Results that FOLDER has stay as they are, so that the command
 given again.
 """
 
+import csv
 import itertools
 import os
 import pathlib
@@ -69,7 +70,7 @@ class Treebank:
             "class": (f"{config}_no_tags", {**fields, **rare_class}),
             "forms": (config, {**fields, **files}),
         }
-        self.test_words = [*source.read("test").token_counts()]
+        self.test_counts = source.read("test").token_counts()
 
     def run(self, side: str, trial: str, seed: int) -> pathlib.Path:
         """Trains and judges a run, unless that is done."""
@@ -87,7 +88,9 @@ class Treebank:
         ways = ["--spread-unknown", "--spread-letters=5"]
         ways += ["--spread-features"] if side in ("tags", "forms") else []
         words = self.folder / f"{self.name}.words"
-        words.write_text("".join(f"{word}\n" for word in self.test_words), encoding="utf-8")
+        with words.open("w", encoding="utf-8", newline="") as file:  # a table: ": )" is one word
+            rows = [("word", "count"), *self.test_counts.items()]
+            csv.writer(file, "excel-tab", lineterminator="\n").writerows(rows)
         for way in ways:
             ending = way.removeprefix("--").replace("-unknown", "").replace("=", "-")
             if not [*run.glob(f"results/test.sentences.lexicon-*-{ending}.json")]:

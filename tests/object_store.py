@@ -21,7 +21,7 @@ BUCKET = "gs://bucket"
 _SERVE = """
 import sys, time
 from gcp_storage_emulator.handlers import objects
-from gcp_storage_emulator.server import create_server
+from gcp_storage_emulator.server import RequestHandler, create_server
 
 def download(request, response, storage, *rest, **more):
     without_header(request, response, storage, *rest, **more)
@@ -30,6 +30,7 @@ def download(request, response, storage, *rest, **more):
         response["x-goog-generation"] = storage.get_file_obj(*names)["generation"]
 
 without_header, objects.download = objects.download, download
+RequestHandler.timeout = 20  # one request at a time: a client that stops in its own lets go
 create_server("127.0.0.1", int(sys.argv[1]), in_memory=True, default_bucket="bucket").start()
 time.sleep(1200)
 """

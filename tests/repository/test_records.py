@@ -49,7 +49,7 @@ def test_the_pictures_are_those_of_the_records(tmp_path):
         expected, redrawn = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
         texts = [re.findall(r">([^<>\n]+)</text>", svg) for svg in (expected, redrawn)]
         assert texts[0] == texts[1]
-        assert {"agreement pairs, test", "247 pairs", "93", "chance"} < {*texts[0]}
+        assert {"agreement pairs, test", "247 pairs", "94", "chance"} < {*texts[0]}
     assert pictures.dark((pictures.FOLDER / "agreement.svg").read_text()) == expected
     assert "#ffffff" not in expected and "#0d1117" in expected
 

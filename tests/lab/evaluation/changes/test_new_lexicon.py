@@ -82,6 +82,14 @@ def test_marks_of_sentences_are_not_words_of_a_list(words_file):
     assert [*listed_words(str(words_file), lexicon)] == ["<eos>", "le", "zébus"]
 
 
+def test_a_word_of_a_table_may_have_spaces(tmp_path):
+    """As smileys of treebanks have, where no word of the lexicon has one."""
+    lexicon = Lexicon(("</s>", "<unk>", "le"), np.ones(3, int), unknown="<unk>", boundary="</s>")
+    path = tmp_path / "words.tsv"
+    path.write_text('word\tcount\n: )\t2\nle\t3\n""":"\t1\n1\u00a0000\t1\n', encoding="utf-8")
+    assert [*listed_words(str(path), lexicon)] == [": )", "le", '":', "1\u00a0000"]
+
+
 @pytest.mark.slow
 def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     trained = Run.load(open_workdir)

@@ -164,9 +164,10 @@ def listed_words(path: str, lexicon: "Lexicon", lower_case: bool = False) -> dic
     _, text = files.read(path)
     lines = [*enumerate(text.split("\n"), 1)]
     names = table_rows.header(text)
-    if "word" in names and names != [lines[0][1]]:
-        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
     spaced = any(" " in word for word in lexicon.words)
+    if "word" in names and names != [lines[0][1]]:
+        spaced = True  # a cell is one word
+        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
     words: dict = {}
     for number, line in lines:
         line = line.lower() if lower_case else line
