@@ -3,8 +3,8 @@
 Each model is trained on the treebank's dev file, whose last tenth is validation (whole documents
 where the file marks them), and judged on its test file: with each of `TRIALS` by seed 0, and with
 the trial that is best on validation by seeds 1 and 2. These three runs are also judged over all
-words of the test. Results that FOLDER has stay as they are, so that the command can be stopped and
-given again.
+words of the test and on its agreement pairs. Results that FOLDER has stay as they are, so that the
+command can be stopped and given again.
 """
 
 import csv
@@ -36,6 +36,9 @@ TRIALS: dict[str, dict[str, Any]] = {
 # The least count of a word of the training text that has a feature of its own beside the class.
 FREQUENT = 4
 SEEDS = (1, 2)
+# Ways in which new words compete for the probability of <unk>, as results are named.
+WAYS = ("letters-5", "features")
+PAIRS = "pairs_agreement-test"
 
 
 class Treebank:
@@ -58,8 +61,8 @@ class Treebank:
             "training.optimizer.schedule.warmup": 20,
         }
         source = Conllu(fields["data.train"], fields["data.validation"], (test,))
-        word_counts = source.read("train").token_counts().values()
-        frequent = sum(count >= FREQUENT for count in word_counts)
+        train = source.read("train")
+        frequent = sum(count >= FREQUENT for count in train.token_counts().values())
         rare_class = {"vocabulary.features.0.count": frequent + 2}  # </s> and <unk>, too
         files = {"vocabulary.features.1.treebanks": f'("{dev}","{test}")'}
         config = f"ud_{name}"
@@ -72,8 +75,17 @@ class Treebank:
         }
         self.test_counts = source.read("test").token_counts()
 
-    def run(self, side: str, trial: str, seed: int) -> pathlib.Path:
-        """Trains and judges a run, unless that is done."""
+    def train(self, side: str) -> list[pathlib.Path]:
+        """Trains and judges the runs that are missing; returns the three of the best trial."""
+        losses = {}
+        for trial in TRIALS:
+            results = self._run(side, trial, seed=0) / "results"
+            passport: Any = read_passport(results / "validation.sentences.json")
+            losses[trial] = passport.figures.log_perplexity
+        best = min(losses, key=losses.__getitem__)
+        return [self._run(side, best, seed) for seed in (0, *SEEDS)]
+
+    def _run(self, side, trial, seed):
         run = self.folder / f"{self.name}_{side}_{trial}_{seed}"
         if not (run / "results" / "test.sentences.json").exists():
             config, fields = self.sides[side]
@@ -84,17 +96,18 @@ class Treebank:
         return run
 
     def judge_all_words(self, side: str, run: pathlib.Path):
-        """Judges a run over its words and all of the test, unless that is done."""
-        ways = ["--spread-unknown", "--spread-letters=5"]
-        ways += ["--spread-features"] if side in ("tags", "forms") else []
+        """Judges a run over its words and all of the test, and on pairs, unless that is done."""
         words = self.folder / f"{self.name}.words"
         with words.open("w", encoding="utf-8", newline="") as file:  # a table: ": )" is one word
             rows = [("word", "count"), *self.test_counts.items()]
             csv.writer(file, "excel-tab", lineterminator="\n").writerows(rows)
-        for way in ways:
-            ending = way.removeprefix("--").replace("-unknown", "").replace("=", "-")
-            if not [*run.glob(f"results/test.sentences.lexicon-*-{ending}.json")]:
-                _call("evaluate.py", str(run), "--split", "test", f"--add-words={words}", way)
+        for way in WAYS if side in ("tags", "forms") else WAYS[:1]:
+            if not [*run.glob(f"results/test.sentences.lexicon-*-spread-{way}.json")]:
+                option = f"--spread-{way.replace('-', '=')}"
+                _call("evaluate.py", str(run), "--split=test", f"--add-words={words}", option)
+        if not [*run.glob(f"results/{PAIRS}*.json")]:
+            command = [sys.executable, "evaluate.py", str(run), "--agreement"]
+            subprocess.run(command, check=False)  # some treebanks have no pairs
 
 
 def _call(*command):
@@ -105,17 +118,11 @@ def main():
     """Runs the program."""
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[2:] or TREEBANKS:
-        treebank = Treebank(name, folder)
-        for side in treebank.sides:
-            losses: dict[str, float] = {}
-            for trial in TRIALS:
-                run = treebank.run(side, trial, seed=0)
-                passport: Any = read_passport(run / "results" / "validation.sentences.json")
-                losses[trial] = passport.figures.log_perplexity
-            best = min(losses, key=losses.__getitem__)
-            for run in (treebank.run(side, best, seed) for seed in (0, *SEEDS)):
-                treebank.judge_all_words(side, run)
+    treebanks = [Treebank(name, folder) for name in sys.argv[2:] or TREEBANKS]
+    runs = {(bank, side): bank.train(side) for bank in treebanks for side in bank.sides}
+    for (bank, side), seeds in runs.items():
+        for run in seeds:
+            bank.judge_all_words(side, run)
 
 
 if __name__ == "__main__":

@@ -267,6 +267,12 @@ def test_new_words_compete_by_features_for_the_probability_of_the_unknown_word(
         record = json.loads(path.read_text())
         losses[path.stem.partition("spread")[2]] = record["figures"]["log_perplexity"]
     assert losses.keys() == {"", "-features", "-letters-2"} and len({*losses.values()}) == 3
+    # New words are read as <unk>: the states are the trained model's, whatever their features are.
+    trained = Run.load(workdir)
+    text, scores = trained.score_corpus(trained.read("test"))
+    shares = np.log(1 + len({"zèbre", "zébus", "dort", "les"} - {*trained.lexicon.words}))
+    expected = (-scores.log_prob.sum() + (~text.known).sum() * shares) / scores.tokens
+    np.testing.assert_allclose(losses[""], expected, rtol=1e-5)
     for options in ({}, {"by_features": True}, {"letters": 2}):
         run = NewLexicon(str(file), adds=True, spread=True, **options).apply(Run.load(workdir))
         check_sums(run)
@@ -275,7 +281,6 @@ def test_new_words_compete_by_features_for_the_probability_of_the_unknown_word(
             run.params["head"], run.tables["head"], np.ones((1, 7), np.float32)
         )
         ids = [run.lexicon.ids[word] for word in ("<unk>", "zèbre", "zébus", "dort", "les")]
-        trained = Run.load(workdir)
         whole = trained.experiment.head.log_probs(
             trained.params["head"], trained.tables["head"], np.ones((1, 7), np.float32)
         )

@@ -70,7 +70,10 @@ class NewLexicon(Change):
         return cls(file, adds, spread, letters or 0, by_features=by_features)
 
     def apply(self, run):
-        from zoo.heads import SpreadUnknown  # here, for --help needs none
+        import numpy as np  # here, for --help needs none
+
+        from zoo.embeddings import Lookup
+        from zoo.heads import SpreadUnknown
 
         if run.experiment.vocabulary.open_classes:
             raise UserError(
@@ -96,6 +99,10 @@ class NewLexicon(Change):
             if competes:
                 head_params["within"] = head.fit(larger, *_read_as_unknown(run, larger))
             model, params = dataclasses.replace(model, head=head), {**params, "head": head_params}
+            if trained.feature_names:  # new words are read as <unk>, as training read them
+                arrays = params["embedding"], run.tables["embedding"], np.arange(len(trained))
+                params["embedding"] = {"table": model.embedding.apply(*arrays)}
+                model = dataclasses.replace(model, embedding=Lookup(model.embedding.size))
         params = model.for_lexicon(params, trained, lexicon)
         change = dataclasses.replace(self, digest=lexicon.words_set_digest())
         parts = {"lexicon": lexicon, "params": params, "training_lexicon": trained}
@@ -138,15 +145,15 @@ def _read_as_unknown(run, lexicon):
     import numpy as np
 
     from zoo.data.batches import Batches
+    from zoo.lexicon.lexicon import shares
 
     model, recipe = run.experiment.language_model, run.experiment.evaluation
     text = run.experiment.vocabulary.encode(run.read("train"), lexicon)
-    embedding = model.embedding.for_lexicon(run.params["embedding"], run.lexicon, lexicon)
-    params, tables = {**run.params, "embedding": embedding}, model.embedding.tables(lexicon)
+    read_as = shares(run.lexicon, lexicon).word_ids
     step, carry = jax.jit(model.hidden), model.initial_carry(recipe.batch)
     hidden, words = [], []
     for batch in Batches(text, recipe.batch, recipe.length, recipe.state, lexicon.boundary_id):
-        arrays = params, {"embedding": tables}, batch.words, carry
+        arrays = run.params, run.tables, read_as[batch.words], carry
         states, carry = step(*arrays, reset=batch.reset)
         is_new = batch.targets >= len(run.lexicon)
         hidden.append(np.asarray(states)[is_new])
