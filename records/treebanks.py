@@ -106,12 +106,11 @@ class Treebank:
                 option = f"--spread-{way.replace('-', '=')}"
                 _call("evaluate.py", str(run), "--split=test", f"--add-words={words}", option)
         if not [*run.glob(f"results/{PAIRS}*.json")]:
-            command = [sys.executable, "evaluate.py", str(run), "--agreement"]
-            subprocess.run(command, check=False)  # some treebanks have no pairs
+            _call("evaluate.py", str(run), "--agreement", check=False)  # some have no pairs
 
 
-def _call(*command):
-    subprocess.run([sys.executable, *command], check=True)
+def _call(*command, check=True):
+    subprocess.run([sys.executable, *command], check=check)
 
 
 def main():

@@ -45,7 +45,7 @@ def test_validation_is_the_last_tenth_or_the_documents_that_hold_it(documents, h
     assert fields["data.train"] == f"ud_xx_tiny/xx-dev.conllu[:-{held_out}]"
     assert fields["data.validation"] == f"ud_xx_tiny/xx-dev.conllu[-{held_out}:]"
     assert fields["data.tests"] == '("ud_xx_tiny/xx-test.conllu",)'
-    assert treebank.test_words == ["a", "d", "z"]
+    assert treebank.test_counts == {"a": 2, "d": 1, "z": 2}
 
 
 def test_words_seen_four_times_and_the_marks_are_apart_from_the_class(data):
@@ -58,15 +58,18 @@ def test_words_seen_four_times_and_the_marks_are_apart_from_the_class(data):
 def test_the_best_trial_gets_three_seeds_and_nothing_is_done_twice(data, monkeypatch):
     commands = []
 
-    def call(*command):
+    def call(*command, check=True):
         commands.append(command)
+        assert check or command[-1] == "--agreement"  # where a treebank may have no pairs
         if command[0] == "train.py":
             return
         run, options = pathlib.Path(command[1]), [*command[2:]]
         results = run / "results"
         results.mkdir(parents=True, exist_ok=True)
-        if options:
-            ending = options[-1].removeprefix("--").replace("-unknown", "").replace("=", "-")
+        if options == ["--agreement"]:
+            (results / "pairs_agreement-test-0123.sentences.json").write_text("")
+        elif options:
+            ending = options[-1].removeprefix("--").replace("=", "-")
             (results / f"test.sentences.lexicon-0123-{ending}.json").write_text("")
         else:
             loss = 1.0 if "_inputs_" in run.name else 2.0
@@ -89,10 +92,11 @@ def test_the_best_trial_gets_three_seeds_and_nothing_is_done_twice(data, monkeyp
         "runs/xx_tiny_tags_inputs_2",
     ]
     ways = [command[-1] for command in commands if "runs/xx_tiny_softmax_inputs_1" in command]
-    assert ways[2:] == ["--spread-unknown", "--spread-letters=5"]
+    assert ways[2:] == ["--spread-letters=5", "--agreement"]
     ways = [command[-1] for command in commands if "runs/xx_tiny_forms_inputs_2" in command]
-    assert ways[2:] == ["--spread-unknown", "--spread-letters=5", "--spread-features"]
-    assert pathlib.Path("runs/xx_tiny.words").read_text() == "a\nd\nz\n"
+    assert ways[2:] == ["--spread-letters=5", "--spread-features", "--agreement"]
+    table = pathlib.Path("runs/xx_tiny.words").read_text()
+    assert table == "word\tcount\na\t2\nd\t1\nz\t2\n"
     done = len(commands)
     treebanks.main()
     assert len(commands) == done
