@@ -24,7 +24,10 @@ setup(
     package_data={
         "zoo": ["py.typed"],
         "zoo.configs": ["*.tsv", "*.grammar"],
-        "zoo.lab.comparison": ["page.css", "page.js"],
+        "zoo.lab.comparison": [
+            *("page.css", "page.html", "page.js", "page_sections.toml", "pictures.mplstyle"),
+        ],
+        "zoo.lab.export": ["model_card.md"],
         "zoo.lab.training": ["targets.toml"],
         "zoo.sources": ["corpora.json"],
     },

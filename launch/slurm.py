@@ -7,8 +7,10 @@ process on each node, with all its GPUs.
 """
 
 import argparse
+import pathlib
 import re
 import shlex
+import string
 
 from launch import runs_file
 from launch.runs_file import Run
@@ -16,38 +18,14 @@ from zoo.errors import shortened
 from zoo.lab.commands import options
 from zoo.lab.commands.options import Option
 
-_SCRIPT = """#!/bin/bash
-#SBATCH --job-name={name}
-#SBATCH --array=0-{last}{at_once}
-#SBATCH --time={time}
-{nodes}{options}#SBATCH --requeue
-#SBATCH --signal=B:TERM@{grace}
-set -u
-# Runs a command, passes SIGTERM on to it, and waits until it has saved its state.
-relay() {{
-  "$@" &
-  child=$!
-  trap 'kill -TERM "$child" 2>/dev/null' TERM
-  wait "$child"; code=$?
-  # A signal ends the waiting, not the command.
-  while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
-}}
-case "$SLURM_ARRAY_TASK_ID" in
-{cases}
-*) echo "no run $SLURM_ARRAY_TASK_ID" >&2; exit 2 ;;
-esac
-{run}
-job="${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
-# RUNNING also near its time limit; after scancel a task is COMPLETING. With another count it has
-# been started again elsewhere, because this node was cut off.
-case "$code" in {again}) if [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-  state=$(squeue --noheader --jobs "$job" --Format=State,RestartCnt) ||
-    echo "squeue failed: $job is not queued again; sbatch this script to resume it" >&2
-  [ "$(echo $state)" = "RUNNING ${{SLURM_RESTART_COUNT:-0}}" ] && scontrol requeue "$job"
-fi ;;
-esac
-exit "$code"
-"""
+
+class _Template(string.Template):
+    """A template of a shell's script, in which "$" is the shell's."""
+
+    delimiter = "%"
+
+
+_SCRIPT = _Template(pathlib.Path(__file__).with_name("slurm.sh").read_text(encoding="utf-8"))
 _SINGLE_NODE = 'relay "${command[@]}"'
 # srun returns the greatest exit code of its tasks. If one task exits with 2, a user's error, and
 # the others with 75, a lost process, 2 has to win. By default, JAX gives the single task of a node
@@ -139,7 +117,7 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         f"{number}) command=({shlex.join([arguments.python, 'train.py', *run.words, *further])}) ;;"
         for number, run in enumerate(runs)
     ]
-    return _SCRIPT.format(
+    return _SCRIPT.substitute(
         name=arguments.name,
         last=len(runs) - 1,
         at_once=f"%{arguments.at_once}" if arguments.at_once else "",

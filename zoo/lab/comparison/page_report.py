@@ -4,6 +4,8 @@ import base64
 import hashlib
 import importlib.resources
 import pathlib
+import string
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 
 from zoo.lab.comparison import html_parts, page_differences, page_figures, page_text, translations
@@ -13,49 +15,6 @@ from zoo.lab.evaluation.run import Run
 from zoo.lab.runs import output_files
 from zoo.lab.runs.workdir import Workdir
 from zoo.lab.table import escape
-
-# {section: (title, what it shows)}
-_SECTIONS = {
-    "passports": (
-        "What was judged",
-        "Each figure with its conditions. A figure means something only with these.",
-    ),
-    "curves": ("Learning curves", "Loss against the training step."),
-    "bands": (
-        "Frequent and rare words",
-        "The same words of text, by how often they occurred in training.",
-    ),
-    "text": (
-        "A text",
-        "The stronger the colour and the thicker the bar below a word, the less the model expected "
-        "it (-log p, nats). Its details have the five best words in its place and their "
-        "probabilities. For a log-linear head they also have the features that spoke for the word "
-        "(above 0) and against it (below 0): log p(x | h) = log b(x) + the features' nats - log Z.",
-    ),
-    "judgements": (
-        "Agreement and minimal pairs",
-        "How often a correct sentence is more probable than the same with an error.",
-    ),
-    "translations": (
-        "Translations",
-        "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
-    ),
-    "attention": (
-        "Attention",
-        "Rows are the words of a translation by the model, columns the source's words; the "
-        "area of a square is the weight.",
-    ),
-    "differences": (
-        "Side by side",
-        "The first recipe against each other one, in nats: the totals, and the words that "
-        "differ most. One nat is a probability 2.7 times as high.",
-    ),
-}
-# What is added where a recipe has several seeds.
-_SEED_NOTES = {
-    "text": " Of several seeds of a recipe the first is shown.",
-    "differences": " Words are of the first seed of each.",
-}
 
 
 def write_page(
@@ -108,15 +67,15 @@ def build_page(
         "differences": page_differences.differences_section(comparison) if len(recipes) > 1 else "",
     }
     sections = [
-        (name, head, about + (_SEED_NOTES.get(name, "") if has_seeds else ""), bodies[name])
-        for name, (head, about) in _SECTIONS.items()
+        (name, part["title"], part["about"] + (part.get("seeds", "") if has_seeds else ""))
+        for name, part in tomllib.loads(read_resource("page_sections.toml")).items()
         if bodies[name]
     ]
     paths = comparison.paths.items()
     lead = html_parts.bullet_list(
         f"<strong>{escape(name)}</strong>: {escape(path)}" for name, path in paths
     )
-    return _assemble_page(_title(recipes), lead, sections)
+    return _assemble_page(_title(recipes), lead, sections, bodies)
 
 
 def _title(recipes):
@@ -146,27 +105,23 @@ def _score_texts(comparison, firsts, split, text, sentences):
 # ---------- the document: head, style, script and sections, in one file that loads nothing
 
 
-def _assemble_page(title, lead, sections):
-    """Puts sections (id, heading, about, HTML) into an HTML document, whose policy allows its own
-    script alone."""
-    style, script = read_resource("page.css"), read_resource("page.js")
+def _assemble_page(title, lead, sections, bodies):
+    """Puts sections (id, heading, about), and {id: HTML}, into page.html, whose policy allows its
+    own script alone."""
+    script = read_resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    links = "".join(f'<a href="#{name}">{escape(head)}</a>' for name, head, _, _ in sections)
-    bodies = "".join(
-        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escape(head)}'
-        f"</h2><p>{escape(about)}</p>{body}</section>\n"
-        for name, head, about, body in sections
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1>{lead}</header>\n"
-        f'<nav aria-label="Sections">{links}</nav>\n<main>\n{bodies}</main>\n'
-        "<noscript><p>Without JavaScript the details of words are not shown.</p></noscript>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
+    return string.Template(read_resource("page.html")).substitute(
+        digest=digest,
+        title=escape(title),
+        style=read_resource("page.css"),
+        lead=lead,
+        links="".join(f'<a href="#{name}">{escape(head)}</a>' for name, head, _ in sections),
+        sections="".join(
+            f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">'
+            f"{escape(head)}</h2><p>{escape(about)}</p>{bodies[name]}</section>\n"
+            for name, head, about in sections
+        ),
+        script=script,
     )
 
 

@@ -29,23 +29,7 @@ COLOURS = ("#0391ed", "#674208", "#17372e", "#c9598f", "#6c06eb", "#8e9912")
 MARKERS = "os^DXP"
 WIDTH, HEIGHT = 10.0, 5.6
 NATS = "nats per token"
-STYLE: Any = {
-    "font.size": 14,
-    "axes.titlesize": 15,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "0.9",
-    "lines.linewidth": 2,
-    "lines.markersize": 7,
-    "errorbar.capsize": 3,
-    "legend.frameon": False,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "zoo",
-    "pdf.fonttype": 42,  # TrueType, which other programs can edit
-}
+STYLE = pathlib.Path(__file__).with_name("pictures.mplstyle")
 # Dates and versions that each format would have otherwise.
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 SUFFIXES = tuple(f".{kind}" for kind in ("png", "pdf", "svg"))
@@ -89,7 +73,7 @@ def picture(
 ) -> Iterator[list[Axes]]:
     """Yields the axes of a picture, side by side, then adds the legend and writes the file;
     `titles` may map each title to its width."""
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(matplotlib.rc_params_from_file(STYLE, use_default_template=False)):
         figure = Figure(figsize=(width, HEIGHT), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None

@@ -12,6 +12,7 @@ load.py and results, which may be added, do not have digests.
 import dataclasses
 import pathlib
 import shutil
+import string
 from collections.abc import Iterable
 from typing import Any
 
@@ -151,12 +152,7 @@ def write_json(path, value):
 
 # ----- the model card of an export: the model, the texts that it has seen, and its figures
 
-_HEADER = """---
-library_name: zoo
-pipeline_tag: {pipeline}
-tags: [{tag}, recurrent, jax]
----
-"""
+_CARD = pathlib.Path(__file__).with_name("model_card.md")
 _TEXT_TAGS = {"pipeline": "text-generation", "tag": "language-model"}
 _PAIR_TAGS = {"pipeline": "translation", "tag": "encoder-decoder"}
 _TEXT_USE = (
@@ -178,7 +174,6 @@ _PAIR_USE = (
 def card(run: Run, name: str, licence: str | None, passports: list[Passport], size: int) -> str:
     """Formats the model card as Markdown."""
     model, lexicon = run.experiment.model, run.lexicon
-    head = getattr(model, "head", None)
     pairs = isinstance(model, SequenceToSequence)
     fields = (getattr(model, field.name) for field in dataclasses.fields(model))
     parts = ", ".join(type(part).__name__ for part in fields if dataclasses.is_dataclass(part))
@@ -187,37 +182,20 @@ def card(run: Run, name: str, licence: str | None, passports: list[Passport], si
         licence = licence or "none is needed: Zoo generates the text"
     else:
         licence = licence or "not known to the exporter; ask whoever made the text"
-    return "\n".join(
-        [
-            _HEADER.format(**(_PAIR_TAGS if pairs else _TEXT_TAGS)),
-            f"# {name}",
-            "",
-            f"A {type(model).__name__} of {size:,} parameters ({parts}) over "
-            f"{len(lexicon):,} {units}; probabilities are normalised over "
-            f"{head.normalised_over(lexicon) if head is not None else 'them'}.",
-            "",
-            "## Data",
-            "",
-            *_data(run),
-            f"- Licence of the data: {licence}",
-            "",
-            "## Figures",
-            "",
-            *_figures(passports),
-            "",
-            "Passports of the figures are in `results/`, hashes of the sentences that the model "
-            "has seen in `texts.npz`.",
-            "",
-            "## Use",
-            "",
-            *(_PAIR_USE if pairs else _TEXT_USE),
-            *(() if pairs or lexicon.is_character_level else _WORD_USE),
-            "",
-            "## Recipe",
-            "",
-            *("    " + line for line in configuration.describe(run.experiment).splitlines()),
-            "",
-        ]
+    use = [*_PAIR_USE] if pairs else [*_TEXT_USE]
+    use += () if pairs or lexicon.is_character_level else _WORD_USE
+    recipe = configuration.describe(run.experiment).splitlines()
+    return string.Template(_CARD.read_text(encoding="utf-8")).substitute(
+        _PAIR_TAGS if pairs else _TEXT_TAGS,
+        name=name,
+        model=f"{type(model).__name__} of {size:,} parameters ({parts})",
+        words=f"{len(lexicon):,} {units}",
+        over=run.experiment.head.normalised_over(lexicon),
+        data="\n".join(_data(run)),
+        licence=licence,
+        figures="\n".join(_figures(passports)),
+        use="\n".join(use),
+        recipe="\n".join(f"    {line}" for line in recipe),
     )
 
 
