@@ -22,13 +22,14 @@ setup(
     ],
     package_dir={"": "."} if EDITABLE else {"zoo.configs": "configs"},
     package_data={
-        "zoo": ["py.typed"],
+        "zoo": ["py.typed", "__init__.pyi"],
         "zoo.configs": ["*.tsv", "*.grammar"],
         "zoo.lab.comparison": [
             *("page.css", "page.html", "page.js", "page_sections.toml", "pictures.mplstyle"),
         ],
         "zoo.lab.export": ["model_card.md"],
         "zoo.lab.training": ["targets.toml"],
+        "zoo.priors": ["__init__.pyi"],
         "zoo.sources": ["corpora.json"],
     },
 )

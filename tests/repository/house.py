@@ -61,7 +61,9 @@ def room(name: str) -> str:
 def arrows() -> dict[str, dict[str, list[str]]]:
     """{room: {room that it imports: the modules that do}}."""
     modules_by_arrow: dict[str, dict[str, list[str]]] = {}
-    for path in sorted((ROOT / "zoo").rglob("*.py")):
+    zoo = ROOT / "zoo"
+    # A stub names what its package imports on first access.
+    for path in sorted([*zoo.rglob("*.py"), *zoo.rglob("*.pyi")]):
         parts = path.relative_to(ROOT).with_suffix("").parts
         source = room(".".join(part for part in parts if part != "__init__"))
         modules_by_target = modules_by_arrow.setdefault(source, collections.defaultdict(list))

@@ -177,12 +177,11 @@ DOORS = ("attention", "cores", "embeddings")
 def exported_names() -> set[tuple[str, str]]:
     """(module, name) of all names that a package exports, directly or on first access."""
     exports = set()
-    for init in (*ZOO.rglob("__init__.py"), *(ZOO / f"{door}.py" for door in DOORS)):
-        text = init.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)):
+    inits = (*ZOO.rglob("__init__.py"), *ZOO.rglob("__init__.pyi"))
+    for init in (*inits, *(ZOO / f"{door}.py" for door in DOORS)):
+        for node in ast.walk(ast.parse(init.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
                 exports |= {(node.module, alias.name) for alias in node.names}
-        exports |= {(module, name) for name, module in re.findall(r'"(\w+)": "(zoo[\w.]+)"', text)}
     # Bases that whoever writes a head or a task reads.
     return exports | {(base.__module__, base.__name__) for base in (*BASES, tasks.Task)}
 

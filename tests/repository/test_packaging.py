@@ -171,16 +171,18 @@ def test_a_head_alone_needs_little(room):
 
 @pytest.mark.parametrize("package", ["zoo", "zoo.priors"])
 def test_names_that_are_imported_when_asked_for(package):
-    """Type checkers read the imports, programs the table, `from zoo import *` the list."""
+    """Type checkers and programs read the stub, `from zoo import *` the list."""
     module = importlib.import_module(package)
-    tree = ast.parse(pathlib.Path(module.__file__).read_text(encoding="utf-8"))
-    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
-    for imported in checked.body:
+    stub = pathlib.Path(module.__file__).with_suffix(".pyi")
+    tree = ast.parse(stub.read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    assert imports
+    for imported in imports:
         for alias in imported.names:
             assert alias.name in module.__all__ and alias.name in dir(module)
             member = getattr(importlib.import_module(imported.module), alias.name)
             assert getattr(module, alias.name) is member
-    names = {alias.name for imported in checked.body for alias in imported.names}
+    names = {alias.name for imported in imports for alias in imported.names}
     assert names == {*module.__all__} - {"__version__"}
     with pytest.raises(AttributeError, match=rf"module '{package}' has no attribute 'nothing'"):
         module.nothing  # noqa: B018

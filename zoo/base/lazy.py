@@ -1,7 +1,9 @@
 """Lazy imports, and imports of optional packages."""
 
+import ast
 import contextlib
 import importlib
+import pathlib
 import sys
 from collections.abc import Iterator
 
@@ -54,13 +56,20 @@ def without(*modules: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-def names(package: str, modules: dict[str, tuple[str, ...]]):
-    """Returns `__getattr__` and `__dir__` of a package that imports names on first access."""
-    home = {name: module for module, module_names in modules.items() for name in module_names}
+def names(package: str):
+    """Returns `__getattr__`, `__dir__` and `__all__` of a package whose names are imported on first
+    access, from the modules from which its stub, __init__.pyi, imports them for type checkers."""
+    stub = pathlib.Path(sys.modules[package].__path__[0], "__init__.pyi")
+    home = {
+        imported.name: node.module or ""
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for imported in node.names
+    }
 
     def get(name: str):
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(home[name]), name)
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *home})
+    return get, lambda: sorted({*vars(sys.modules[package]), *home}), sorted(home)

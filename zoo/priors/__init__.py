@@ -18,54 +18,7 @@ The examples begin with
     ...     return dict(zip(lexicon.words, percent.round().astype(int).tolist()))
 """
 
-from typing import TYPE_CHECKING
-
 from zoo.base import lazy
 
-if TYPE_CHECKING:
-    from zoo.priors.arpa import Arpa as Arpa
-    from zoo.priors.evidence import Evidence as Evidence
-    from zoo.priors.experts import Expert as Expert
-    from zoo.priors.experts import KnowledgeBase as KnowledgeBase
-    from zoo.priors.experts import PrefixWords as PrefixWords
-    from zoo.priors.experts import RecentWords as RecentWords
-    from zoo.priors.grammar import Grammar as Grammar
-    from zoo.priors.kneser_ney import KneserNey as KneserNey
-    from zoo.priors.morphology import Morphology as Morphology
-    from zoo.priors.morphology import SuffixGuesser as SuffixGuesser
-    from zoo.priors.prior import Background as Background
-    from zoo.priors.prior import ContextualBackground as ContextualBackground
-    from zoo.priors.prior import FeaturePrior as FeaturePrior
-    from zoo.priors.prior import Uniform as Uniform
-    from zoo.priors.prior import Unigram as Unigram
-    from zoo.priors.spelling_features import Affixes as Affixes
-    from zoo.priors.spelling_features import LetterNgrams as LetterNgrams
-    from zoo.priors.spelling_features import Numbers as Numbers
-    from zoo.priors.spelling_features import TopWords as TopWords
-    from zoo.priors.strings import DigitStrings as DigitStrings
-    from zoo.priors.strings import LetterStrings as LetterStrings
-    from zoo.priors.strings import StringClass as StringClass
-    from zoo.priors.tables import WordFunction as WordFunction
-    from zoo.priors.tables import WordList as WordList
-    from zoo.priors.tables import WordTable as WordTable
-else:  # imported at first use: most programs need few of them
-    _NAMES = {
-        "zoo.priors.arpa": ("Arpa",),
-        "zoo.priors.evidence": ("Evidence",),
-        "zoo.priors.experts": ("Expert", "KnowledgeBase", "PrefixWords", "RecentWords"),
-        "zoo.priors.grammar": ("Grammar",),
-        "zoo.priors.kneser_ney": ("KneserNey",),
-        "zoo.priors.morphology": ("Morphology", "SuffixGuesser"),
-        "zoo.priors.prior": (
-            "Background",
-            "ContextualBackground",
-            "FeaturePrior",
-            "Uniform",
-            "Unigram",
-        ),
-        "zoo.priors.spelling_features": ("Affixes", "LetterNgrams", "Numbers", "TopWords"),
-        "zoo.priors.strings": ("DigitStrings", "LetterStrings", "StringClass"),
-        "zoo.priors.tables": ("WordFunction", "WordList", "WordTable"),
-    }
-    __getattr__, __dir__ = lazy.names(__name__, _NAMES)
-    __all__ = sorted(name for names in _NAMES.values() for name in names)
+# Most programs need few of them.
+__getattr__, __dir__, __all__ = lazy.names(__name__)
