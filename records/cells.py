@@ -149,21 +149,24 @@ def read_json(name: str) -> dict:
     return json.loads((FOLDER / name).read_text(encoding="utf-8"))
 
 
-def provenance_line(program: str, count: str = "", file: str = "") -> str:
+def provenance_line(program: str, count: str = "", *files: str) -> str:
     """Returns a line on what `provenance` told of figures.
 
     Args:
       program: the module of records that made them.
       count: the number of lists, sentences or other items behind the figures, with their noun.
-      file: the file of figures; "" for the program's name with .json.
+      files: the files of figures; none for the program's name with .json.
     """
-    file = file or f"{program}.json"
-    contents = read_json(file)
-    machine = contents["machine"]
+    files = files or (f"{program}.json",)
+    contents = [read_json(file) for file in files]
+    revisions = sorted({short_revision(figures["revision"]) for figures in contents})
+    machines = sorted(
+        {"{processor}, {cores} cores".format(**figures["machine"]) for figures in contents}
+    )
+    dates = sorted({figures["date"] for figures in contents})
     return (
-        f"From records/{file}, by python -m records.{program}: {count}revision "
-        f"{short_revision(contents['revision'])}; {machine['processor']}, {machine['cores']} "
-        f"cores; {contents['date']}."
+        f"From {', '.join(f'records/{file}' for file in files)}, by python -m records.{program}: "
+        f"{count}revision {', '.join(revisions)}; {', '.join(machines)}; {', '.join(dates)}."
     )
 
 

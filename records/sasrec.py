@@ -8,6 +8,7 @@ validation, the last film but one of each viewer, among as many for each loss. T
 film.
 """
 
+import json
 import sys
 
 import numpy as np
@@ -15,7 +16,6 @@ import optax
 
 from benchmarks import timing
 from examples import sasrec
-from records import translation_lists
 from records.cells import FOLDER, estimate, grid, provenance, provenance_line, read_json
 from zoo.lab.table import format_value
 
@@ -84,4 +84,4 @@ def table() -> str:
 if __name__ == "__main__":
     contents = provenance()
     contents["runs"] = compare(sasrec.read_viewers(sys.argv[1]))
-    translation_lists.write(FILE, contents)
+    FILE.write_text(json.dumps(contents) + "\n", encoding="utf-8")

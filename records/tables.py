@@ -15,14 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from records import (
-    chinese_lists,
     claims,
     french,
     further_seeds,
+    list_tables,
     penn_treebank,
     questions,
     sasrec,
-    translation_lists,
     translations,
 )
 from records import rows as rows_of
@@ -269,10 +268,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "caption_models": functools.partial(
         by_split, "caption_models", "trigrams", ("validation", "test1"), "test1"
     ),
-    "translation_lists": translation_lists.table,
-    "translation_new_words": translation_lists.new_words,
-    "translation_tuners": translation_lists.new_words_by_tuner,
-    "chinese_lists": chinese_lists.table,
+    "translation_lists": list_tables.czech,
+    "translation_new_words": list_tables.new_words,
+    "translation_tuners": list_tables.new_words_by_tuner,
+    "chinese_lists": list_tables.chinese,
     "sasrec": sasrec.table,
 }
 

@@ -94,11 +94,12 @@ def log_perplexity(runs: Sequence[str], split: str) -> float:
     return -float(tokens.mean())
 
 
-def _gain(sums):
+def gain(sums: np.ndarray) -> np.ndarray:
+    """Computes by how much BLEU of the second half of counts is above the first's."""
     return BLEU(sums[..., COUNTS:]) - BLEU(sums[..., :COUNTS])
 
 
-def _bleu(counts_by_seed):
+def bleu_cell(counts_by_seed: Sequence[np.ndarray]) -> str:
     """Formats BLEU: the mean of seeds with least and greatest."""
     return mean([float(BLEU(sentence_counts.sum(0))) for sentence_counts in counts_by_seed], ".2f")
 
@@ -122,7 +123,7 @@ def scores() -> str:
             [
                 model,
                 *(mean(split_perplexities, ".2f") for split_perplexities in perplexities),
-                *(_bleu(counts_by_beam[beam]) for beam in BEAMS),
+                *(bleu_cell(counts_by_beam[beam]) for beam in BEAMS),
                 format_value(significance.bootstrap_interval(widest, BLEU), SCORE),
                 "" if above is None else _p(above, widest),
                 mean([ensemble_figures["chrF2"].score for ensemble_figures in figures], ".1f"),
@@ -168,7 +169,7 @@ def by_length() -> str:
         scores = (float(BLEU(ngrams[mask].sum(0))) for ngrams in bleu.values())
         nats_gain = cells.estimate(gains[mask], lambda sums: sums[..., 0] / sums[..., 1])
         rows.append(
-            [name, int(mask.sum()), *nats, nats_gain, *scores, cells.estimate(pairs[mask], _gain)]
+            [name, int(mask.sum()), *nats, nats_gain, *scores, cells.estimate(pairs[mask], gain)]
         )
     columns = [Column("source words"), Column("sentences", COUNT)]
     for quantity, form in (("nats a word", ".3f"), ("BLEU", ".2f")):
@@ -209,7 +210,7 @@ def lists() -> str:
             if not seeds:
                 continue
             tuned = np.mean([seed["tuned"] for seed in seeds], axis=0)
-            ways = [_bleu([seed[way] for seed in seeds]) for way in ("alone", "even")]
+            ways = [bleu_cell([seed[way] for seed in seeds]) for way in ("alone", "even")]
             against = [_p(first["untuned"], tuned), _p(itself, tuned)]
             if prefix == "itself":
                 ways, against[1] = ["", ""], ""
@@ -223,9 +224,9 @@ def lists() -> str:
     header = ["lists of", "scored by", "by that alone", "even average"]
     header += ["tuned on validation, 95 %", "p against the first", "p against itself"]
     return (
-        f"{grid(header, rows)}\nThe five's own search with beam 12 has {_bleu([search])}; against "
-        f"their choice from the lists of one, {p}. {origin_line} In round brackets the least and "
-        "the greatest of the seeds."
+        f"{grid(header, rows)}\nThe five's own search with beam 12 has {bleu_cell([search])}; "
+        f"against their choice from the lists of one, {p}. {origin_line} In round brackets the "
+        "least and the greatest of the seeds."
     )
 
 
@@ -237,4 +238,4 @@ def _tuned_cell(counts_by_seed):
     """Formats BLEU of seeds with the interval of their mean."""
     together = np.mean(counts_by_seed, axis=0)
     interval = format_value(significance.bootstrap_interval(together, BLEU), SCORE)
-    return f"{_bleu(counts_by_seed)} {interval}"
+    return f"{bleu_cell(counts_by_seed)} {interval}"

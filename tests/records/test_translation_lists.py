@@ -1,4 +1,4 @@
-"""Lists of translations that language models re-rank: gains and their groups by hand."""
+"""Lists of translations that language models re-rank: counts of the choices, and scores."""
 
 import json
 
@@ -8,8 +8,7 @@ import pytest
 from records import cells, translation_lists
 from zoo.errors import UserError
 from zoo.lab.evaluation import sentence_scores
-from zoo.lab.evaluation.bleu_chrf_wer import WordErrorRate
-from zoo.lab.evaluation.nbest import read_lists
+from zoo.lab.evaluation.bleu_chrf_wer import Bleu
 from zoo.lab.evaluation.run import Run
 
 REFERENCES = ["a b c d e", "a b c d f g", "b c d e a"]
@@ -19,12 +18,10 @@ WRONG = ["a b x y e", "a b c x f g", "b c e x"]
 def texts(folder, monkeypatch):
     """Writes training text and references, the second of them with two new words."""
     monkeypatch.setenv("ZOO_DATA", str(folder))
-    (folder / "multi30k").mkdir()
     for name in ("val", "test_2016_flickr"):
-        path = folder / translation_lists.TEXTS.format(name)
-        path.write_text("".join(f"{text}\n" for text in REFERENCES), encoding="utf-8")
-    path = folder / translation_lists.TEXTS.format("train")
-    path.write_text("a b c d e\nx y e\n", encoding="utf-8")
+        lines = "".join(f"{text}\n" for text in REFERENCES)
+        (folder / f"{name}.cs").write_text(lines, encoding="utf-8")
+    (folder / "train.cs").write_text("a b c d e\nx y e\n", encoding="utf-8")
 
 
 def lists(folder, words=lambda text: text):
@@ -45,52 +42,45 @@ def test_words_that_training_never_saw():
     assert new.tolist() == [False, True, False]
 
 
-def test_seeds_of_a_model():
-    runs = ["we_3_captions_0", "we_3_captions_12", "ce_3_captions_0", "none"]
-    assert translation_lists.group_seeds(runs) == {
-        "we_3_captions": ["we_3_captions_0", "we_3_captions_12"],
-        "ce_3_captions": ["ce_3_captions_0"],
-        "none": ["none"],
-    }
-
-
-def test_a_difference_by_hand():
-    model = np.array([[1.0, 0, 0, 4], [0, 0, 0, 6]])
-    opponent = np.array([[2.0, 0, 0, 4], [0, 1, 0, 6]])
-    gain, low, high, p = translation_lists.difference(WordErrorRate(), model, opponent)
-    assert gain == pytest.approx(10 - 30)
-    # samples draw the first sentence twice (25 - 50), the second twice (0 - 17) or both
-    assert (low, high) == pytest.approx((-25, -100 / 6))
-    assert p > 0.4  # two of four exchanges have as large a difference
-    assert translation_lists.difference(WordErrorRate(), model, model)[::3] == [0, 1]
-
-
 @pytest.mark.slow
 def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
     texts(tmp_path, monkeypatch)
     folder = lists(tmp_path / "lists")
-    knows = np.array([0.0, 1, 0, 1, 0, 1])
-    columns = {"knows_0": knows, "knows_1": knows, "misleads_0": 0 * knows}
+    columns = {"knows_0": np.array([0.0, 1, 0, 1, 0, 1]), "misleads_0": np.zeros(6)}
 
     def scores(run, folder, parts):
         return dict.fromkeys(parts, columns[run.name])
 
     monkeypatch.setattr(translation_lists, "scores", scores)
-    runs = [tmp_path / name for name in columns]
-    parts = translation_lists.read_parts(folder)
-    columns = translation_lists.score_runs(folder, runs, parts)
-    test = translation_lists.judge(folder, parts, columns, "misleads")["test_2016_flickr"]
-    assert (test["lists"], test["hypotheses"], test["unseen"]) == (3, 6, 1)
-    assert test["oracle"]["BLEU"][0] == pytest.approx(100)
-    untuned = test["untuned"]["BLEU"][0]
-    for method in translation_lists.METHODS:
-        method_figures = test[method]
-        assert method_figures["figures"]["knows_0"]["BLEU"][0] == pytest.approx(100)
-        gains = method_figures["gains"]
-        assert gains["knows | untuned"]["all"]["BLEU"][0] == pytest.approx(100 - untuned)
-        assert {*gains["knows | misleads"]} == {"all", "unseen", "seen"}
-        assert "misleads | misleads" not in gains
-        assert "none | misleads" not in gains
+    monkeypatch.setattr(translation_lists, "LISTS", tmp_path / "records")
+    monkeypatch.setattr(cells, "revision", lambda: "1a2b3c")
+    runs = [f"runs/{name}" for name in columns]
+    texts_of_lists = ["--references", "{}.cs", "--train", "train.cs"]
+    monkeypatch.setattr(
+        "sys.argv", ["translation_lists", str(folder), "--run", *runs, *texts_of_lists]
+    )
+    translation_lists.main()
+    contents = json.loads((tmp_path / "records" / "lists.json").read_text())
+    assert contents["revision"] == "1a2b3c"
+    assert contents["hypotheses"] == {"test_2016_flickr": 6, "val": 6}
+    tuned = [f"{run}/{method}" for run in ("none", *columns) for method in ("mira", "mert")]
+    assert contents["choices"] == ["untuned", "oracle", *tuned]
+    assert [*contents["weights"]] == tuned
+    assert [*contents["weights"]["none/mira"]] == ["LogProb", "words"]
+    with np.load(tmp_path / "records" / "lists.npz") as archive:
+        arrays = dict(archive)
+    assert arrays["val/new_words"].tolist() == [False, True, False]
+    counts = arrays["test_2016_flickr"]
+    assert counts.shape == (3, 8, 10) and counts.dtype == np.int16
+    texts_by_choice = {"untuned": WRONG} | dict.fromkeys(["oracle", *tuned[2:4]], REFERENCES)
+    for choice, hypotheses in texts_by_choice.items():
+        expected = Bleu().count_corpus(hypotheses, REFERENCES)
+        np.testing.assert_array_equal(counts[:, contents["choices"].index(choice)], expected)
+    # A model that scores all alike changes no choice.
+    np.testing.assert_array_equal(counts[:, 2:4], counts[:, 6:])
+    for choice in tuned[2:4]:
+        weights = contents["weights"][choice]
+        assert [*weights] == ["LogProb", "words", "other"] and weights["other"] != 0
 
 
 def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
@@ -101,13 +91,24 @@ def test_scores_are_those_of_the_run(tmp_path, monkeypatch, trained):
     folder = lists(
         tmp_path / "lists", lambda text: " ".join(names[letter] for letter in text.split())
     )
-    _, nbest_lists = read_lists(str(folder / "val.nbest"))
-    part = translation_lists.read_part(nbest_lists, translation_lists.TEXTS.format("val"), {"a"})
+    part = translation_lists.read_part(folder / "val.nbest", "val.cs", Bleu())
+    assert part.references == REFERENCES
     monkeypatch.setattr(translation_lists, "BATCH_SIZE", 4)
     log_prob = translation_lists.scores(trained, folder, {"val": part})["val"]
     sentences = [[names[letter] for letter in text.split()] for text in (WRONG[2], REFERENCES[2])]
     expected = sentence_scores.score(run, sentences, "by the run").log_prob
     np.testing.assert_allclose(log_prob[4:], expected, rtol=1e-5)
+
+
+def test_references_are_found_by_the_numbers_of_lists(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZOO_DATA", str(tmp_path))
+    (tmp_path / "texts.zh").write_text("我 要 一 。\n我 要 二 。\n我 要 三 。\n", encoding="utf-8")
+    file = tmp_path / "odd.nbest"
+    file.write_text("2 ||| 我 要 三 。 ||| -1 ||| -1\n0 ||| 我 ||| -1 ||| -1\n", encoding="utf-8")
+    part = translation_lists.read_part(file, "texts.zh", Bleu("zh"))
+    assert part.references == ["我 要 三 。", "我 要 一 。"]
+    # lengths, and matches of single characters
+    assert part.lists.statistics[:, :3].tolist() == [[4, 4, 4], [1, 4, 1]]
 
 
 def test_arrays_are_made_once(tmp_path):
@@ -117,21 +118,9 @@ def test_arrays_are_made_once(tmp_path):
     assert arrays["val"].tolist() == cached_arrays["val"].tolist() == [0, 1, 2]
 
 
-def test_uncommitted_code_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["translation_lists", "lists", "--run", "runs/one"])
+def test_uncommitted_code_is_refused(monkeypatch):
+    argv = ["translation_lists", "lists", "--references", "{}.cs", "--train", "train.cs"]
+    monkeypatch.setattr("sys.argv", argv)
     monkeypatch.setattr(cells, "revision", lambda: "1a2b3c-dirty")
     with pytest.raises(UserError, match="commit it first"):
         translation_lists.main()
-
-
-def test_the_file_has_short_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["translation_lists", "one", "--run", "runs/one"])
-    monkeypatch.setattr(cells, "revision", lambda: "1a2b3c")
-    monkeypatch.setattr(translation_lists, "FILE", tmp_path / "found.json")
-    figures = {"p": 1 / 3, "whole": 12, "half": 0.5}
-    for name in ("read_parts", "score_runs"):
-        monkeypatch.setattr(translation_lists, name, lambda *arguments: {})
-    monkeypatch.setattr(translation_lists, "judge", lambda *arguments: figures)
-    translation_lists.main()
-    translators = json.loads(translation_lists.FILE.read_text())["translators"]
-    assert translators == {"one": {"p": 0.3333, "whole": 12, "half": 0.5}}
