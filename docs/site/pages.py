@@ -75,7 +75,8 @@ def notebook(text):
         for output in cell.get("outputs", []):
             data = output.get("data", {"text/plain": output.get("text", [])})
             if picture := "".join(data.get("image/png", [])).replace("\n", ""):
-                parts.append(f"![Picture](data:image/png;base64,{picture})")
+                heading = next(part for part in reversed(parts) if part.startswith("#"))
+                parts.append(f"![{heading.strip('# ')}](data:image/png;base64,{picture})")
             else:
                 parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
     return "\n\n".join(parts)
@@ -109,13 +110,11 @@ def reference(package, documented):
 def public(module):
     """Returns the names that a module exports, or else defines."""
     names = getattr(module, "__all__", None) or [
-        name for name, value in vars(module).items() if module.__name__ == _module_of(value)
+        name
+        for name, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", None) == module.__name__
     ]
     return [name for name in names if not name.startswith("_")]
-
-
-def _module_of(value):
-    return getattr(value, "__module__", None) if callable(value) else None
 
 
 def render_page(markdown, place):

@@ -16,7 +16,7 @@ from zoo.decoding import BeamSearch
 from zoo.lab.evaluation.changes import registry
 from zoo.lab.evaluation.changes.change import Change
 from zoo.lab.evaluation.perplexity import Band, Impossible, LogZ
-from zoo.lab.runs.provenance import Code, Machine
+from zoo.lab.runs.provenance import Code, Machine, check_version
 from zoo.lab.runs.seen_texts import KnowledgeText, SeenText
 from zoo.lab.runs.workdir import WarmStart
 
@@ -441,10 +441,12 @@ PASSPORTS: dict[str, type[Passport]] = {
 }
 
 
-def parse(value: Any, place: Place | None = None) -> Passport:
-    """Makes a passport of its JSON, by its kind; raises ValueError for the first wrong field."""
-    kind = strict_json.parse({"kind": str}, value)["kind"]
-    passport = strict_json.parse(PASSPORTS.get(kind, Passport), value)
+def parse(value: Any, place: Place | None = None, file: Any = "it") -> Passport:
+    """Makes a passport of its JSON, by its kind; raises ValueError for the first wrong field, and
+    UserError, with the file's name, if a later version of Zoo made it."""
+    start = strict_json.parse({"kind": str, "versions": dict[str, str] | None}, value)
+    check_version(start.get("versions", {}), file)
+    passport = strict_json.parse(PASSPORTS.get(start["kind"], Passport), value)
     for change in passport.changes:
         registry.from_json(change)  # raises the error of a wrong one
     return dataclasses.replace(passport, place=place)

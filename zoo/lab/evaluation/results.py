@@ -106,7 +106,7 @@ def read_passport(path: pathlib.Path) -> Passport:
     content = location.read_bytes(path)
     with _reading(path):
         value = strict_json.loads(content.decode())
-        return figures.parse(value, Place(path.name, item_scores.path_of(path)))
+        return figures.parse(value, Place(path.name, item_scores.path_of(path)), path)
 
 
 def read_passports(run: str | pathlib.Path, kind: type[P]) -> Iterator[P]:
@@ -125,9 +125,10 @@ def read_passports(run: str | pathlib.Path, kind: type[P]) -> Iterator[P]:
 def record_passports(file: pathlib.Path, record: records.Record) -> Iterator[Passport]:
     """Yields the passports of a run of a record's file."""
     for name, value in record.results.items():
-        with _reading(f"{file}:{record.run}, {name}"):
+        origin = f"{file}:{record.run}, {name}"
+        with _reading(origin):
             place = Place(name, records.scores_file(file), f"{record.run}/{name}/")
-            passport = figures.parse(value, place)
+            passport = figures.parse(value, place, origin)
         yield passport
 
 

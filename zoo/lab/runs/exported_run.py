@@ -14,11 +14,11 @@ import numpy as np
 
 from zoo.base import lazy, strict_json
 from zoo.errors import UserError
-from zoo.lab.runs import checksums, location
+from zoo.lab.runs import checksums, location, provenance
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
-_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
+_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str, "versions": dict | None}
 
 
 def is_exported(path: pathlib.Path) -> bool:
@@ -49,6 +49,7 @@ def read_record(path: pathlib.Path) -> dict:
     """Reads an export's record: "checkpoint" (a step), "sha256" {file: digest}, "data"; raises
     UserError unless the record has its own digest."""
     record = strict_json.read(path / RECORD, _RECORD)
+    provenance.check_version(record.get("versions", {}), path / RECORD)
     _compare_digest(path / RECORD, record.pop("digest"), checksums.json_digest(record))
     return record
 

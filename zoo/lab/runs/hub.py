@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 from typing import Any
 
 from zoo.base import lazy, temporary_files
@@ -12,30 +13,17 @@ from zoo.lab.runs import exported_run
 
 # Files of an export; other files of a repository are not fetched.
 FILES = (
-    "*.json",
-    "*.md",
-    "*.npz",
-    "*.safetensors",
-    "load.py",
-    "programs/*.jax",
-    "results/*.json",
-    "results/*.txt",
+    *("*.json", "*.md", "*.npz", "*.safetensors", "load.py"),
+    *("programs/*.jax", "results/*.json", "results/*.txt"),
 )
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-
-
-def _request_error(repository: str, error: Exception) -> UserError:
-    """Converts an error of a request to the hub to a UserError."""
-    return UserError(
-        f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
-        "network and the output of `hf auth whoami`."
-    )
 
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
     """Downloads an exported run from the hub into a new folder, completely or not at all."""
     with temporary_files.folder(out) as folder:
         _download(repository, local_dir=str(folder))
+        shutil.rmtree(folder / ".cache", ignore_errors=True)  # huggingface_hub's own notes
     return pathlib.Path(out)
 
 
@@ -59,17 +47,18 @@ def _download(repository, **snapshot_options) -> str:
         import huggingface_hub
     try:
         info: Any = huggingface_hub.HfApi().repo_info(repository)
-        names = [file.rfilename for file in info.siblings]
-    except Exception as error:  # errors of the hub, of HTTP and of the network
-        raise _request_error(repository, error) from error
-    permissions.check_remote(names, repository)
-    options = {"revision": info.sha, "allow_patterns": list(FILES), **snapshot_options}
-    try:
+        permissions.check_remote([file.rfilename for file in info.siblings], repository)
+        options = {"revision": info.sha, "allow_patterns": list(FILES), **snapshot_options}
         folder = str(huggingface_hub.snapshot_download(repository, **options))
-    except Exception as error:
+    except UserError:
+        raise
+    except Exception as error:  # errors of the hub, of HTTP and of the network
         if isinstance(error, OSError) and error.errno in temporary_files.FULL:
             raise
-        raise _request_error(repository, error) from error
+        raise UserError(
+            f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
+            "network and the output of `hf auth whoami`."
+        ) from error
     if not exported_run.is_complete(pathlib.Path(folder)):
         raise UserError(
             f"{repository} exists and does not hold an export of this zoo: name one that "

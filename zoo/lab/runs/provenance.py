@@ -9,10 +9,13 @@ import pathlib
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 
 from zoo import version
+from zoo.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +50,15 @@ def versions() -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
             packages[name] = importlib.metadata.version(name)
     return {"python": platform.python_version(), "zoo": version.VERSION, **packages}
+
+
+def check_version(versions: Mapping[str, Any], file: Any):
+    """Raises UserError for the versions of a file that a later 0.X of Zoo wrote, where the same
+    fields may mean other things."""
+    saved = str(versions.get("zoo", ""))
+    later, own = (re.findall(r"\d{1,9}", text)[:2] for text in (saved, version.VERSION))
+    if [*map(int, later)] > [*map(int, own)]:
+        raise UserError(f"{file} is of Zoo {saved}: read it with that version, or a later one.")
 
 
 @functools.cache

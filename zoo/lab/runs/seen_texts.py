@@ -25,7 +25,7 @@ from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lab.runs import atomic_writes
-from zoo.lab.runs.provenance import Code
+from zoo.lab.runs.provenance import Code, check_version
 from zoo.lab.runs.workdir import Workdir
 from zoo.priors import Arpa, Grammar, Morphology
 from zoo.priors.experts import Expert
@@ -177,6 +177,7 @@ class SeenTexts:
             arrays = array_files.read_arrays(path, (*ROLES, "about").__contains__)
             about = strict_json.loads(arrays.pop("about").tobytes())
             record = strict_json.parse(_Record, about)
+            check_version(record.made_with.versions if record.made_with else {}, path)
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)
             trained_on, selected_on = (Texts(arrays[x], getattr(record, x)) for x in ROLES)
