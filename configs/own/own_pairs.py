@@ -15,41 +15,23 @@ here are for some ten thousand pairs. Expected: test perplexity 6.04 and BLEU 28
 the first 5,000 pairs of Multi30k, English to French, with blanks before punctuation taken out.
 """
 
-from zoo import Evaluation, Experiment, Training
-from zoo.attention import Bahdanau
-from zoo.cores import LSTM, Bidirectional
-from zoo.data import Buckets, RawPairs, Vocabulary
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
-from zoo.models import SequenceToSequence
-from zoo.optimizers import Adam, Cosine
+from configs import multi30k_en_fr, variant
+from configs.translation._shared import ATTENTION
+from zoo.data import Buckets, RawPairs
+from zoo.optimizers import Cosine
 
-_LAYER = LSTM(size=256, dropout=0.3, input_dropout=0.3)
-
-
-def get_config() -> Experiment:
-    return Experiment(
-        data=RawPairs(
+get_config = variant(
+    multi30k_en_fr,
+    {
+        **ATTENTION,
+        "data": RawPairs(
             train=("source.txt[:-1000]", "target.txt[:-1000]"),
             validation=("source.txt[-1000:-500]", "target.txt[-1000:-500]"),
             tests=(("source.txt[-500:]", "target.txt[-500:]"),),
         ),
-        vocabulary=Vocabulary(minimum_count=2, maximum_size=20_000),
-        model=SequenceToSequence(
-            embedding=Lookup(size=256, initial_scale=1.0),
-            core=_LAYER,
-            head=Softmax(initial_scale=0.1),
-            encoder=Bidirectional(_LAYER),
-            attention=Bahdanau(),
-            order="forward",
-        ),
-        training=Training(
-            batch=32,
-            buckets=Buckets(padding=0.2, longest=60),
-            shuffle=True,
-            optimizer=Adam(learning_rate=0.002, schedule=Cosine()),
-            clip=1.0,
-            epochs=10,
-        ),
-        evaluation=Evaluation(state="sentences", batch=64),
-    )
+        "vocabulary.maximum_size": 20_000,
+        "training.buckets": Buckets(padding=0.2, longest=60),
+        "training.optimizer.schedule": Cosine(),
+        "training.epochs": 10,
+    },
+)

@@ -268,6 +268,7 @@ def _standard_input() -> Iterator[str]:
 
 def _write(translation_lists, translator, arguments):
     """Writes the lines of translations and their alignments."""
+    from zoo.alignment import most_attended
     from zoo.lab.evaluation import translators
     from zoo.lab.runs import output_files
     from zoo.sources import pairs
@@ -277,8 +278,9 @@ def _write(translation_lists, translator, arguments):
     def lines():
         for number, translations in enumerate(itertools.chain.from_iterable(translation_lists)):
             for translation in translations if arguments.alignments else ():
-                word_links = translators.links(translator, translation.hypothesis, translation.read)
-                links.append(pairs.pharaoh(word_links) + "\n")
+                words = translation.hypothesis, translation.read
+                weights = translators.attention_weights(translator, *words)
+                links.append(pairs.pharaoh(most_attended(weights)) + "\n")
             if arguments.alignments and not translations:
                 links.append("\n")
             yield _lines(number, translations, translator, arguments)

@@ -57,11 +57,9 @@ def _mark(colour_number: int, x: float, y: float, s: float = 4) -> str:
     return f'<path class="mark {mark}" transform="{transform}" d="{paths[mark]}"/>'
 
 
-def curve_chart(
-    lines: Sequence[Line], x_name: str, y_name: str, description: str, x_start: float | None = None
-) -> str:
+def curve_chart(lines: Sequence[Line], x_name: str, y_name: str, description: str) -> str:
     """Returns an SVG chart of lines over common axes, without their infinite points; "" if no point
-    is finite. The x axis begins at `x_start`, or else at the least x."""
+    is finite. The x axis begins at 0."""
     finite = [
         line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in lines
     ]
@@ -70,7 +68,7 @@ def curve_chart(
     if not points:
         return ""
     xs, ys = zip(*points, strict=True)
-    x_ticks = round_ticks(min(xs) if x_start is None else x_start, max(xs))
+    x_ticks = round_ticks(0, max(xs))
     y_ticks = round_ticks(min(ys), max(ys))
     right, bottom = WIDTH - PAD_RIGHT, HEIGHT - PAD_BOTTOM
     across = _scale(x_ticks, PAD_LEFT, right)

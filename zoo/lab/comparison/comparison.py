@@ -51,10 +51,7 @@ def select_groups(
     groups: Iterable[Group], values_by_run: Mapping[str, Any]
 ) -> dict[Group, list[Any]]:
     """Returns {group: values of its runs} of {run: value}; a group without any is left out."""
-    values = {
-        group: [values_by_run[run] for run in group.runs if run in values_by_run]
-        for group in groups
-    }
+    values = {group: [*group.select(values_by_run).values()] for group in groups}
     return {group: group_values for group, group_values in values.items() if group_values}
 
 

@@ -106,7 +106,7 @@ def curves_section(comparison: Comparison) -> str:
     curves = (Curve.from_validations(*recipe) for recipe in recipes.items())
     lines = [line for curve in curves for line in chart_lines(curve)]
     description = "Learning curves; the table has the best validations."
-    chart = charts.curve_chart(lines, "training step", "nats per token", description, x_start=0)
+    chart = charts.curve_chart(lines, "training step", "nats per token", description)
     if not chart:
         return omissions
     caption = (

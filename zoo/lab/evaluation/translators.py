@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import numpy as np
 
-from zoo.alignment import UnknownWords, in_sentence_order, most_attended, restore_by_attention
+from zoo.alignment import UnknownWords, in_sentence_order, restore_by_attention
 from zoo.data import Corpus
 from zoo.data.batches import source_batch
 from zoo.decoding import BeamSearch, Sampling, average, fuse, steps
@@ -99,13 +99,12 @@ class Translator:
         search: BeamSearch | Sampling,
         batch: int = 32,
         done: Callable[[int], Any] = lambda sentences: None,
-        name: str = "the text",
         ratio: float = LONGEST_RATIO,
         first_number: int = 0,
     ) -> list[list[Hypothesis]]:
         """Returns the best or the drawn hypotheses of each source, none for an empty source."""
         numbers = [number for number, words in enumerate(sentences) if words]
-        sources = self._encoded([sentences[number] for number in numbers], name)
+        sources = self._encoded([sentences[number] for number in numbers])
         hypotheses_of: list[list[Hypothesis]] = [[] for _ in sentences]
         try:
             with jax.default_matmul_precision(PRECISION):
@@ -145,12 +144,12 @@ class Translator:
         tokens = tokens[::-1] if self._turned(run) else tokens
         return run.experiment.vocabulary.words_of(tokens, run.lexicon)
 
-    def _encoded(self, sentences, name):
+    def _encoded(self, sentences):
         if not sentences:
             return []
         run = self.runs[0]
         vocabulary = run.experiment.source_side_vocabulary
-        text = vocabulary.encode(Corpus(name, sentences), run.source_lexicons[0])
+        text = vocabulary.encode(Corpus("the text", sentences), run.source_lexicons[0])
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
@@ -234,13 +233,6 @@ def attention_weights(
 def _tokens(words):
     """Returns which tokens spell each word, 0 or 1, [words, tokens]."""
     return np.repeat(np.eye(len(words)), np.array([len(parts) for _, parts in words], int), axis=1)
-
-
-def links(
-    translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Returns (source position, target position) of each word and the word it attends to most."""
-    return most_attended(attention_weights(translator, hypothesis, source))
 
 
 def attentive(translator: Translator) -> list[Run]:

@@ -43,7 +43,6 @@ _VERDICTS = {
     ),
     "worse": ("is worse", "are worse"),
 }
-_VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
 class CurvePoint(NamedTuple):
@@ -142,8 +141,9 @@ def summarise(
 
 def _head_row(group, folders, passports, plan, difference) -> HeadRow:
     """Reads the curves and the cost of a head's runs, and puts its figures into a row."""
+    fields = learning_curves.FIELDS["minutes"]
     curves = [
-        {line["step"]: line for line in learning_curves.read_validations(str(folder), _VALIDATION)}
+        {line["step"]: line for line in learning_curves.read_validations(str(folder), fields)}
         for folder in folders
     ]
     head_plan, last = plan.heads[group.name], [max(curve) for curve in curves]

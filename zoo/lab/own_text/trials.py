@@ -146,7 +146,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     log(f"{name}: learning rate {rate:g} for {steps:,} step{'' if steps == 1 else 's'}")
     try:
         training.train(recipe, rate_folder, log=lambda line: None)
-        fields = {"step": int, learning_curves.LOSS: float}
+        fields = learning_curves.FIELDS["step"]
         validations = learning_curves.read_validations(str(rate_folder), fields)
         loss = BestValidations.from_validations([validations]).loss
     except Diverged:
