@@ -120,6 +120,7 @@ def build(place: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
     run(tools / "python", "-m", "build", "--outdir", place / "dist", ROOT, cwd=place)
     files = [next((place / "dist").glob(pattern)) for pattern in ("*.tar.gz", "*.whl")]
     run(tools / "twine", "check", "--strict", *files, cwd=place)
+    assert files[1].name == f"zoo_language_models-{VERSION}-py3-none-any.whl"
     for file in files:
         size = file.stat().st_size
         print(f"{file.name}: {size:,} bytes")

@@ -1,6 +1,7 @@
 """What is installed: by `pip install .` what runs, by `make` what tests as well."""
 
 import ast
+import datetime
 import functools
 import importlib
 import importlib.metadata
@@ -17,10 +18,12 @@ import pytest
 
 import zoo
 from configs import rare_words_log_linear
+from zoo import version
 from zoo.base import lazy
 from zoo.base.trust import user_modules
 from zoo.lab.commands import program
 from zoo.lab.export import folder
+from zoo.lab.runs import provenance
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -76,6 +79,16 @@ def test_the_version_is_in_one_file():
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
     assert options["dynamic"] == {"version": {"attr": "zoo.version.VERSION"}}
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", version.VERSION)  # as wheels write it
+    assert zoo.__version__ == provenance.versions()["zoo"] == version.VERSION
+    sources = [*(ROOT / "zoo").rglob("*.py*"), *(ROOT / "configs").rglob("*.py"), ROOT / "setup.py"]
+    sources += [ROOT / "pyproject.toml", ROOT / "mkdocs.yml", ROOT / "Dockerfile"]
+    written = [
+        path.relative_to(ROOT).as_posix()
+        for path in sources
+        if path.suffix != ".pyc" and version.VERSION in path.read_text(encoding="utf-8")
+    ]
+    assert written == ["zoo/version.py"]
 
 
 def test_a_citation_has_the_metadata_of_the_package():
@@ -93,12 +106,24 @@ def test_a_citation_has_the_metadata_of_the_package():
 
 def test_every_page_tells_whether_the_version_is_released():
     """With a new version, this test fails at each place that a release has to change."""
-    version, _, development = zoo.__version__.partition(".dev")
-    (heading,) = re.findall(rf"^## {re.escape(version)} \((.*)\)$", CHANGELOG, re.MULTILINE)
-    assert re.fullmatch(r"not released yet" if development else r"\d{4}-\d\d-\d\d", heading)
+    number, _, development = zoo.__version__.partition(".dev")
+    (heading,) = re.findall(rf"^## {re.escape(number)} \((.*)\)$", CHANGELOG, re.MULTILINE)
+    is_date = re.fullmatch(r"\d{4}-\d\d-\d\d", heading) and datetime.date.fromisoformat(heading)
+    assert heading == "not released yet" if development else is_date
+    (year,) = re.findall(r"year = \{(\d+)\}", (ROOT / "README.md").read_text())
+    assert development or heading.startswith(f"{year}-")
     for name in ("README.md", "docs/installation.md", "CITATION.cff"):
         text = (ROOT / name).read_text().lower()
         assert ("not released yet" in text) == bool(development), name
+
+
+def test_pages_name_the_licence_of_the_package():
+    name = PROJECT["license"].replace("-", " ")
+    readme = (ROOT / "README.md").read_text()
+    assert f"![Licence: {name}](" in readme and f"licence-{name.replace(' ', '_')}-" in readme
+    assert "Apache License 2.0." in readme
+    lines = [line.strip() for line in (ROOT / "LICENSE").read_text().splitlines() if line.strip()]
+    assert lines[:2] == ["Apache License", "Version 2.0, January 2004"]
 
 
 def test_pages_name_the_versions_that_the_package_allows():
