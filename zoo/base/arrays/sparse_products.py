@@ -17,7 +17,7 @@ import numpy as np
 WIDTHS = range(2, 11)
 # Lists at a time: with 64 columns their sums fill half a MiB, which stays in a core's cache. Rows
 # with more columns are read and written in long runs, and cutting the lists up costs more than it
-# saves.
+# saves; a single column is small. On a mesh, each block of lists may be gathered.
 LISTS_AT_A_TIME, MOST_CUT_COLUMNS = 2048, 64
 
 Levels = list[dict[str, np.ndarray]]
@@ -76,7 +76,7 @@ def _sum_lists(level, dense):
         )
 
     count, width = level["columns"].shape
-    if count <= LISTS_AT_A_TIME or dense.shape[1] > MOST_CUT_COLUMNS:
+    if count <= LISTS_AT_A_TIME or not 1 < dense.shape[1] <= MOST_CUT_COLUMNS:
         return sum_block(level)
     blocks = -(-count // LISTS_AT_A_TIME)
     padding = blocks * LISTS_AT_A_TIME - count
