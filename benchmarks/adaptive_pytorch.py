@@ -11,22 +11,24 @@ head compiled; zoo, with dense updates and with updates by rows.
     python -m benchmarks.adaptive_pytorch --vocabulary 1000000
 """
 
+import dataclasses
 import functools
 
 import jax
 import numpy as np
 
-from benchmarks import pytorch, same_device, steps, timing
+from benchmarks import pytorch, steps, timing
 from benchmarks.pytorch import torch
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
+from zoo.experiment import Training
 from zoo.heads import AdaptiveSoftmax
-from zoo.lab.commands import program
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 
 BATCH, LENGTH, SIZE, LAYERS, CLIP = 32, 35, 256, 2, 1.0
 CUTOFFS = 2_000, 10_000, 40_000
+TRAINING = Training(batch=BATCH, length=LENGTH, optimizer=SGD(1.0), clip=CLIP)
 
 
 class TorchHead(torch.nn.Module):
@@ -46,11 +48,6 @@ class TorchHead(torch.nn.Module):
     def forward(self, hidden, targets):
         """Computes the mean loss."""
         return self.softmax(hidden, targets).loss
-
-
-def _compiled(head):
-    head.compile(dynamic=True)  # the sizes of clusters change from step to step
-    return head
 
 
 def torch_side(params, vocabulary, by_rows, batch, through=lambda head: head):
@@ -75,10 +72,11 @@ def sides(vocabulary, dense=True):
     for name, by_rows in {"dense": False, "by rows": True}.items():
         if by_rows or dense:
             step_sides[f"PyTorch, {name}"] = torch_side(params, vocabulary, by_rows, batch)
-            step_sides[f"zoo, {name}"] = steps.one_step(
-                model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows
-            )
-    compiled = torch_side(params, vocabulary, True, batch, through=_compiled)
+            training = dataclasses.replace(TRAINING, row_sparse=by_rows)
+            step_sides[f"zoo, {name}"] = steps.zipf_step(model, lexicon, training)
+    # The sizes of clusters change from step to step.
+    through = functools.partial(torch.compile, dynamic=True)
+    compiled = torch_side(params, vocabulary, True, batch, through)
     return step_sides | {"PyTorch, by rows, compiled": compiled}
 
 
@@ -86,17 +84,14 @@ def main():
     """Prints a table and the losses of the first steps."""
     parser = timing.parser(__doc__, rounds=15, vocabulary=100_000)
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
-    arguments = parser.parse_args()
-    program.keep_memory()
-    device = same_device.share_device(torch)
-
+    arguments, device = pytorch.begin(parser)
     vocabulary = arguments.vocabulary
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
         f"V = {vocabulary:,}, words by Zipf's law, {device}"
     )
     step_sides = sides(vocabulary, not arguments.by_rows_only)
-    pytorch.print_steps(title, step_sides, arguments.rounds, "PyTorch, by rows")
+    pytorch.compare(title, step_sides, arguments.rounds, "PyTorch, by rows")
 
 
 if __name__ == "__main__":

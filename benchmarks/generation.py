@@ -16,10 +16,10 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import pytorch, same_device, timing
+from benchmarks import pytorch, timing
 from benchmarks.steps import random_model
 from zoo.decoding import sample, steps
-from zoo.lab.commands import program
+from zoo.lab.training import product_counts
 
 SIZE, LAYERS, VOCABULARY, WORDS, BOUNDARY = 256, 2, 10_000, 50, 0
 # Initial scale of the head: the most probable word has p of about 0.1.
@@ -36,6 +36,8 @@ def zoo_side(model, params, tables, texts, temperature):
         key = jax.random.key(next(keys))
         return [*map(np.asarray, sample(step, words, carry, key, WORDS, temperature=temperature))]
 
+    search = functools.partial(sample, step, words, carry, jax.random.key(0), WORDS)
+    run.products = functools.partial(product_counts.count_products, search)
     return run
 
 
@@ -95,16 +97,14 @@ def equal_means(drawn, reference):
 
 def main():
     """Prints a table a temperature."""
-    options = timing.parser(__doc__, rounds=9, texts=32).parse_args()
-    program.keep_memory()
-    device = same_device.share_device(torch)
+    options, device = pytorch.begin(timing.parser(__doc__, rounds=9, texts=32))
     for temperature in TEMPERATURES:
         times = pytorch.compare(
             f"{options.texts} texts of {WORDS} words, temperature {temperature}, V = "
             f"{VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, {device}",
             sides(options.texts, temperature),
             options.rounds,
-            equal_means if temperature else equal_texts,
+            equal=equal_means if temperature else equal_texts,
         )
         for name, seconds in times.items():
             print(f"  {name}: {options.texts * WORDS / seconds:,.0f} words a second")

@@ -11,6 +11,7 @@ import math
 from benchmarks import steps, timing
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
+from zoo.experiment import Training
 from zoo.heads import AdaptiveSoftmax, ImportanceSampling, Softmax
 from zoo.lab.commands import program
 from zoo.models import LanguageModel
@@ -18,6 +19,7 @@ from zoo.optimizers import SGD
 
 VOCABULARIES = 10_000, 100_000, 400_000, 1_000_000
 SIZE, BATCH, LENGTH = 256, 8, 16
+TRAINING = Training(batch=BATCH, length=LENGTH, optimizer=SGD(1.0), clip=1.0)
 HEADS = {
     "softmax": Softmax(),
     "adaptive softmax": AdaptiveSoftmax(cutoffs=(2_000, 8_000)),
@@ -31,7 +33,7 @@ def time_steps(vocabularies, rounds):
     for name, head in HEADS.items():
         model, times = LanguageModel(Lookup(SIZE), LSTM(SIZE), head), []
         for words in vocabularies:
-            run = steps.one_step(model, SGD(1.0), 1.0, words, BATCH, LENGTH)
+            run = steps.zipf_step(model, steps.zipf_lexicon(words), TRAINING)
             times.append(timing.medians({name: run}, rounds)[name])
             del run
         exponent = math.log(times[-1] / times[0]) / math.log(vocabularies[-1] / vocabularies[0])

@@ -85,7 +85,7 @@ def recipe_step(name, vocabulary, changes):
     lexicon, step_sides = step_shapes.ranked_lexicon(vocabulary), {}
     for compute in ("float32", "bfloat16"):
         recipe = changed(configs.load(name), {**changes, "training.compute": compute})
-        step_sides[f"zoo, {compute}"] = steps.recipe_step(recipe, lexicon)
+        step_sides[f"zoo, {compute}"] = steps.zipf_step(recipe.model, lexicon, recipe.training)
         step_sides[f"zoo, {compute}, peak with arguments"] = peak_memory
     return step_sides
 

@@ -42,7 +42,7 @@ def main():
     sides = {}
     for file in PTB_STRONG.values():
         recipe = recipe_of(file)
-        sides[file] = steps.recipe_step(recipe, recipe.build()[0])
+        sides[file] = steps.zipf_step(recipe.model, recipe.build()[0], recipe.training)
     seconds = timing.medians(sides, arguments.rounds)
     record = provenance()
     record |= {

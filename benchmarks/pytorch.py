@@ -14,6 +14,7 @@ import sys
 import numpy as np
 
 from benchmarks import same_device, timing
+from zoo.lab.commands import program
 
 try:
     import torch
@@ -194,41 +195,32 @@ def print_losses(title: str, losses_by_side: dict[str, list]):
         print(f"  {title}, {name}: {' '.join(f'{loss:.5f}' for loss in np.ravel(losses))}")
 
 
-def print_steps(title: str, sides: dict, rounds: int, baseline: str):
-    """Prints the medians of training steps, and their first losses in float32.
+def begin(parser):
+    """Returns (a benchmark's options, the name of the device), and keeps freed memory."""
+    program.keep_memory()
+    return parser.parse_args(), same_device.share_device(torch)
+
+
+def compare(title: str, sides: dict, rounds: int, *baselines: str, equal=None) -> dict[str, float]:
+    """Prints the medians of sides, which are returned, and their first losses.
+
+    Without baselines, the better of PyTorch's is one, and all sides have to agree: in float32, also
+    on a GPU where their times are taken in TF32, which is too coarse for the check.
 
     Args:
       title: of the table.
-      sides: {name: function without arguments that does a step and returns its loss}.
+      sides: {name: function without arguments that returns its result}.
       rounds: how often each side is timed.
-      baseline: the name of a side.
-    """
-    losses = first_results(sides)
-    timing.compare(title, sides, rounds, baseline)
-    print_losses("losses of the first steps", losses)
-
-
-def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float]:
-    """Checks that all sides agree, then prints their medians against the better of PyTorch's.
-
-    They are compared in float32, also on a GPU where their times are taken in TF32, which is too
-    coarse for the check. Returns {name: median seconds}.
-
-    Args:
-      title: of the table.
-      sides: {name: function without arguments that returns its result}, `ZOO` among them.
-      rounds: how often each side is timed.
+      *baselines: names of sides.
       equal: function of two results that raises where they differ; losses by default.
     """
     results = first_results(sides)
-    for side_results in results.values():
+    for side_results in () if baselines else results.values():
         for result, reference in zip(side_results, results[ZOO], strict=True):
             (equal or equal_losses)(result, reference)
-    times = timing.medians(sides, rounds)
-    better = min(EAGER, COMPILED, key=times.__getitem__)
-    timing.print_table(f"{title}; medians of {rounds}", times, better)
+    times = timing.compare(title, sides, rounds, *(baselines or (EAGER, COMPILED)))
     if equal is None:
-        print_losses("losses", results)
+        print_losses("losses of the first steps", results)
     return times
 
 

@@ -9,6 +9,7 @@ as no open hypothesis can win. Both sides find the same words.
     python -m benchmarks.pytorch_beam
 """
 
+import collections
 import functools
 from unittest import mock
 
@@ -16,11 +17,11 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import beam_search, pytorch, same_device, timing
+from benchmarks import beam_search, pytorch, timing
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
 from zoo.decoding import BeamSearch, beam
 from zoo.decoding.batched_search import LONGEST_EXTRA, LONGEST_RATIO, translate
-from zoo.lab.commands import program
+from zoo.lab.training import product_counts
 
 SENTENCES, LONGEST = (32, 96, 100), beam_search.LONGEST
 
@@ -33,7 +34,7 @@ class Translator:
         self.embedding = pytorch.embedding(params["embedding"])
         self.core = pytorch.recurrent("LSTM", params["core"])
         self.head = pytorch.linear(params["head"])
-        self.best_words = through(self._best_words)
+        self.best_words, self.rows = through(self._best_words), 0
 
     def step(self, words, carry, remaining):
         """Computes the best words after each row, and the end's log p.
@@ -46,6 +47,7 @@ class Translator:
         Returns:
           (log p of the `BEAM` best words but the end, falling; the words; log p of the end; carry).
         """
+        self.rows += len(words)
         hidden, carry = self.core(self.embedding(words[:, None]), carry)
         return *self.best_words(hidden[:, 0], remaining), carry
 
@@ -114,13 +116,14 @@ def torch_side(params, lengths, batch, through):
     translator, order = Translator(params, through), np.argsort(lengths, kind="stable")
 
     def run():
-        translations = [None] * len(lengths)
+        translations, translator.rows = [None] * len(lengths), 0
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
             for sentence, words in zip(chosen, search(translator, lengths[chosen]), strict=True):
                 translations[sentence] = words
         return translations
 
+    run.translator = translator
     return run
 
 
@@ -147,8 +150,18 @@ def sides(count, batch=BATCH, rows=None):
             return zoo()
 
     build = functools.partial(torch_side, params, lengths, batch)
+    opponents = pytorch.eager_and_compiled(build)
+
+    def count_products():
+        """Counts the products of all hypotheses that PyTorch extends, `beam.ROWS` at a time."""
+        step, carry = start(np.zeros(beam.ROWS), np.ones(beam.ROWS))
+        counts = product_counts.count_products(step, np.zeros(beam.ROWS, np.int32), carry)
+        calls = opponents[pytorch.EAGER].translator.rows / beam.ROWS
+        return collections.Counter({product: n * calls for product, n in counts.items()})
+
+    zoo.products = count_products
     zoo_sides = {pytorch.ZOO: zoo} | ({f"zoo, {rows} rows": with_rows} if rows else {})
-    return {**pytorch.eager_and_compiled(build), **zoo_sides}
+    return {**opponents, **zoo_sides}
 
 
 def equal_words(words, target):
@@ -161,16 +174,14 @@ def main():
     """Prints a table a number of sentences."""
     parser = timing.parser(__doc__, rounds=9, batch=BATCH)
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
-    options = parser.parse_args()
-    program.keep_memory()
-    device = same_device.share_device(torch)
+    options, device = pytorch.begin(parser)
     for count in options.sentences:
         pytorch.compare(
             f"beam of {BEAM}, {count} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, "
             f"batches of {options.batch}, {device}",
             sides(count, options.batch),
             options.rounds,
-            equal_words,
+            equal=equal_words,
         )
 
 

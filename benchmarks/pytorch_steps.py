@@ -14,12 +14,13 @@ Zipf's law without it:
 """
 
 import dataclasses
+import functools
 
 import jax
 import numpy as np
 import torch
 
-from benchmarks import pytorch, same_device, steps, timing
+from benchmarks import pytorch, steps, timing
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
 from zoo.base.arrays import row_blocks
@@ -27,7 +28,6 @@ from zoo.cores import LSTM
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN, Lookup
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
-from zoo.lab.commands import program
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, END
 from zoo.models import LanguageModel
@@ -193,14 +193,8 @@ def whole_steps(name, lexicon, data):
     """Returns the sides of one of `MODELS`."""
     model = MODELS[name]
     params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
-    zoo = zoo_step(model, lexicon, data)
+    zoo = steps.step_of(model, lexicon, data, training("float32"))
     return {**pytorch.eager_and_compiled(torch_step(model, params, tables, data)), pytorch.ZOO: zoo}
-
-
-def zoo_step(model, lexicon, data):
-    """Returns zoo's side."""
-    params = model.init(jax.random.key(0), lexicon)
-    return steps.step_of(model, params, lexicon, data, training("float32"))
 
 
 def sides(name, length=LENGTH, blocks=()):
@@ -209,14 +203,16 @@ def sides(name, length=LENGTH, blocks=()):
     lexicon, text, _ = zipf(np.random.default_rng(0), length + 1)
     data = steps.batch_of(text.astype(np.int32))
     model = MODELS.get(name, LanguageModel(Lookup(SIZE), LSTM(SIZE), CNNSoftmax()))
+    zoo = functools.partial(steps.step_of, lexicon=lexicon, data=data, training=training("float32"))
     if name in MODELS:
         step_sides = whole_steps(name, lexicon, data)
     else:
-        models = {"zoo": model, "zoo, softmax": dataclasses.replace(model, head=Softmax())}
-        step_sides = {side: zoo_step(models[side], lexicon, data) for side in models}
+        softmax = dataclasses.replace(model, head=Softmax())
+        step_sides = {"zoo": zoo(model), "zoo, softmax": zoo(softmax)}
     for block in blocks:
-        side = timing.traced_with(zoo_step(model, lexicon, data), row_blocks, BLOCK=block)
-        step_sides[f"zoo, blocks of {block}"] = side
+        step_sides[f"zoo, blocks of {block}"] = timing.traced_with(
+            zoo(model), row_blocks, BLOCK=block
+        )
     return step_sides
 
 
@@ -224,9 +220,7 @@ def main():
     """Prints a table a model."""
     parser = timing.parser(__doc__, rounds=15)
     parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
-    options = parser.parse_args()
-    program.keep_memory()
-    device = same_device.share_device(torch)
+    options, device = pytorch.begin(parser)
     lexicon, text, source = batch_of_words(np.random.default_rng(0), LENGTH + 1)
     data = steps.batch_of(text.astype(np.int32))
     words = data.inputs.words

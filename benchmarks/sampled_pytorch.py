@@ -17,12 +17,12 @@ import gc
 import jax
 import numpy as np
 
-from benchmarks import pytorch, same_device, steps, timing
+from benchmarks import pytorch, steps, timing
 from benchmarks.pytorch import torch
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
+from zoo.experiment import Training
 from zoo.heads import NCE, ImportanceSampling
-from zoo.lab.commands import program
 from zoo.losses import alias_table
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad
@@ -30,6 +30,8 @@ from zoo.optimizers import Adagrad
 BATCH, LENGTH, SIZE, SAMPLES, CLIP = 32, 32, 256, 1_024, 1.0
 HEADS = {"NCE": NCE(samples=SAMPLES), "importance sampling": ImportanceSampling(samples=SAMPLES)}
 RATE, ACCUMULATOR, EPSILON = 0.1, 0.1, 1e-7
+ADAGRAD = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
+TRAINING = Training(batch=BATCH, length=LENGTH, optimizer=ADAGRAD, clip=CLIP)
 
 
 class TorchHead(torch.nn.Module):
@@ -95,30 +97,21 @@ def sides(name, vocabulary):
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
     params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
     build = functools.partial(torch_side, head, params, lexicon.counts, batch)
-    recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
-    zoo = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
+    zoo = steps.zipf_step(model, lexicon, TRAINING)
     return {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo}
 
 
-def compare(name, vocabulary, rounds, device):
-    """Prints a table and the losses of the first steps of one of `HEADS`."""
-    title = (
-        f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
-        f"{device}"
-    )
-    pytorch.print_steps(title, sides(name, vocabulary), rounds, pytorch.EAGER)
-
-
 def main():
-    """Compares both losses, or one."""
+    """Prints a table and the losses of the first steps of both losses, or of one."""
     parser = timing.parser(__doc__, rounds=15, vocabulary=10_000)
     parser.add_argument("--head", choices=HEADS, help="both without it")
-    arguments = parser.parse_args()
-    program.keep_memory()
-    device = same_device.share_device(torch)
+    arguments, device = pytorch.begin(parser)
     torch.manual_seed(0)
+    title = f"K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {arguments.vocabulary:,}"
     for name in [arguments.head] if arguments.head else HEADS:
-        compare(name, arguments.vocabulary, arguments.rounds, device)
+        head_sides = sides(name, arguments.vocabulary)
+        pytorch.compare(f"{name}, {title}, {device}", head_sides, arguments.rounds, pytorch.EAGER)
+        del head_sides
         gc.collect()  # tables of a million words
 
 

@@ -1,5 +1,6 @@
 """Whole training steps of the training loop, on words drawn by Zipf's law or uniformly."""
 
+import collections
 import functools
 
 import jax
@@ -12,7 +13,7 @@ from zoo.cores import GRU, LSTM
 from zoo.embeddings import CharCNN, Lookup
 from zoo.experiment import Training
 from zoo.heads import CharLSTM, Softmax
-from zoo.lab.training import step
+from zoo.lab.training import product_counts, step
 from zoo.lab.training.devices import Devices
 from zoo.lab.training.step import Batch
 from zoo.lab.training.tasks import Words, words_loss
@@ -69,25 +70,6 @@ def random_model(size: int, layers: int, vocabulary: int, scale: float):
     return model, model.init(jax.random.key(0), lexicon), model.tables(lexicon)
 
 
-def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None):
-    """Returns a function that does one step and returns its loss per token when done.
-
-    Args:
-      model: the language model.
-      recipe: the optimiser.
-      clip: largest norm of the gradient.
-      vocabulary: number of words.
-      batch: number of batch rows.
-      length: tokens a batch row.
-      row_sparse: whether tables are updated by rows; see Training.
-    """
-    lexicon = zipf_lexicon(vocabulary)
-    params = model.init(jax.random.key(0), lexicon)
-    data = zipf_batch(vocabulary, batch, length)
-    training = Training(optimizer=recipe, clip=clip, row_sparse=row_sparse)
-    return step_of(model, params, lexicon, data, training)
-
-
 def head_step(head, lexicon: Lexicon, hidden, targets):
     """Compiles loss and gradients of a head's parameters and of hidden states [N, D].
 
@@ -106,51 +88,59 @@ def random_tokens(size: int, tokens: int, lexicon: Lexicon):
     return hidden, jnp.asarray(random.choice(len(lexicon), tokens, p=probabilities))
 
 
-def recipe_step(recipe, lexicon: Lexicon):
-    """Returns a function that does a step of a recipe, on words by Zipf's law; see `step_of`."""
-    params, training = recipe.model.init(jax.random.key(0), lexicon), recipe.training
+def zipf_step(model, lexicon: Lexicon, training: Training):
+    """Returns a function that does a step on words by Zipf's law; see `step_of`."""
     data = zipf_batch(len(lexicon), training.batch, training.length)
-    return step_of(recipe.model, params, lexicon, data, training)
+    return step_of(model, lexicon, data, training)
 
 
-def step_of(model, params, lexicon, data, training: Training):
-    """Returns a function that does one step and returns its loss per token when done.
+def step_of(model, lexicon, data, training: Training):
+    """Returns a function that does a step of a language model on a batch; see `steps_on`."""
+    params = model.init(jax.random.key(0), lexicon)
+    optimizer = choose_updates(training, params, model.row_tables(params), 1, 1)
+    arrays = params, model.tables(lexicon), model.initial_carry(len(data.weights))
+    loss = functools.partial(words_loss, model)
+    return steps_on([data], loss, optimizer, *arrays, training.compute)
 
-    A step is compiled for each precision of products that it is called with. Its `memory()` is
-    `timing.extra_memory`.
+
+def steps_on(batches, loss, optimizer, params, tables, carry=(), compute="float32"):
+    """Returns a function that does a step on each batch and returns their losses per token.
+
+    A step is compiled for each shape, and for each precision of products that it is called with.
+    It has `memory()` and `products()`, as `timing.compiled_side`.
 
     Args:
-      model: the language model.
+      batches: the batches, of which the function may be called with others.
+      loss: see `zoo.lab.training.step`.
+      optimizer: the updates.
       params: its parameters, which are donated: they cannot be used afterwards.
-      lexicon: its words.
-      data: the batch.
-      training: the optimiser, the clipping, the type of products, averages and whether tables are
-        updated by rows.
+      tables: its tables.
+      carry: its carry.
+      compute: the type of products.
     """
-    batch, _ = data.weights.shape
-    optimizer = choose_updates(training, params, model.row_tables(params), 1, 1)
-    devices = Devices(1, batch)
-    compiled = devices.compile(
-        step.train_step,
-        loss=functools.partial(words_loss, model),
-        optimizer=optimizer,
-        compute=training.compute,
-    )
-    carry = model.initial_carry(batch)
+    devices = Devices(1, len(batches[0].weights))
+    compiled = devices.compile(step.train_step, loss=loss, optimizer=optimizer, compute=compute)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    state, tables = devices.copy_state(state), devices.place(model.tables(lexicon))
-    key = jax.random.key_data(jax.random.key(1))
+    state, tables = devices.copy_state(state), devices.place(tables)
+    key, programs = jax.random.key_data(jax.random.key(1)), {}
+    shapes = jax.tree.map(jax.typeof, state)
 
-    @functools.cache
-    def program(precision):
-        return compiled.lower(state, tables, data, key).compile()
+    def program(batch):
+        form = (jax.config.jax_default_matmul_precision, *map(np.shape, jax.tree.leaves(batch)))
+        if form not in programs:
+            programs[form] = compiled.lower(shapes, tables, batch, key).compile()
+        return programs[form]
 
-    def run():
+    def run(batches=batches):
         nonlocal state
-        step = program(jax.config.jax_default_matmul_precision)
-        state, results = step(state, tables, data, key)
+        losses = []
+        for batch in batches:
+            state, results = program(batch)(state, tables, batch, key)
+            losses.append(float(results.loss / results.tokens))
         jax.block_until_ready(state)
-        return float(results.loss / results.tokens)
+        return losses
 
-    run.memory = lambda: timing.extra_memory(program(jax.config.jax_default_matmul_precision))
+    count = functools.partial(product_counts.count_products, compiled, shapes, tables)
+    run.products = lambda: sum((count(batch, key) for batch in batches), collections.Counter())
+    run.memory = lambda: timing.extra_memory(program(batches[0]))
     return run

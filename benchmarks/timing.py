@@ -7,7 +7,9 @@ their allocations. Sides are therefore compared with freed memory kept for both
 """
 
 import argparse
+import collections
 import functools
+import math
 import multiprocessing
 import os
 import pathlib
@@ -22,9 +24,10 @@ from concurrent import futures
 from unittest import mock
 
 import jax
-import jax.numpy as jnp
 
+from zoo.base.arrays import products
 from zoo.lab.commands import program
+from zoo.lab.training import product_counts
 
 ROOT = pathlib.Path(__file__).parents[1]
 # Thread pools (Eigen's, OpenMP's) spin for a while after their work; the pause keeps one side's
@@ -142,13 +145,9 @@ def machine() -> str:
     if jax.default_backend() != "cpu":
         return f"{jax.devices()[0].device_kind}, jax {jax.__version__}"
     cores = len(os.sched_getaffinity(0))
-    matrix = jnp.ones((PRODUCT, PRODUCT))
-    multiply = jax.jit(jnp.matmul)
-    rates = {"XLA": _rate(lambda: multiply(matrix, matrix).block_until_ready())}
-    if (torch := sys.modules.get("torch")) is not None:
-        tensor = torch.ones(PRODUCT, PRODUCT, device="cpu")
-        rates["PyTorch"] = _rate(lambda: tensor @ tensor)
-    note = ", ".join(f"{name} {rate:.0f} GF/s" for name, rate in rates.items())
+    seconds = _product_seconds(1, PRODUCT, PRODUCT, PRODUCT, "float32")
+    rates = [f"{name} {2e-9 * PRODUCT**3 / best:.0f} GF/s" for name, best in seconds.items()]
+    note = ", ".join(rates)
     note += "; times of the process" * (clock() is time.process_time)
     return f"{_cpu()}, {cores} core{'s' * (cores > 1)}, jax {jax.__version__}; a product: {note}"
 
@@ -165,20 +164,66 @@ def _cpu() -> str:
     return fields.get("model name", platform.machine()) + number + wide
 
 
-def _rate(multiply) -> float:
-    multiply()
+def _best_seconds(side) -> float:
+    side()
     times = []
     for _ in range(5):
         begun = clock()()
-        multiply()
+        side()
         times.append(clock()() - begun)
-    return 2e-9 * PRODUCT**3 / min(times)
+    return min(times)
+
+
+# ---- products of matrices alone: what a side takes beyond them is its own work, and where they
+# differ, so do the libraries
+
+MOST_REPEATS = 20  # of a product, by which the time of as many as there are is measured
+
+
+def measure_products(counts: collections.Counter) -> dict[str, float]:
+    """Measures the products of matrices of `product_counts` alone, those with vectors left out.
+
+    Returns the seconds in XLA, and in PyTorch where a benchmark imported it: at the better rate of
+    products by rows, x W, and by columns, W^T x^T.
+    """
+    seconds: dict[str, float] = collections.defaultdict(float)
+    for product, times in counts.items():
+        if product.shape and 1 not in product.shape[1::2]:
+            count, *sizes = product.shape
+            repeats = min(math.ceil(count * times), MOST_REPEATS)
+            forms = [_product_seconds(repeats, *sizes, product.dtype, form) for form in (0, 1)]
+            for library in forms[0]:
+                best = min(form[library] for form in forms)
+                seconds[library] += best * count * times / repeats
+    return seconds
+
+
+@functools.cache
+def _product_seconds(repeats, rows, summed, columns, dtype, by_columns=False) -> dict[str, float]:
+    """Measures products of several matrices with one, [rows, summed] and [summed, columns]."""
+    shapes = (repeats, rows, summed), (summed, columns)
+    if by_columns:
+        shapes = (repeats, summed, rows), (columns, summed)
+
+    def multiply(matmul, weights, matrix):
+        return matmul(weights, matrix) if by_columns else matmul(matrix, weights)
+
+    def loop(matrices, weights):
+        return jax.lax.map(functools.partial(multiply, products.matmul, weights), matrices)
+
+    operands = [jax.random.normal(jax.random.key(0), shape, dtype) for shape in shapes]
+    sides = {"XLA": compiled_side(loop, *operands)}
+    if (torch := sys.modules.get("torch")) is not None:
+        tensors, tensor = (torch.randn(shape, dtype=getattr(torch, dtype)) for shape in shapes)
+        torch_multiply = functools.partial(multiply, torch.matmul, tensor)
+        sides["PyTorch"] = lambda: [*map(torch_multiply, tensors)][-1][0, 0].item()
+    return {library: _best_seconds(side) for library, side in sides.items()}
 
 
 def compiled_side(function, *arguments):
     """Returns a side that calls a function, which its first call compiles.
 
-    Its `memory()` is `extra_memory`.
+    Its `memory()` is `extra_memory`, and `product_counts` counts its `products()`.
     """
 
     @functools.cache
@@ -189,6 +234,7 @@ def compiled_side(function, *arguments):
         return jax.block_until_ready(program()(*arguments))
 
     side.memory = lambda: extra_memory(program())
+    side.products = lambda: product_counts.count_products(function, *arguments)
     return side
 
 
@@ -201,16 +247,15 @@ def extra_memory(compiled) -> int:
 def traced_with(side, module, **values):
     """Returns a side that is compiled, by its first call, with other values of a module's names."""
 
-    is_compiled = False
-
-    def traced_side():
-        nonlocal is_compiled
-        if is_compiled:
-            return side()
-        is_compiled = True
+    @functools.cache
+    def compile_side():
         jax.clear_caches()  # a traced function would be taken again
         with mock.patch.multiple(module, **values):
-            return side()
+            side()
+
+    def traced_side():
+        compile_side()
+        return side()
 
     traced_side.memory = side.memory
     return traced_side
@@ -261,6 +306,18 @@ def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "
         print(f"  {name:{width}}  {value * scale:10.2f}  {value / rows[baseline]:12.3f}")
 
 
-def compare(title: str, sides: dict, rounds: int, baseline: str):
-    """Prints the table of the `medians` of sides."""
-    print_table(f"{title}; medians of {rounds}", medians(sides, rounds), baseline)
+def compare(title: str, sides: dict, rounds: int, *baselines: str) -> dict[str, float]:
+    """Prints the table of the `medians` of sides, which are returned, and of their products alone.
+
+    The baseline is the fastest side of those named.
+    """
+    times = medians(sides, rounds)
+    alone = {
+        f"{name}: its products in {library}": seconds
+        for name, side in sides.items()
+        if hasattr(side, "products")
+        for library, seconds in measure_products(side.products()).items()
+    }
+    baseline = min(baselines, key=times.__getitem__)
+    print_table(f"{title}; medians of {rounds}", times | alone, baseline)
+    return times

@@ -15,7 +15,6 @@ runs eagerly, and compiled but for its layers of LSTM, which `torch.compile` lea
 import dataclasses
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import cores, pytorch, pytorch_steps, same_device, steps, timing
@@ -40,9 +39,8 @@ def sides(lstm, compute, batch=BATCH, vocabulary=VOCABULARY):
     build = pytorch_steps.torch_step(model, params, {}, data, narrow)
 
     def zoo(core):
-        copied = jax.tree.map(jnp.asarray, params)  # a step donates them
         training, with_core = pytorch_steps.training(compute), dataclasses.replace(model, core=core)
-        return steps.step_of(with_core, copied, lexicon, data, training)
+        return steps.step_of(with_core, lexicon, data, training)
 
     opponent, ours = NAMES[compute]
     step_sides = {opponent: build(lambda function: function)}
@@ -67,7 +65,7 @@ def main():
             print(f"{opponent} is left out, as it does not run on these cores: {error}")
             step_sides = {ours: step_sides[ours]}
         all_sides |= step_sides
-    pytorch.print_steps(
+    pytorch.compare(
         f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, {device}",
         all_sides,
         arguments.rounds,

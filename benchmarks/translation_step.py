@@ -17,7 +17,6 @@ import functools
 import time
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -30,8 +29,7 @@ from zoo.data.batches import BucketedPairs, PairedText
 from zoo.data.encoded_text import EncodedText
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
-from zoo.lab.training.devices import Devices
-from zoo.lab.training.step import Batch, TrainState, train_step
+from zoo.lab.training.step import Batch
 from zoo.lab.training.tasks import SourcesAndTargets
 from zoo.lab.training.updates import Updates
 from zoo.models import SequenceToSequence
@@ -56,28 +54,9 @@ def random_pairs(random) -> BucketedPairs:
 
 
 def zoo_side(model, params, batches):
-    """Returns a function that does a step on each batch and returns their losses per token.
-
-    The function donates `params`, which cannot be used afterwards.
-    """
-    devices = Devices(1, BATCH)
+    """Returns a function that does a step on each batch; see `steps.steps_on`."""
     optimizer = Updates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
-    step_function = devices.compile(
-        train_step, loss=functools.partial(loss, model), optimizer=optimizer
-    )
-    state = TrainState(params, optimizer.init(params), (), jnp.zeros((), jnp.int32))
-    state, key = devices.copy_state(state), jax.random.key_data(jax.random.key(0))
-
-    def steps(chosen=batches):
-        nonlocal state
-        losses = []
-        for batch in chosen:
-            state, results = step_function(state, TABLES, batch, key)
-            losses.append(float(results.loss / results.tokens))
-        jax.block_until_ready(state)
-        return losses
-
-    return steps
+    return steps.steps_on(batches, functools.partial(loss, model), optimizer, params, TABLES)
 
 
 def loss(model, params, tables, inputs, weights, carry, key):

@@ -21,7 +21,7 @@ def test_products_that_pytorch_does_not_have_are_left_out(monkeypatch, capsys):
     sides_of_table = {}
     monkeypatch.setattr(training_step.pytorch_steps, "torch_step", torch_step)
     monkeypatch.setattr(same_device, "share_device", lambda torch: "on the CPU")
-    monkeypatch.setattr(pytorch, "print_steps", lambda _, sides, *__: sides_of_table.update(sides))
+    monkeypatch.setattr(pytorch, "compare", lambda _, sides, *__: sides_of_table.update(sides))
     monkeypatch.setattr(timing, "machine", lambda: "a machine")
     monkeypatch.setattr(training_step, "VOCABULARY", 11)
     monkeypatch.setattr(sys, "argv", ["training_step", "--size", "3"])

@@ -224,20 +224,51 @@ def test_products_by_the_transpose_of_small_and_large_matrices(random, dtype, mo
         np.testing.assert_allclose(product, expected, atol=1e-5 if dtype == jnp.float32 else 0.1)
 
 
+def few_by_many(name, lhs, rhs):
+    """lhs @ rhs.T by a function."""
+    if name == "matmul":
+        return products.matmul(lhs, rhs.T)
+    function = {"by_transpose": lambda lhs, rhs: products.by_transpose(rhs)(lhs)}
+    return function.get(name, products.matmul_transposed)(lhs, rhs)
+
+
+@pytest.mark.parametrize("name", ["matmul", "matmul_transposed", "by_transpose"])
 @pytest.mark.parametrize(
     "rows, entries, local, as_columns",
-    [(3, 35, True, True), (1, 35, True, False), (4, 35, True, False), (3, 36, True, False)]
+    [(6, 35, True, True), (1, 35, True, False), (7, 35, True, False), (3, 36, True, False)]
     + [(3, 35, False, False)],
 )
-def test_few_rows_by_the_transpose_of_a_large_matrix_are_multiplied_as_columns(
-    rows, entries, local, as_columns, random, monkeypatch
+def test_few_rows_by_a_large_matrix_are_multiplied_as_columns(
+    name, rows, entries, local, as_columns, random, monkeypatch
 ):
+    """The product and its gradients, by numpy."""
     monkeypatch.setattr(sharded_functions, "is_local", lambda tree: local)
     monkeypatch.setattr(products, "TRANSPOSED", 34)
     monkeypatch.setattr(products, "COLUMNS", entries)
-    monkeypatch.setattr(products, "MOST_ROWS", 3)
-    lhs, rhs = random.normal(size=(rows, 5)), random.normal(size=(7, 5))
-    product = jax.jit(lambda lhs, rhs: products.by_transpose(rhs)(lhs))
-    arrays = jnp.asarray(lhs, F32), jnp.asarray(rhs, F32)
+    monkeypatch.setattr(products, "MOST_ROWS", 6)
+    lhs, rhs, cotangent = (random.normal(size=n) for n in ((rows, 5), (7, 5), (rows, 7)))
+
+    @jax.jit
+    def product(lhs, rhs, cotangent):
+        value, pull = jax.vjp(functools.partial(few_by_many, name), lhs, rhs)
+        return value, *pull(cotangent)
+
+    arrays = [jnp.asarray(array, F32) for array in (lhs, rhs, cotangent)]
     assert ("optimization_barrier" in product.lower(*arrays).as_text()) is as_columns
+    expected = lhs @ rhs.T, cotangent @ rhs, cotangent.T @ lhs
+    for result, reference in zip(product(*arrays), expected, strict=True):
+        np.testing.assert_allclose(result, reference, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [3, 4])
+def test_more_rows_are_multiplied_as_columns_if_the_result_is_wider_than_the_sum(
+    rows, random, monkeypatch
+):
+    monkeypatch.setattr(sharded_functions, "is_local", lambda tree: True)
+    monkeypatch.setattr(products, "COLUMNS", 35)
+    monkeypatch.setattr(products, "MOST_ROWS", 6)
+    lhs, rhs = random.normal(size=(rows, 7)), random.normal(size=(5, 7))
+    product = jax.jit(products.matmul_transposed)
+    arrays = jnp.asarray(lhs, F32), jnp.asarray(rhs, F32)
+    assert ("optimization_barrier" in product.lower(*arrays).as_text()) is (rows == 3)
     np.testing.assert_allclose(product(*arrays), lhs @ rhs.T, rtol=1e-5, atol=1e-5)

@@ -52,10 +52,11 @@ print(kept, max(found[1:]))
 TRAINING = f"""{FAULTS}
 import statistics
 from benchmarks import steps
-from zoo import cores, embeddings, heads, models, optimizers
+from zoo import Training, cores, embeddings, heads, models, optimizers
 
+training = Training(batch=32, length=35, optimizer=optimizers.SGD(1.0), clip=1.0)
 model = models.LanguageModel(embeddings.Lookup(256), cores.LSTM(256), heads.Softmax())
-step = steps.one_step(model, optimizers.SGD(1.0), 1.0, vocabulary=10_000, batch=32, length=35)
+step = steps.zipf_step(model, steps.zipf_lexicon(10_000), training)
 print(kept, statistics.median([faults(step) for _ in range(16)][8:]))
 """
 needs_glibc = pytest.mark.skipif(

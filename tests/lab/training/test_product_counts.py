@@ -14,7 +14,8 @@ def shape(*sizes, dtype=jnp.float32):
 
 def test_a_product_by_hand():
     products = product_counts.count_products(lambda a, b: jnp.tanh(a @ b), shape(3, 5), shape(5, 7))
-    assert products == {Product(2 * 3 * 5 * 7, 4 * (15 + 35 + 21)): 1}
+    expected = Product(2 * 3 * 5 * 7, 4 * (15 + 35 + 21), (1, 3, 5, 7), "float32")
+    assert products == {expected: 1}
     # The gradient has two more.
     gradient = jax.grad(lambda a, b: (a @ b).sum(), argnums=(0, 1))
     assert (
@@ -28,7 +29,16 @@ def test_a_loop_counts_as_often_as_it_runs():
         return jax.lax.scan(lambda h, x: (h @ x, None), carry, steps)[0]
 
     products = product_counts.count_products(jax.jit(function), shape(2, 5), shape(11, 5, 5))
-    assert products == {Product(2 * 2 * 5 * 5, 4 * (10 + 25 + 10)): 11}
+    assert products == {Product(2 * 2 * 5 * 5, 4 * (10 + 25 + 10), (1, 2, 5, 5), "float32"): 11}
+
+
+def test_products_side_by_side_have_the_shape_of_one():
+    operands = shape(2, 3, 5, dtype=jnp.bfloat16), shape(2, 7, 5, dtype=jnp.bfloat16)
+    products = product_counts.count_products(
+        lambda a, b: jnp.einsum("bik,bjk->bij", a, b), *operands
+    )
+    expected = Product(2 * 2 * 3 * 5 * 7, 2 * (30 + 70 + 42), (2, 3, 5, 7), "bfloat16")
+    assert products == {expected: 1}
 
 
 def test_a_convolution_and_rows_by_hand():

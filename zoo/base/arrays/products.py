@@ -22,8 +22,8 @@ _LEADING, _ADDED = "ABCDEFGH", "Z"
 
 
 # Entries of a matrix up to which `by_transpose` copies it: an LSTM of 256 cells. Entries from which
-# it multiplies so few rows as columns on CPU: a GRU of 512 cells.
-TRANSPOSED, COLUMNS, MOST_ROWS = 1 << 18, 1 << 19, 32
+# so few rows are multiplied as columns on CPU: a GRU of 512 cells.
+TRANSPOSED, COLUMNS, MOST_ROWS = 1 << 18, 1 << 19, 64
 
 
 def matmul(lhs: Array, rhs: Array) -> Array:
@@ -33,8 +33,10 @@ def matmul(lhs: Array, rhs: Array) -> Array:
         return einsum(f"...k,k{columns}->...{columns}", lhs, rhs)
     if lhs.ndim > 2 and sharded_functions.is_local((lhs, rhs)):
         # Of merged axes XLA for CPUs computes the gradient of `rhs` up to twice as fast.
-        product = lhs.reshape(-1, lhs.shape[-1]) @ rhs
+        product = matmul(lhs.reshape(-1, lhs.shape[-1]), rhs)
         return product.reshape(*lhs.shape[:-1], *rhs.shape[1:])
+    if _is_few_by_many(lhs, rhs):
+        return jax.lax.platform_dependent(lhs, rhs, cpu=_matmul_of_columns, default=jnp.matmul)
     return lhs @ rhs
 
 
@@ -42,6 +44,10 @@ def matmul_transposed(lhs: Array, rhs: Array) -> Array:
     """Computes lhs @ rhs.T, [..., M], without a transposed copy of `rhs`."""
     if is_narrow(lhs) or is_narrow(rhs):
         return einsum("...k,mk->...m", lhs, rhs)
+    # Of more than 32 rows it is worth while where the result is wider than the sum.
+    if _is_few_by_many(lhs, rhs) and (len(rhs) > len(rhs.T) or len(lhs) <= MOST_ROWS // 2):
+        forms = {"cpu": _matmul_columns, "default": lambda lhs, rhs: lhs @ rhs.T}
+        return jax.lax.platform_dependent(lhs, rhs, **forms)
     return lhs @ rhs.T
 
 
@@ -49,22 +55,23 @@ def by_transpose(rhs: Array) -> Callable[[Array], Array]:
     """Returns a function of `lhs`, [..., K], that computes lhs @ rhs.T, for use in a loop.
 
     `rhs`: [M, K]. If it is small, it is transposed once: on CPU a product of 20 rows with the
-    copy takes as little as two thirds of the time. With a large copy it takes longer; there, few
-    rows are multiplied as columns, with which both passes of an LSTM of 512 cells or more take
-    0.63 to 0.95 of their time.
+    copy takes as little as two thirds of the time. With a large copy it takes longer.
     """
     if rhs.size <= TRANSPOSED:
         transposed = rhs.T
         return lambda lhs: matmul(lhs, transposed)
-    is_large = rhs.size >= COLUMNS and not is_narrow(rhs)
+    return lambda lhs: matmul_transposed(lhs, rhs)
 
-    def multiply(lhs):
-        if is_large and 1 < len(lhs) <= MOST_ROWS and sharded_functions.is_local((lhs, rhs)):
-            forms = {"cpu": _matmul_columns, "default": matmul_transposed}
-            return jax.lax.platform_dependent(lhs, rhs, **forms)
-        return matmul_transposed(lhs, rhs)
 
-    return multiply
+def _is_few_by_many(lhs, rhs) -> bool:
+    """Whether few rows meet a large matrix: XLA for CPUs multiplies them slowly as they are."""
+    is_few = lhs.ndim == rhs.ndim == 2 and isinstance(lhs.shape[0], int) and rhs.size >= COLUMNS
+    return is_few and 1 < len(lhs) <= MOST_ROWS and sharded_functions.is_local((lhs, rhs))
+
+
+def _matmul_of_columns(lhs, rhs):
+    """Computes lhs @ rhs from lhs.T, of which a barrier keeps XLA from making lhs again."""
+    return jax.lax.optimization_barrier(lhs.T).T @ rhs
 
 
 def _matmul_columns(lhs, rhs):

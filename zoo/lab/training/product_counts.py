@@ -19,6 +19,9 @@ class Product:
 
     operations: float  # multiplications and additions
     bytes: float  # of the operands and the result
+    # Of matrices: how many products, their rows, summed axis and columns; the operands' type.
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
 
 
 def count_products(function, *shapes) -> collections.Counter:
@@ -68,11 +71,13 @@ def _is_jaxpr(value: Any) -> bool:
 
 
 def _product(equation) -> Product:
-    (contracted, _), _ = equation.params["dimension_numbers"]
-    lhs = equation.invars[0].aval.shape
-    summed = math.prod(lhs[axis] for axis in contracted)
-    result = math.prod(equation.outvars[0].aval.shape)
-    return Product(2 * result * summed, _bytes([*equation.invars, *equation.outvars]))
+    (contracted, _), (batch, _) = equation.params["dimension_numbers"]
+    lhs = equation.invars[0].aval
+    summed, count = (math.prod(lhs.shape[axis] for axis in axes) for axes in (contracted, batch))
+    rows, result = lhs.size // (summed * count), equation.outvars[0].aval.size
+    shape = count, rows, summed, result // (rows * count)
+    operands_and_result = _bytes([*equation.invars, *equation.outvars])
+    return Product(2 * result * summed, operands_and_result, shape, lhs.dtype.name)
 
 
 def _convolution(equation) -> Product:
