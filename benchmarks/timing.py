@@ -184,7 +184,7 @@ def measure_products(counts: collections.Counter) -> dict[str, float]:
     """Measures the products of matrices of `product_counts` alone, those with vectors left out.
 
     Returns the seconds in XLA, and in PyTorch where a benchmark imported it: at the better rate of
-    products by rows, x W, and by columns, W^T x^T.
+    products by rows, x W, and by columns, W^T x^T. The products of a `while` loop count once.
     """
     seconds: dict[str, float] = collections.defaultdict(float)
     for product, times in counts.items():
