@@ -2,9 +2,9 @@
 
 Builds the sdist, and the wheel from it; checks their files, sizes and metadata. Installs the wheel
 in fresh environments, bare, with each extra alone and with all of them; does in empty folders what
-each is for, and expects of what it lacks the sentence that names the extra. Each Python that is
-named does so with its oldest and its newest jax; without names, this Python does with the newest.
-Last, installs the unpacked sdist editable, as make does.
+each is for. What it lacks has to be refused by the sentence that names the extra. Each Python that
+is named does so with its oldest and its newest jax; without names, this Python does with the
+newest. Last, installs the unpacked sdist editable, as make does.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ NEED = {
     "subwords": ("python", "-c", PIECES),
     "bucket": ("zoo", "pull", "gs://bucket/run", "new"),
 }
-# {extra: what it has of others}: datasets and tokenizers need huggingface-hub.
+# {extra: others that it installs, too}: datasets and tokenizers need huggingface-hub.
 BROUGHT = {"train": {"hub"}, "subwords": {"hub"}}
 # A translator in subwords, and its runs in a bucket, need several extras.
 TRANSLATOR = (

@@ -53,7 +53,7 @@ def keep(tmp_path, monkeypatch):
 
 
 def tuned(**names):
-    """The choices of runs by both methods, those of no model first, {choice: name of its texts}."""
+    """{choice: name of its texts}: choices without a model, then choices of runs, by both methods."""
     choices = {"untuned": "untuned", "oracle": "we"}
     for run, name in {"none": "none", **names}.items():
         choices |= dict.fromkeys((f"{run}/mira", f"{run}/mert"), name)

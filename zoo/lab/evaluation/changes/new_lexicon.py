@@ -70,10 +70,12 @@ class NewLexicon(Change):
         return cls(file, adds, spread, letters or 0, by_features=by_features)
 
     def apply(self, run):
-        import numpy as np  # here, for --help needs none
+        import jax  # here, for --help needs none
+        import numpy as np
 
         from zoo.embeddings import Lookup
         from zoo.heads import SpreadUnknown
+        from zoo.lab.evaluation.perplexity import PRECISION
 
         if run.experiment.vocabulary.open_classes:
             raise UserError(
@@ -101,7 +103,8 @@ class NewLexicon(Change):
             model, params = dataclasses.replace(model, head=head), {**params, "head": head_params}
             if trained.feature_names:  # new words are read as <unk>, as training read them
                 arrays = params["embedding"], run.tables["embedding"], np.arange(len(trained))
-                params["embedding"] = {"table": model.embedding.apply(*arrays)}
+                with jax.default_matmul_precision(PRECISION):
+                    params["embedding"] = {"table": model.embedding.apply(*arrays)}
                 model = dataclasses.replace(model, embedding=Lookup(model.embedding.size))
         params = model.for_lexicon(params, trained, lexicon)
         change = dataclasses.replace(self, digest=lexicon.words_set_digest())
