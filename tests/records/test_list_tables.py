@@ -53,7 +53,7 @@ def keep(tmp_path, monkeypatch):
 
 
 def tuned(**names):
-    """{choice: name of its texts}: choices without a model, then choices of runs, by both methods."""
+    """{choice: name of its texts}: choices without a model, then of runs by both methods."""
     choices = {"untuned": "untuned", "oracle": "we"}
     for run, name in {"none": "none", **names}.items():
         choices |= dict.fromkeys((f"{run}/mira", f"{run}/mert"), name)
