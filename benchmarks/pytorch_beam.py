@@ -6,7 +6,7 @@ row by one top-k of the logits, states and words reordered by one gather, senten
 as no open hypothesis can win. Both sides find the same words.
 
     pip install torch==2.13.0
-    python -m benchmarks.pytorch_beam
+    python -m benchmarks.pytorch_beam [--beam 200 --sentences 4]
 """
 
 import collections
@@ -29,8 +29,9 @@ SENTENCES, LONGEST = (32, 96, 100), beam_search.LONGEST
 class Translator:
     """The model's step in PyTorch."""
 
-    def __init__(self, params, through):
+    def __init__(self, params, beam, through):
         """Copies zoo's parameters; `through` compiles, or not."""
+        self.beam = beam
         self.embedding = pytorch.embedding(params["embedding"])
         self.core = pytorch.recurrent("LSTM", params["core"])
         self.head = pytorch.linear(params["head"])
@@ -45,7 +46,7 @@ class Translator:
           remaining: words before the sentence's end, [rows].
 
         Returns:
-          (log p of the `BEAM` best words but the end, falling; the words; log p of the end; carry).
+          (log p of the `beam` best words but the end, falling; the words; log p of the end; carry).
         """
         self.rows += len(words)
         hidden, carry = self.core(self.embedding(words[:, None]), carry)
@@ -58,7 +59,7 @@ class Translator:
         model_end = logits[:, BOUNDARY] - log_z
         log_scale = torch.log1p(-end.exp()) - torch.log1p(-model_end.exp()) - log_z
         logits[:, BOUNDARY] = -torch.inf
-        values, words = logits.topk(BEAM, dim=1)
+        values, words = logits.topk(self.beam, dim=1)
         return values + log_scale[:, None], words, end
 
 
@@ -78,7 +79,7 @@ def search(translator, lengths):
     scores = torch.zeros(len(lengths), 1)  # [sentences, open hypotheses]
     words = torch.full((len(lengths), 1, 1), BOUNDARY)
     carry = torch.zeros(2, LAYERS, len(lengths), SIZE).unbind()
-    length = 0
+    beam, length = translator.beam, 0
     while len(numbers):
         sentences, width = scores.shape
         length += 1
@@ -86,15 +87,15 @@ def search(translator, lengths):
             words[:, :, -1].flatten(), carry, (remaining - length + 1).repeat_interleave(width)
         )
         longer = (scores[:, :, None] + values.view(sentences, width, -1)).flatten(1)
-        longer, chosen = longer.topk(BEAM, dim=1)
+        longer, chosen = longer.topk(beam, dim=1)
         ends = scores + end.view(sentences, width)
         # At most one end a hypothesis, among the best continuations of the sentence.
-        ahead = torch.cat([longer, ends], dim=1).topk(BEAM, dim=1).values[:, -1:]
+        ahead = torch.cat([longer, ends], dim=1).topk(beam, dim=1).values[:, -1:]
         end, ending = ends.masked_fill(ends < ahead, -torch.inf).max(dim=1)
         for row in (end > best).nonzero().flatten().tolist():
             translations[numbers[row]] = words[row, ending[row], 1:]
         best = torch.maximum(best, end)
-        parents = chosen // BEAM
+        parents = chosen // beam
         rows = torch.arange(sentences)[:, None]
         words = torch.cat(
             [words[rows, parents], following.view(sentences, -1).gather(1, chosen)[:, :, None]], 2
@@ -111,9 +112,9 @@ def search(translator, lengths):
     return [words.tolist() for words in translations]
 
 
-def torch_side(params, lengths, batch, through):
+def torch_side(params, lengths, batch, beam, through):
     """Returns a function that searches all sentences, in batches sorted by length."""
-    translator, order = Translator(params, through), np.argsort(lengths, kind="stable")
+    translator, order = Translator(params, beam, through), np.argsort(lengths, kind="stable")
 
     def run():
         translations, translator.rows = [None] * len(lengths), 0
@@ -127,14 +128,14 @@ def torch_side(params, lengths, batch, through):
     return run
 
 
-def sides(count, batch=BATCH, rows=None):
+def sides(count, batch=BATCH, rows=None, width=BEAM):
     """Returns sides that search `count` sentences, PyTorch in batches of `batch`.
 
     With `rows`, another side of zoo computes so many rows of hypotheses at a time.
     """
     params, start = beam_search.starting()
     lengths = np.random.default_rng(0).integers(4, 24, size=count)
-    sources, settings = [[1] * length for length in lengths], BeamSearch(BEAM, longest=LONGEST)
+    sources, settings = [[1] * length for length in lengths], BeamSearch(width, longest=LONGEST)
 
     def zoo():
         translations = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
@@ -149,7 +150,7 @@ def sides(count, batch=BATCH, rows=None):
         with mock.patch.multiple(beam, ROWS=rows, _search=search):
             return zoo()
 
-    build = functools.partial(torch_side, params, lengths, batch)
+    build = functools.partial(torch_side, params, lengths, batch, width)
     opponents = pytorch.eager_and_compiled(build)
 
     def count_products():
@@ -172,14 +173,14 @@ def equal_words(words, target):
 
 def main():
     """Prints a table a number of sentences."""
-    parser = timing.parser(__doc__, rounds=9, batch=BATCH)
+    parser = timing.parser(__doc__, rounds=9, batch=BATCH, beam=BEAM)
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
     options, device = pytorch.begin(parser)
     for count in options.sentences:
         pytorch.compare(
-            f"beam of {BEAM}, {count} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, "
-            f"batches of {options.batch}, {device}",
-            sides(count, options.batch),
+            f"beam of {options.beam}, {count} sentences, V = {VOCABULARY:,}, "
+            f"LSTM {LAYERS} x {SIZE}, batches of {options.batch}, {device}",
+            sides(count, options.batch, width=options.beam),
             options.rounds,
             equal=equal_words,
         )

@@ -1,9 +1,10 @@
 """Time and memory of reading, counting and encoding texts.
 
 Five-grams with Kneser-Ney smoothing of a text and of 2, 4 and 10 copies of it, each with its words
-exchanged at random, so that n-grams do not recur; a treebank once, and 2 and 4 times in one file;
-and with "drawn", texts of 25, 50 and 100 MB, read into memory, counted and encoded: words by Zipf's
-law over 50,000 types, in sentences of about 20. CPU time, each in its own process.
+exchanged at random, so that n-grams do not recur, and the log p of the text under them; a treebank
+once, and 2 and 4 times in one file; and with "drawn", texts of 25, 50 and 100 MB, read into memory,
+counted and encoded: words by Zipf's law over 50,000 types, in sentences of about 20. CPU time, each
+in its own process.
 
     python -m benchmarks.readers FOLDER ptb/ptb.train.txt ud_french/fr-ud-train.conllu drawn
 
@@ -19,6 +20,8 @@ import resource
 import sys
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
@@ -83,12 +86,30 @@ def read_or_count(path, copies, folder):
     elif is_treebank:
         tokens = sum(map(len, Conllu(str(larger), str(larger)).read("train").sentences))
     else:
-        tokens = len(text.words)
-        KneserNey(order=5).prepare(lexicon, {"train": text})
+        tokens, background = len(text.words), KneserNey(order=5)
+        prepared = background.prepare(lexicon, {"train": text})
     seconds = time.process_time() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 - before
     rate = f"{tokens / seconds:,.0f} a second"
     print(f"{path} x {copies}: {tokens:,} tokens, {seconds:.2f} s, {rate}, {memory:.0f} MB more")
+    if path != SYNTHETIC and not is_treebank:
+        lexicon = dataclasses.replace(lexicon, background_tables=prepared)
+        measure_log_prob(background, lexicon, text.words[None])
+
+
+def measure_log_prob(background, lexicon, words):
+    """Prints the seconds of loading a background, and its words a second, of words [1, T]."""
+    start = time.process_time()
+    tables = jax.block_until_ready(background.tables(lexicon))
+    print(f"  loaded in {time.process_time() - start:.2f} s,", end=" ")
+
+    def log_prob(tables, words):
+        before = jnp.roll(words, 1, axis=1).at[:, 0].set(lexicon.boundary_id)
+        contexts, _ = background.apply(tables, before, background.initial_carry(1))
+        return background.log_prob(tables, contexts, words)
+
+    seconds = timing.best_seconds(timing.compiled_side(jax.jit(log_prob), tables, words))
+    print(f"log p of {words.size / seconds:,.0f} words a second")
 
 
 def measure_encoding(folder, tokens):

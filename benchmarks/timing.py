@@ -164,7 +164,8 @@ def _cpu() -> str:
     return fields.get("model name", platform.machine()) + number + wide
 
 
-def _best_seconds(side) -> float:
+def best_seconds(side) -> float:
+    """Returns the seconds of the best of five calls of a side, after a warm-up call."""
     side()
     times = []
     for _ in range(5):
@@ -217,7 +218,7 @@ def _product_seconds(repeats, rows, summed, columns, dtype, by_columns=False) ->
         tensors, tensor = (torch.randn(shape, dtype=getattr(torch, dtype)) for shape in shapes)
         torch_multiply = functools.partial(multiply, torch.matmul, tensor)
         sides["PyTorch"] = lambda: [*map(torch_multiply, tensors)][-1][0, 0].item()
-    return {library: _best_seconds(side) for library, side in sides.items()}
+    return {library: best_seconds(side) for library, side in sides.items()}
 
 
 def compiled_side(function, *arguments):

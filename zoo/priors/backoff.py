@@ -123,18 +123,18 @@ class Backoff(ContextualBackground):
     def tables(self, lexicon: Lexicon) -> Tables:
         """Returns the trie, and the lists of words and of signatures, long ones as dense rows."""
         arrays = self.prepared_tables(lexicon)
-        signature = np.arange(len(lexicon), dtype=np.int32)
-        if lexicon.feature_names:
-            signature, _ = lexicon.signatures
         words = make_word_lists(arrays, len(lexicon))
         levels = arrays["levels"].astype(np.int64)
-        masses = make_signature_lists(words, levels, signature)
         is_dense = np.diff(words.start) > len(lexicon) / DENSE
+        word_tables = signature_tables = _on_device(words, is_dense, levels)
+        if lexicon.feature_names:  # without features each word is a signature
+            masses = make_signature_lists(words, levels, lexicon.signatures[0])
+            signature_tables = _on_device(masses, is_dense, levels)
         return {
             **{name: jnp.asarray(arrays[name]) for name in ("node_word", "node_start")},
             "log_backoff": jnp.asarray(np.log(words.backoff), jnp.float32),
-            "word": _on_device(words, is_dense, levels),
-            "signature": _on_device(masses, is_dense, levels),
+            "word": word_tables,
+            "signature": signature_tables,
         }
 
     def initial_carry(self, batch: int) -> Carry:
