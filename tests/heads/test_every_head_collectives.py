@@ -8,8 +8,7 @@ from tests.heads.compiled_layouts import LENGTH, ROWS, SIZE, VOCABULARY
 from zoo.errors import UserError
 from zoo.lab.training.compile_for import Target
 
-# Sums over the words of a tail, for each block of tokens.
-IN_LOOPS = {"adaptive", "split"}
+IN_LOOPS = {"sparse sums"}  # lists of features, which are gathered for each block of them
 # The least that a chip of 2 x 4 sends where each word has a vector of its own: in a ring of two,
 # the gradients of its quarter of the words, of the core, which it has whole, and of the inputs of
 # the other half of the tokens; in a ring of four, of the states of its half.

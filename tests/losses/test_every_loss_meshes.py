@@ -10,7 +10,7 @@ from jax.sharding import PartitionSpec as P
 from tests.marks import slow
 from zoo import losses
 from zoo.lab.training import compiled_programs
-from zoo.losses import hierarchical, softmax
+from zoo.losses import adaptive, hierarchical, softmax
 
 TOKENS, SIZE = 24, 5
 
@@ -24,6 +24,17 @@ def softmax_problem(random, ragged):
         return losses.softmax_loss(*arguments)[0]
 
     return table, random.integers(0, words, TOKENS), loss, losses.weighted_softmax_loss
+
+
+def adaptive_problem(random, ragged):
+    """Tails of 12 and 16 words, or of 11 words and of 3, which are fewer than the devices."""
+    sizes = (11, 3) if ragged else (12, 16)
+    tails = [
+        (normal(random, SIZE, d), normal(random, v, d)) for d, v in zip((3, 2), sizes, strict=True)
+    ]
+    table = normal(random, 8, SIZE), normal(random, 8), tails
+    ranks = random.integers(0, 6 + sum(sizes), TOKENS)
+    return table, ranks, losses.adaptive_loss, losses.weighted_adaptive_loss
 
 
 def hierarchical_problem(random, ragged):
@@ -44,7 +55,12 @@ def hierarchical_problem(random, ragged):
     return table, random.integers(0, words, TOKENS), loss, weighted_loss
 
 
-PROBLEMS = {"softmax": softmax_problem, "hierarchical": hierarchical_problem}
+PROBLEMS = {
+    "softmax": softmax_problem,
+    "adaptive": adaptive_problem,
+    "adaptive, scores computed twice": adaptive_problem,
+    "hierarchical": hierarchical_problem,
+}
 
 
 def normal(random, *shape):
@@ -70,6 +86,9 @@ def placed(mesh, tokens, table):
 @pytest.mark.parametrize("ragged", [True, *slow(False)])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_on_a_mesh_nothing_is_sent_in_loops(random, monkeypatch, name, ragged, shape, kind):
+    monkeypatch.setattr(adaptive, "MOST_TOKENS_ON_CPU", 3)
+    if name.endswith("twice"):
+        monkeypatch.setattr(adaptive, "LOGITS_HELD", 0)
     monkeypatch.setattr(hierarchical, "GATHERED_AT_A_TIME", 60)
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 12)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 2)

@@ -12,14 +12,16 @@ are sorted by cluster and taken in blocks, and a block only computes the tails t
 The weighted sum, which training uses, computes its gradients in the same pass.
 """
 
+import functools
+import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 
 from zoo.base.arrays import products, row_blocks, sharded_functions
-from zoo.base.arrays.precision import accumulator, cast_like
+from zoo.base.arrays.precision import accumulator, as_wide, cast_like
 from zoo.base.arrays.sharded_functions import over_tokens, vary_together
 from zoo.base.arrays.types import Array
 from zoo.losses import softmax, token_blocks, top_k, value_checks
@@ -32,6 +34,9 @@ from zoo.losses.weighted_softmax import weighted_softmax_loss
 # tokens are efficient: with 32 of 1,120 tokens a step takes 0.7 of the time of 128.
 TOKENS_AT_A_TIME = 128
 MOST_TOKENS_ON_CPU = 32
+# Logits of a tail that losses of each token hold for their gradients on a device, 128 MiB; of more,
+# they are computed again.
+LOGITS_HELD = 1 << 25
 # The projection [D, D_i] and word vectors [V_i, D_i] of each tail.
 Tails: TypeAlias = Sequence[tuple[Array, Array]]
 
@@ -102,7 +107,10 @@ def weighted_adaptive_loss(
     loss = weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     tails, h, cluster, tail_row, u = _flatten(tails, hidden, cluster, tail_row, token_weights)
     h, u = token_blocks.zero_padding_states(h, u)
-    loss += _weighted_tail_loss(tails, h, cluster, tail_row, u)
+    if sharded_functions.grid((h, tails))[1] > 1:  # log Z is not known within the loop over blocks
+        loss += token_blocks.weighted_sum(_tail_losses(tails, h, cluster, tail_row), u)
+    else:
+        loss += _weighted_tail_loss(tails, h, cluster, tail_row, u)
     return value_checks.nan_where_invalid(loss, _vocabulary_size(bias, tails), ranks, token_weights)
 
 
@@ -271,51 +279,15 @@ def _head_and_tail_targets(bias, tails, ranks):
     return in_head, cluster, ranks - cutoffs[jnp.maximum(cluster - 1, 0)]
 
 
-class _Blocks(NamedTuple):
-    """Tokens sorted by cluster, in blocks."""
-
-    order: row_blocks.SortedRows
-    hidden: Array  # [blocks, tokens, D]
-    cluster: Array  # [blocks, tokens]; 0 where tokens are repeated to fill a block
-    tail_row: Array  # [blocks, tokens]
-
-    @classmethod
-    def from_tokens(cls, tails, hidden, cluster, tail_row):
-        """Sorts tokens [N] by cluster and cuts them into blocks, filled by copies in cluster 0."""
-        block = TOKENS_AT_A_TIME
-        if sharded_functions.platform((tails, hidden)) == "cpu":
-            block = min(block, MOST_TOKENS_ON_CPU)
-        runs, block = sharded_functions.split_rows(cluster.shape[0], block, (tails, hidden))
-        order = row_blocks.SortedRows.from_keys(cluster, runs, block)
-        hidden, cluster, tail_row = order.cut((hidden, cluster, tail_row))
-        return cls(order, hidden, jnp.where(order.is_first_copy(), cluster, 0), tail_row)
-
-    def loop(self, tail, step, carry):
-        """Runs carry = step(number, carry) from the first to the last block with a tail's words."""
-        first, end = _filled_range((self.cluster == tail).any(axis=1))
-        return jax.lax.fori_loop(first, end, step, carry)
-
-    def take(self, number, tail):
-        """Returns (hidden, whether tokens are of the tail, rows of the tail) of a block; the row is
-        0 for tokens of other clusters. Tails count from 1."""
-        in_tail = self.cluster[number] == tail
-        return self.hidden[number], in_tail, jnp.where(in_tail, self.tail_row[number], 0)
-
-    def value_and_gradients(self, weighted_loss, tail, *token_arrays):
-        """Returns (a block's loss, its gradients for the tail, for hidden and for token weights).
-
-        The gradients of the tail are [runs, ...]: a run lies on one device, so that nothing is
-        summed over devices here. `weighted_loss`: (tail, hidden, token weights, rows) -> loss.
-        """
-        differentiate = jax.value_and_grad(weighted_loss, (0, 1, 2))
-        runs = self.order.order.shape[0]
-        if runs == 1:
-            loss, (tail_gradients, *gradients) = differentiate(tail, *token_arrays)
-            return loss, jax.tree.map(lambda g: g[None], tail_gradients), *gradients
-        by_run = [x.reshape(runs, -1, *x.shape[1:]) for x in token_arrays]
-        differentiate = jax.vmap(differentiate, (None, 0, 0, 0))
-        run_losses, (tail_gradients, *gradients) = differentiate(tail, *by_run)
-        return run_losses.sum(), tail_gradients, *(g.reshape(-1, *g.shape[2:]) for g in gradients)
+def _sort(tails, hidden, cluster):
+    """Sorts tokens [N] by cluster, within runs that each lie on one device."""
+    block, arrays = TOKENS_AT_A_TIME, (tails, hidden)
+    if sharded_functions.platform(arrays) == "cpu":
+        block = min(block, MOST_TOKENS_ON_CPU)
+    runs, block = sharded_functions.split_rows(cluster.shape[0], block, arrays)
+    token_runs, word_runs = sharded_functions.grid(arrays)
+    runs = math.gcd(runs, token_runs) if word_runs > 1 else runs
+    return row_blocks.SortedRows.from_keys(cluster, runs, block)
 
 
 def _filled_range(filled):
@@ -331,31 +303,43 @@ def _flatten(tails, hidden, *token_arrays):
     return vary_together(([*map(tuple, tails)], *arrays))
 
 
-@jax.custom_vjp
 def _tail_losses(tails, hidden, cluster, tail_row):
-    """Computes -log p(x | tail of x, h) of tokens [N], by blocks; 0 for words of the head."""
-    blocks = _Blocks.from_tokens(tails, hidden, cluster, tail_row)
-    dtype = jnp.result_type(accumulator(hidden), *jax.tree.leaves(tails))
-    losses = sharded_functions.zeros(blocks.cluster.shape, dtype, hidden)
+    """Computes -log p(x | tail of x, h) of tokens [N]; 0 for words of the head. A device has the
+    scores of its tokens and of a run of each tail's words: nothing is sent in a loop."""
+    order = _sort(tails, hidden, cluster)
+    grid = order.order.shape[0], sharded_functions.grid((hidden, tails))[1]
+    losses, sorted_clusters = 0.0, order.cut(cluster)
     for tail, (projection, words) in enumerate(tails, 1):
-
-        def step(number, losses, tail=tail, projection=projection, words=words):
-            h, in_tail, rows = blocks.take(number, tail)
-            table = products.matmul(h, projection), words, _zero_bias(words)
-            terms = softmax.softmax_terms(table, rows, None, UNSHAPED, TermOptions())
-            return losses.at[number].add(jnp.where(in_tail, terms.loss, 0))
-
-        losses = blocks.loop(tail, step, losses)
-    return blocks.order.join(losses)
+        table = as_wide(products.matmul(hidden, projection), words), words, _zero_bias(words)
+        is_filled = (sorted_clusters == tail).any(axis=1)
+        function = functools.partial(_terms_of_blocks, order.size, is_filled)
+        terms = softmax.terms_by_runs(grid, function, table, tail_row, cluster)
+        losses = jnp.where(cluster == tail, terms.loss, losses)
+    return losses
 
 
-def _tail_losses_backward(arguments, cotangents):
-    """Computes the gradients of tails and hidden; the losses' cotangents weigh the tokens."""
-    _, tails, hidden, _ = _tail_loss_and_gradients(*(*arguments, cotangents))
-    return tails, hidden, None, None
+def _terms_of_blocks(size, is_filled, operands, targets, cluster):
+    """Computes the terms of tokens [n] by blocks, sorted by cluster; 0 in blocks that have no words
+    of the tail."""
+    states, *table = operands
+    is_held = targets.size * len(table[0]) <= LOGITS_HELD
+    block = softmax.vocabulary_block(size, *table[0].shape)
 
+    def compute(states, rows):
+        arguments = (states, *table), rows, UNSHAPED
+        if is_held:
+            return softmax.plain_terms(TermOptions(), *arguments)
+        return softmax.blocked_terms(TermOptions(), block, *arguments)
 
-_tail_losses.defvjp(lambda *arrays: (_tail_losses(*arrays), arrays), _tail_losses_backward)
+    def step(_, arrays):
+        is_filled, *tokens = arrays
+        shapes = jax.eval_shape(compute, *tokens)
+        zeros = jax.tree.map(lambda x: sharded_functions.zeros(x.shape, x.dtype, states), shapes)
+        return None, jax.lax.cond(is_filled, compute, lambda *_: zeros, *tokens)
+
+    order = row_blocks.SortedRows.from_keys(cluster, 1, size)
+    _, terms = jax.lax.scan(step, None, (is_filled, *order.cut((states, targets))))
+    return jax.tree.map(order.join, terms)
 
 
 @jax.custom_vjp
@@ -384,35 +368,49 @@ def _tail_loss_and_gradients(tails, hidden, cluster, tail_row, token_weights):
     """Computes sum_n u_n loss_n of the tails of tokens [N], and in the same pass its gradients:
     (sum, gradients for the tails, for hidden [N, D], for the weights [N]). Words of the head add
     nothing."""
-    blocks = _Blocks.from_tokens(tails, hidden, cluster, tail_row)
-    weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]
+    order = _sort(tails, hidden, cluster)
+    h, clusters, rows, weights = order.cut((hidden, cluster, tail_row, token_weights))
+    clusters, runs = jnp.where(order.is_first_copy(), clusters, 0), order.order.shape[0]
 
     def zeros(x, *runs):
         return sharded_functions.zeros((*runs, *x.shape), accumulator(x), hidden)
 
-    tail_gradients, sums = [], (zeros(token_weights.sum()), zeros(blocks.hidden), zeros(weights))
+    tail_gradients, sums = [], (zeros(weights[0, 0], runs), zeros(h), zeros(weights))
     for tail, arrays in enumerate(tails, 1):
+        in_tail = clusters == tail
+        blocks = h, jnp.where(in_tail, weights, 0), jnp.where(in_tail, rows, 0)
 
-        def step(number, carry, tail=tail, arrays=arrays):
+        def step(number, carry, arrays=arrays, in_tail=in_tail, blocks=blocks):
             tail_sum, (total, hidden_sum, weight_sum) = carry
-            h, in_tail, rows = blocks.take(number, tail)
-            u = jnp.where(in_tail, weights[number], 0)
-            results = blocks.value_and_gradients(_weighted_block, arrays, h, u, rows)
+            results = _block_loss_and_gradients(runs, arrays, *(x[number] for x in blocks))
             loss, tail_part, hidden_part, weight_part = results
+            weight_part = jnp.where(in_tail[number], weight_part, 0)
             return token_blocks.add_gradients(tail_sum, tail_part), (
                 total + loss.astype(total.dtype),
                 hidden_sum.at[number].add(hidden_part.astype(hidden_sum.dtype)),
-                weight_sum.at[number].add(
-                    jnp.where(in_tail, weight_part, 0).astype(weight_sum.dtype)
-                ),
+                weight_sum.at[number].add(weight_part.astype(weight_sum.dtype)),
             )
 
         initial = jax.tree.map(lambda x: zeros(x, runs), arrays), sums
-        tail_sum, sums = blocks.loop(tail, step, initial)
+        tail_sum, sums = jax.lax.fori_loop(*_filled_range(in_tail.any(axis=1)), step, initial)
         tail_gradients.append(cast_like(jax.tree.map(lambda g: g.sum(axis=0), tail_sum), arrays))
     total, *token_sums = sums
-    token_gradients = cast_like([*map(blocks.order.join, token_sums)], [hidden, token_weights])
-    return total, tail_gradients, *token_gradients
+    token_gradients = cast_like([*map(order.join, token_sums)], [hidden, token_weights])
+    return total.sum(), tail_gradients, *token_gradients
+
+
+def _block_loss_and_gradients(runs, tail, *token_arrays):
+    """Returns (the weighted loss of a block of tokens within a tail, its gradients for the tail,
+    for hidden and for the weights). The loss and the tail's gradients are [runs, ...]: a run lies
+    on one device, so that nothing is summed over devices here."""
+    differentiate = jax.value_and_grad(_weighted_block, (0, 1, 2))
+    if runs == 1:
+        loss, (tail_gradients, *gradients) = differentiate(tail, *token_arrays)
+        return loss, jax.tree.map(lambda g: g[None], tail_gradients), *gradients
+    by_run = [x.reshape(runs, -1, *x.shape[1:]) for x in token_arrays]
+    differentiate = jax.vmap(differentiate, (None, 0, 0, 0))
+    run_losses, (tail_gradients, *gradients) = differentiate(tail, *by_run)
+    return run_losses, tail_gradients, *(g.reshape(-1, *g.shape[2:]) for g in gradients)
 
 
 def _weighted_block(tail, hidden, token_weights, rows):

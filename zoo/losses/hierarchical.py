@@ -113,8 +113,8 @@ def hierarchical_loss(
     class_losses = value_checks.nan_where_invalid(class_losses, vocabulary, ranks)
     block = token_block(ranks.size, *weights.shape[1:])
     # Watched lookups are recorded when they are traced: they cannot be in a loop.
-    has_runs = sharded_functions.grid((hidden, weights)) != (1, 1)
-    if isinstance(weights, row_lookup.Watched) or (block == ranks.size and not has_runs):
+    grid = sharded_functions.grid((hidden, weights))
+    if isinstance(weights, row_lookup.Watched) or (block == ranks.size and grid == (1, 1)):
         within = _within_log_probs(weights, bias, hidden, classes, vocabulary)
         return class_losses - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), slots.reshape(-1)
@@ -126,10 +126,7 @@ def hierarchical_loss(
         shared, data = (params, vocabulary - run * classes * size), (h, (c, slots))
         return jnp.where(is_here, token_blocks.blocked_losses(_block_loss, block, shared, data), 0)
 
-    if has_runs:
-        word_losses = sharded_functions.over_grid(run_losses, flat, (weights, bias)).sum(axis=0)
-    else:
-        word_losses = run_losses(0, flat, (weights, bias))
+    word_losses = sharded_functions.over_grid(grid, run_losses, flat, (weights, bias)).sum(axis=0)
     return class_losses + word_losses.reshape(ranks.shape)
 
 

@@ -515,28 +515,32 @@ def softmax_terms(
     if block >= rows:
         hidden, weights, bias, shaping = map(_backward_only, (hidden, weights, bias, shaping))
         terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
-    elif has_runs and token_runs * word_runs > 1:
-        terms = _terms_by_runs(block // word_runs, (hidden, weights, bias), flat_targets, shaping)
     else:
-        terms = blocked_terms(options, block, (hidden, weights, bias), flat_targets, shaping)
+        grid = (token_runs, word_runs) if has_runs else (1, 1)
+        function = functools.partial(blocked_terms, options, block // grid[1])
+        terms = terms_by_runs(grid, function, (hidden, weights, bias), flat_targets, shaping)
     return jax.tree.map(lambda term: term.reshape(targets.shape), terms)
 
 
-def _terms_by_runs(block, operands, targets, shaping) -> Terms:
-    """Computes each token's loss and log Z where tokens and words lie on a grid of devices."""
+def terms_by_runs(grid, function, operands, targets, tokens: Any) -> Terms:
+    """Computes each token's loss and log Z by function(operands, targets, tokens) on each device of
+    a grid, for a run of tokens, with further arrays [N, ...], and a run of words."""
     hidden, weights, bias = operands
+    if grid == (1, 1):
+        return function(operands, targets, tokens)
 
     def run_terms(run, token_arrays, table):
-        (hidden, targets, shaping), (weights, run_bias) = token_arrays, table
+        (hidden, targets, tokens), (weights, run_bias) = token_arrays, table
         size = run_bias.shape[0]
-        is_word = run * size + jnp.arange(size) < bias.shape[0]  # the others have no mass
-        operands = hidden, weights, jnp.where(is_word, run_bias, -jnp.inf)
+        is_word = run * size + jnp.arange(size) < bias.shape[0]
+        # The others have no mass; were all scores of a run -inf, their gradients would be NaN.
+        run_bias = jnp.where(is_word, run_bias, jnp.finfo(run_bias.dtype).min)
         rows, is_here = sharded_functions.rows_here(targets, run, size)
-        terms = blocked_terms(TermOptions(), block, operands, rows, shaping)
+        terms = function((hidden, weights, run_bias), rows, tokens)
         return jnp.where(is_here, terms.log_z - terms.loss, 0), terms.log_z
 
-    arrays = (hidden, targets, shaping), (weights, bias)
-    scores, log_zs = sharded_functions.over_grid(run_terms, *arrays)
+    arrays = (hidden, targets, tokens), (weights, bias)
+    scores, log_zs = sharded_functions.over_grid(grid, run_terms, *arrays)
     log_z = jax.nn.logsumexp(log_zs, axis=0)
     return Terms(log_z - scores.sum(axis=0), log_z)
 

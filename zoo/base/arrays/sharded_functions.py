@@ -144,28 +144,37 @@ def _automatic_sizes(tree) -> list[int]:
     return [size if kind == AxisType.Auto else 1 for size, kind in axes]
 
 
-def over_grid(function: Callable, token_arrays: Any, tables: Any) -> Any:
+def over_grid(grid: tuple[int, int], function: Callable, token_arrays: Any, tables: Any) -> Any:
     """Computes function(number of a run of rows, token arrays [n, ...], tables [size, ...]) on each
-    device of the `grid`, for a run of adjacent tokens and a run of adjacent rows, as if nothing
-    else were: only sums over the runs are sent.
+    device of a grid, for a run of adjacent tokens and a run of adjacent rows, as if nothing else
+    were: only sums over the runs are sent, of results and of gradients.
 
     `function` gives results of tokens, [n, ...]; gives them for each run of rows, [runs, N, ...].
-    Rows that fill up the last run are 0.
+    Rows that fill up the last run are 0. Where rows are not cut, arrays may lie anywhere.
     """
-    tree, tokens = (token_arrays, tables), jax.tree.leaves(token_arrays)[0].shape[0]
-    mesh, (token_runs, row_runs) = next(_meshes(tree)), grid(tree)
-    layout = NamedSharding(mesh, PartitionSpec(mesh.axis_names[-1]))
-    token_runs = math.gcd(token_runs, tokens)
+    if grid == (1, 1):
+        return jax.tree.map(lambda x: x[None], function(0, token_arrays, tables))
+    tokens, row_runs = jax.tree.leaves(token_arrays)[0].shape[0], grid[1]
+    token_runs = math.gcd(grid[0], tokens)
+
+    def lay_out(x):
+        if row_runs == 1:
+            return x
+        mesh, free = next(_meshes((token_arrays, tables))), [PartitionSpec.UNCONSTRAINED]
+        layout = NamedSharding(mesh, PartitionSpec(mesh.axis_names[-1], *free * (x.ndim - 1)))
+        return jax.lax.with_sharding_constraint(x, layout)
+
+    def cut_tokens(x):
+        runs = x.reshape(token_runs, -1, *x.shape[1:])
+        return lay_out(jnp.broadcast_to(runs, (row_runs, *runs.shape)))
 
     def cut_table(x):
         padding = (0, -x.shape[0] % row_runs), *[(0, 0)] * (x.ndim - 1)
-        runs = jnp.pad(x, padding).reshape(row_runs, -1, *x.shape[1:])
-        return jax.lax.with_sharding_constraint(runs, layout)
+        runs = jnp.pad(x, padding).reshape(row_runs, 1, -1, *x.shape[1:])
+        return lay_out(jnp.broadcast_to(runs, (row_runs, token_runs, *runs.shape[2:])))
 
-    runs = jax.tree.map(lambda x: x.reshape(token_runs, -1, *x.shape[1:]), token_arrays)
-    by_rows = jax.vmap(function, (0, None, 0))
-    by_tokens = jax.vmap(by_rows, (None, 0, None), out_axes=1)
-    results = by_tokens(jnp.arange(row_runs), runs, jax.tree.map(cut_table, tables))
+    arrays = jax.tree.map(cut_tokens, token_arrays), jax.tree.map(cut_table, tables)
+    results = jax.vmap(jax.vmap(function, (None, 0, 0)))(jnp.arange(row_runs), *arrays)
     return jax.tree.map(lambda x: x.reshape(row_runs, tokens, *x.shape[3:]), results)
 
 
