@@ -8,7 +8,6 @@ from tests.heads.compiled_layouts import LENGTH, ROWS, SIZE, VOCABULARY
 from zoo.errors import UserError
 from zoo.lab.training.compile_for import Target
 
-IN_LOOPS = {"sparse sums"}  # lists of features, which are gathered for each block of them
 # The least that a chip of 2 x 4 sends where each word has a vector of its own: in a ring of two,
 # the gradients of its quarter of the words, of the core, which it has whole, and of the inputs of
 # the other half of the tokens; in a ring of four, of the states of its half.
@@ -27,7 +26,7 @@ def target():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(compiled_layouts.HEADS.keys() - IN_LOOPS))
+@pytest.mark.parametrize("name", sorted(compiled_layouts.HEADS))
 def test_nothing_is_sent_in_loops_on_a_mesh(name, target):
     sent, in_loops = compiled_layouts.count_sent(compiled_layouts.compile_step(name, target, 4))
     jax.clear_caches()
