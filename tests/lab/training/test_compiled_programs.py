@@ -17,7 +17,7 @@ ENTRY %main (a: f32[3,5]) -> f32[3,5] {
   %a = f32[3,5] parameter(0)
   %l = f32[3,5] while(%a), condition=%c, body=%body, backend_config={"known_trip_count":{"n":"7"}}
   %g = bf16[12] all-gather(%l), replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}
-  %m = pred[6] reduce-scatter(%g), replica_groups=mesh['x'=4,'y'=2] {'y'}
+  %m = pred[6] reduce-scatter(%g), replica_groups=mesh['x'=4,'y'=2], device_ids=([2,4]T(1,0)) {'y'}
   ROOT %e = (s32[2], u8[4]) all-to-all(%m, %m)
 }
 """

@@ -160,12 +160,9 @@ def over_grid(grid: tuple[int, int], function: Callable, token_arrays: Any, tabl
     def lay_out(x):
         if row_runs == 1:
             return x
-        mesh, free = next(_meshes((token_arrays, tables))), PartitionSpec.UNCONSTRAINED
-        *names, last = mesh.axis_names
-        sizes = zip(names, _automatic_sizes((token_arrays, tables)), strict=False)
-        names = tuple(name for name, size in sizes if size > 1)
-        spec = last, names if token_runs == grid[0] else free, *[free] * (x.ndim - 2)
-        return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(*spec)))
+        mesh, free = next(_meshes((token_arrays, tables))), [PartitionSpec.UNCONSTRAINED]
+        layout = NamedSharding(mesh, PartitionSpec(mesh.axis_names[-1], *free * (x.ndim - 1)))
+        return jax.lax.with_sharding_constraint(x, layout)
 
     def cut_tokens(x):
         runs = x.reshape(token_runs, -1, *x.shape[1:])

@@ -98,7 +98,7 @@ def _group(line, everywhere) -> int:
         return len(match[1].split(","))
     if match := re.search(r"replica_groups=\[\d+,(\d+)\]", line):
         return int(match[1])
-    if match := re.search(r"replica_groups=mesh\[(.*?)\] \{(.*?)\}", line):
+    if match := re.search(r"replica_groups=mesh\[(.*?)\][^{]* \{(.*?)\}", line):
         sizes = dict(re.findall(r"'(\w+)'=(\d+)", match[1]))
         return math.prod(int(sizes[name]) for name in re.findall(r"'(\w+)'", match[2]))
     return everywhere
