@@ -522,24 +522,24 @@ def softmax_terms(
     return jax.tree.map(lambda term: term.reshape(targets.shape), terms)
 
 
-def terms_by_runs(grid, function, operands, targets, tokens: Any) -> Terms:
-    """Computes each token's loss and log Z by function(operands, targets, tokens) on each device of
-    a grid, for a run of tokens, with further arrays [N, ...], and a run of words."""
+def terms_by_runs(grid, function, operands, targets, tree: Any) -> Terms:
+    """Computes each token's loss and log Z by function(operands, targets, tree), on each device of
+    a grid for a run of tokens and a run of words. Leaves of the tree are [N, ...]."""
     hidden, weights, bias = operands
     if grid == (1, 1):
-        return function(operands, targets, tokens)
+        return function(operands, targets, tree)
 
     def run_terms(run, token_arrays, table):
-        (hidden, targets, tokens), (weights, run_bias) = token_arrays, table
+        (hidden, targets, tree), (weights, run_bias) = token_arrays, table
         size = run_bias.shape[0]
         is_word = run * size + jnp.arange(size) < bias.shape[0]
         # The others have no mass; were all scores of a run -inf, their gradients would be NaN.
         run_bias = jnp.where(is_word, run_bias, jnp.finfo(run_bias.dtype).min)
         rows, is_here = sharded_functions.rows_here(targets, run, size)
-        terms = function((hidden, weights, run_bias), rows, tokens)
+        terms = function((hidden, weights, run_bias), rows, tree)
         return jnp.where(is_here, terms.log_z - terms.loss, 0), terms.log_z
 
-    arrays = (hidden, targets, tokens), (weights, bias)
+    arrays = (hidden, targets, tree), (weights, bias)
     scores, log_zs = sharded_functions.over_grid(grid, run_terms, *arrays)
     log_z = jax.nn.logsumexp(log_zs, axis=0)
     return Terms(log_z - scores.sum(axis=0), log_z)

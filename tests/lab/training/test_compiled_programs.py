@@ -17,7 +17,8 @@ ENTRY %main (a: f32[3,5]) -> f32[3,5] {
   %a = f32[3,5] parameter(0)
   %l = f32[3,5] while(%a), condition=%c, body=%body, backend_config={"known_trip_count":{"n":"7"}}
   %g = bf16[12] all-gather(%l), replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}
-  %m = pred[6] reduce-scatter(%g), replica_groups=mesh['x'=4,'y'=2], device_ids=([2,4]T(1,0)) {'y'}
+  %m = pred[6] reduce-scatter(%g), replica_groups=mesh['x'=4,'y'=2] {'y'}
+  %o = pred[6] reduce-scatter(%g), replica_groups=mesh['x'=4,'y'=2], device_ids=([2,4]T(1,0)) {'x'}
   ROOT %e = (s32[2], u8[4]) all-to-all(%m, %m)
 }
 """
@@ -29,6 +30,7 @@ def test_a_compiled_program_by_hand():
         ("all-reduce", 60, 2, True, 7): 60,  # half of it to be summed, half of it to be known
         ("all-gather", 24, 4, False, 1): 18,
         ("reduce-scatter", 6, 2, False, 1): 6,
+        ("reduce-scatter", 6, 4, False, 1): 18,  # of a mesh whose devices are in another order
         ("all-to-all", 12, 8, False, 1): 10.5,
     }
     assert products == {Product(2 * 3 * 5 * 5, 60 + 100 + 60): 7}

@@ -150,7 +150,7 @@ def over_grid(grid: tuple[int, int], function: Callable, token_arrays: Any, tabl
     were: only sums over the runs are sent, of results and of gradients.
 
     `function` gives results of tokens, [n, ...]; gives them for each run of rows, [runs, N, ...].
-    Rows that fill up the last run are 0. Where rows are not cut, arrays may lie anywhere.
+    Rows that fill up the last run are 0. Where rows are one run, arrays need no mesh.
     """
     if grid == (1, 1):
         return jax.tree.map(lambda x: x[None], function(0, token_arrays, tables))
