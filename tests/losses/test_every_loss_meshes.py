@@ -1,5 +1,7 @@
 """Losses on meshes of tokens x words, beside one device."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,10 +22,16 @@ def softmax_problem(random, ragged):
     words = 13 if ragged else 28
     table = normal(random, words, SIZE), normal(random, words)
 
-    def loss(*arguments):
-        return losses.softmax_loss(*arguments)[0]
+    def loss(*arguments, **options):
+        return losses.softmax_loss(*arguments, **options)[0]
 
     return table, random.integers(0, words, TOKENS), loss, losses.weighted_softmax_loss
+
+
+def smoothed_problem(random, ragged):
+    table, targets, *functions = softmax_problem(random, ragged)
+    smoothed = (functools.partial(function, label_smoothing=0.2) for function in functions)
+    return table, targets, *smoothed
 
 
 def adaptive_problem(random, ragged):
@@ -57,6 +65,7 @@ def hierarchical_problem(random, ragged):
 
 PROBLEMS = {
     "softmax": softmax_problem,
+    "softmax with smoothed labels": smoothed_problem,
     "adaptive": adaptive_problem,
     "adaptive, scores computed twice": adaptive_problem,
     "hierarchical": hierarchical_problem,

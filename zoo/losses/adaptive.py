@@ -391,8 +391,9 @@ def _tail_loss_and_gradients(tails, hidden, cluster, tail_row, token_weights):
                 weight_sum.at[number].add(weight_part.astype(weight_sum.dtype)),
             )
 
+        first, end = _filled_range(in_tail.any(axis=1))
         initial = jax.tree.map(lambda x: zeros(x, runs), arrays), sums
-        tail_sum, sums = jax.lax.fori_loop(*_filled_range(in_tail.any(axis=1)), step, initial)
+        tail_sum, sums = jax.lax.fori_loop(first, end, step, initial)
         tail_gradients.append(cast_like(jax.tree.map(lambda g: g.sum(axis=0), tail_sum), arrays))
     total, *token_sums = sums
     token_gradients = cast_like([*map(order.join, token_sums)], [hidden, token_weights])

@@ -135,6 +135,18 @@ def _smoothed_target_scores(smoothing, scores, targets):
     return target_scores
 
 
+def _mean_scores(hidden, weights, bias, shaping):
+    """Computes the mean score of all words with a share, [N], without a soft cap: as scores are
+    linear, it is the score of a mean word."""
+    share = has_share(bias, shaping)
+
+    def mean(x):
+        where = share.reshape(-1, *[1] * (x.ndim - 1))
+        return jnp.mean(x, 0, accumulator(x), keepdims=True, where=where)
+
+    return logits(hidden, jax.tree.map(mean, weights), mean(bias), shaping)[:, 0]
+
+
 def plain_terms(options: TermOptions, operands: Operands, targets, shaping=UNSHAPED) -> Terms:
     """Computes each token's loss and log Z by their definitions, holding all logits [N, V]."""
     return terms_from_scores(options, logits(*operands, shaping), targets)
@@ -510,15 +522,21 @@ def softmax_terms(
     if block is None:
         share = -(-hidden.shape[0] // token_runs), -(-rows // word_runs)
         block = vocabulary_block(*share, columns) * word_runs
-    # Words that fill up the last run must have no mass, nor do sums over all words know of runs.
-    has_runs = options == TermOptions() and (rows % word_runs == 0 or shaping.soft_cap is None)
     if block >= rows:
         hidden, weights, bias, shaping = map(_backward_only, (hidden, weights, bias, shaping))
         terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
     else:
+        is_linear, table = shaping.soft_cap is None, (hidden, weights, bias)
+        smoothing = options.smoothing if is_linear else 0.0
+        options = options._replace(smoothing=options.smoothing - smoothing)
+        # Words that fill up the last run must have no mass; sums over words know of no runs.
+        has_runs = options == TermOptions() and (rows % word_runs == 0 or is_linear)
         grid = (token_runs, word_runs) if has_runs else (1, 1)
         function = functools.partial(blocked_terms, options, block // grid[1])
-        terms = terms_by_runs(grid, function, (hidden, weights, bias), flat_targets, shaping)
+        terms = terms_by_runs(grid, function, table, flat_targets, shaping)
+        if smoothing:
+            gap = terms.log_z - terms.loss - _mean_scores(*table, shaping)
+            terms = terms._replace(loss=terms.loss + smoothing * gap)
     return jax.tree.map(lambda term: term.reshape(targets.shape), terms)
 
 
