@@ -308,7 +308,8 @@ def _tail_losses(tails, hidden, cluster, tail_row):
     scores of its tokens and of a run of each tail's words: nothing is sent in a loop."""
     order = _sort(tails, hidden, cluster)
     grid = order.order.shape[0], sharded_functions.grid((hidden, tails))[1]
-    losses, sorted_clusters = 0.0, order.cut(cluster)
+    losses: Array | float = 0.0
+    sorted_clusters = order.cut(cluster)
     for tail, (projection, words) in enumerate(tails, 1):
         table = as_wide(products.matmul(hidden, projection), words), words, _zero_bias(words)
         is_filled = (sorted_clusters == tail).any(axis=1)

@@ -118,7 +118,7 @@ def test_words_of_eight_chips_send_little_more_than_the_least(target):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["v6e:2x4", "H200:8"])
+@pytest.mark.parametrize("target", ["v5p:2x2x2", "v6e:2x4", "H200:8"])
 def test_batch_rows_of_eight_chips_are_summed_once(target):
     rows = compile_here(target, "ptb_softmax", 10_000, training__batch=24)
     assert [row[3] for key, row in rows.items() if len(key) == 2] == ["0"] * (len(rows) - 2)
