@@ -4,6 +4,8 @@ Runs of several are in lab/training/test_train_processes.py.
 """
 
 import os
+import subprocess
+import sys
 import threading
 
 import jax
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 from jax.experimental import multihost_utils
 
+from tests.lab.training import processes
 from zoo.base import distributed
 from zoo.errors import ProcessLost, UserError
 
@@ -107,3 +110,34 @@ def test_a_process_is_ended_by_force_only_while_it_waits_for_the_others(monkeypa
     monkeypatch.setattr(jax.distributed, "shutdown", lambda: late and ended.wait(20))
     distributed.leave(3)
     assert ended.wait(0.3) == late
+
+
+LATE = """
+import sys, time
+from zoo.base import distributed
+from zoo.errors import Interrupted
+from zoo.lab.commands import program
+
+distributed.LEAVING = 3  # seconds
+index, port, late = map(int, sys.argv[1:4])
+
+def main():
+    with distributed.connect(f"127.0.0.1:{port}", 2, index):
+        distributed.wait()
+        if index == late:
+            time.sleep(6)
+        if sys.argv[4]:
+            raise Interrupted("SIGTERM", 15)
+
+program.program(main)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize(("stop", "code"), [("", 0), ("yes", 143)])
+def test_a_process_that_ends_late_is_waited_for(late, stop, code):
+    port = processes.free_port()
+    words = [[sys.executable, "-c", LATE, str(i), str(port), str(late), stop] for i in range(2)]
+    started = [subprocess.Popen(arguments) for arguments in words]
+    assert [process.wait(100) for process in started] == [code, code]

@@ -124,7 +124,7 @@ def test_a_run_on_two_nodes_outlives_a_killed_process(cluster, tmp_path):
     os.kill(children[0], signal.SIGKILL)
     cluster.wait(task, lambda state: state["Restarts"] == "1")
     state = cluster.wait_for_end(task)
-    assert (state["JobState"], state["Restarts"]) == ("COMPLETED", "1")
+    assert (state["JobState"], state["Restarts"]) == ("COMPLETED", "1"), cluster.log(task)
     assert "resuming after step" in cluster.log(task)
 
 

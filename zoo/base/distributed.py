@@ -24,7 +24,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo import version
-from zoo.errors import ProcessLost, UserError, shortened
+from zoo.errors import Interrupted, ProcessLost, UserError, shortened
 
 # Seconds without a heartbeat until a process counts as lost, and seconds within which all processes
 # must leave once one does. Neither Python nor a compilation blocks the thread of heartbeats.
@@ -50,8 +50,14 @@ def connect(coordinator: str | None, count: int | str | None, index: int | None)
         yield
         return
     _initialize(coordinator, None if count == AUTO else count, index)
+    stop = None
     try:
-        yield
+        try:
+            yield
+        except Interrupted as interruption:  # in all processes, after the same step
+            stop = interruption
+        # JAX would end those that leave later than LEAVING seconds after the first.
+        wait()
     except Exception as error:
         reason = _lost(error)
         if reason:
@@ -61,6 +67,8 @@ def connect(coordinator: str | None, count: int | str | None, index: int | None)
                 "checkpoint."
             ) from error
         raise
+    if stop:
+        raise stop
 
 
 def _lost(error: BaseException | None) -> str:
