@@ -4,8 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from zoo.base.arrays import sparse_products
+from zoo.lab.training import compiled_programs
 
 SHAPES = {
     "wide rows": (3, 90, 0.9),
@@ -42,6 +44,27 @@ def test_the_product_and_its_gradient(random, name):
     result, gradient = forward_and_backward(levels, jnp.asarray(dense), jnp.asarray(cotangent))
     np.testing.assert_allclose(result, matrix @ dense, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(gradient, matrix.T @ cotangent, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.0])
+def test_a_mesh_sends_sums_of_rows_that_are_more_than_the_lists(random, share):
+    matrix = dense_matrix(random, 3, 91, share)
+    dense = random.normal(size=(91, 5)).astype(np.float32)
+    levels = jax.tree.map(jnp.asarray, (levels_of(matrix), levels_of(matrix.T)))
+    mesh = jax.make_mesh((2, 2), ("data", "words"), axis_types=(AxisType.Auto,) * 2)
+    arrays = jax.device_put((levels, dense), NamedSharding(mesh, PartitionSpec()))
+
+    @jax.jit
+    def product(levels, dense):
+        words = NamedSharding(mesh, PartitionSpec("words"))
+        dense = jax.lax.with_sharding_constraint(dense * 2, words)  # which 2 does not divide
+        return sparse_products.product(*levels, dense)
+
+    program = product.lower(*arrays).compile()
+    np.testing.assert_allclose(program(*arrays), 2 * matrix @ dense, rtol=1e-5, atol=1e-5)
+    collectives, _ = compiled_programs.read(program.as_text())
+    lists = sum(len(level["columns"]) for level in levels[0])
+    assert sum(each.size * each.times for each in collectives) <= lists * 5 * 4
 
 
 def test_levels_by_hand():

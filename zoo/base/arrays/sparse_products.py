@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.base.arrays import sharded_functions
+
 # Entries of a list. Longer lists have more padding, shorter lists more levels: a matrix gets the
 # length with which its levels have the fewest slots.
 WIDTHS = range(2, 11)
@@ -65,6 +67,21 @@ def levels(
 
 
 def _sum_lists(level, dense):
+    """Computes `_sum_rows`; on a mesh each device sums its own rows of X, if they are more than the
+    lists: then sums are sent, and otherwise X."""
+    runs = sharded_functions.grid(dense)[1]
+    if runs == 1 or dense.shape[0] <= level["columns"].shape[0]:
+        return _sum_rows(level, dense)
+
+    def sum_run(run, level, rows):
+        columns, is_here = sharded_functions.rows_here(level["columns"], run, rows.shape[0])
+        values = jnp.where(is_here, level["values"], 0)
+        return _sum_rows({"columns": columns, "values": values}, rows)
+
+    return sharded_functions.over_grid((1, runs), sum_run, level, dense).sum(axis=0)
+
+
+def _sum_rows(level, dense):
     """Computes sum_w values[l, w] * dense[columns[l, w]] for each list l, [lists, N]."""
 
     def sum_block(lists):
