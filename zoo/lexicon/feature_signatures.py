@@ -295,8 +295,7 @@ def _sums_backward(residuals, cotangent):
         values = precision.rounded_as(tables["shared_values"].astype(cotangent.dtype), vectors)
         shared = products.einsum("sf,sd->fd", values, cotangent)
     else:
-        levels = tables["shared_of_feature"], tables["shared_of_signature"]
-        shared = sparse_products.product(*levels, cotangent)
+        shared = sparse_products.product_of_parts(tables["shared_of_feature"], cotangent)
     # Each private feature belongs to one signature, and each shared one has one slot: the
     # transposes of the gathers are gathers too, which are many times faster than the scatters
     # that autodiff would make of them.

@@ -67,21 +67,6 @@ def levels(
 
 
 def _sum_lists(level, dense):
-    """Computes `_sum_rows`; on a mesh each device sums its own rows of X, if they are more than the
-    lists: then sums are sent, and otherwise X."""
-    runs = sharded_functions.grid(dense)[1]
-    if runs == 1 or dense.shape[0] <= level["columns"].shape[0]:
-        return _sum_rows(level, dense)
-
-    def sum_run(run, level, rows):
-        columns, is_here = sharded_functions.rows_here(level["columns"], run, rows.shape[0])
-        values = jnp.where(is_here, level["values"], 0)
-        return _sum_rows({"columns": columns, "values": values}, rows)
-
-    return sharded_functions.over_grid((1, runs), sum_run, level, dense).sum(axis=0)
-
-
-def _sum_rows(level, dense):
     """Computes sum_w values[l, w] * dense[columns[l, w]] for each list l, [lists, N]."""
 
     def sum_block(lists):
@@ -113,3 +98,22 @@ product.defvjp(
     lambda matrix, transpose, dense: (product(matrix, transpose, dense), (matrix, transpose)),
     lambda levels, cotangent: (None, None, product(*levels[::-1], cotangent)),
 )
+
+
+def product_of_parts(matrix: Levels, dense: jax.Array) -> jax.Array:
+    """Computes A X where rows of X lie on several devices of a mesh: where they are more than the
+    lists, each device sums its own rows, and sums are sent. Made for a product outside loops."""
+    return functools.reduce(lambda lists, level: _sum_parts(level, lists), matrix, dense)
+
+
+def _sum_parts(level, dense):
+    runs = sharded_functions.grid(dense)[1]
+    if runs == 1 or dense.shape[0] <= level["columns"].shape[0]:
+        return _sum_lists(level, dense)
+
+    def sum_run(run, level, rows):
+        columns, is_here = sharded_functions.rows_here(level["columns"], run, rows.shape[0])
+        values = jnp.where(is_here, level["values"], 0)
+        return _sum_lists({"columns": columns, "values": values}, rows)
+
+    return sharded_functions.over_grid((1, runs), sum_run, level, dense).sum(axis=0)
