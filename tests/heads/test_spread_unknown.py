@@ -238,7 +238,8 @@ def test_the_penalty_is_that_of_the_best_log_prob_of_words_held_out(learnable, r
             patch.setattr(spread_unknown, "_PENALTIES", (penalty,))
             sizes[penalty] = float(np.abs(np.asarray(head.fit(*arguments)["weights"])).sum())
     size = float(np.abs(np.asarray(fitted["weights"])).sum())
-    assert size == pytest.approx(sizes[0.1 if learnable else 10.0], rel=1e-4)
+    # The penalties before it are another start.
+    assert size == pytest.approx(sizes[0.1 if learnable else 10.0], rel=1e-3)
     assert sizes[0.1] > 2 * sizes[1.0] > 4 * sizes[10.0]
 
 
