@@ -323,7 +323,8 @@ def _terms_of_blocks(size, is_filled, operands, targets, cluster):
     """Computes the terms of tokens [n] by blocks, sorted by cluster; 0 in blocks that have no words
     of the tail."""
     states, *table = operands
-    is_held = targets.size * len(table[0]) <= LOGITS_HELD
+    tokens = targets.size  # of an export it may be symbolic
+    is_held = isinstance(tokens, int) and tokens * len(table[0]) <= LOGITS_HELD
     block = softmax.vocabulary_block(size, *table[0].shape)
 
     def compute(states, rows):
