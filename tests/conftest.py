@@ -28,7 +28,8 @@ if jax.__version_info__ < (0, 11):  # later ones know the first of these no more
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *FLAGS])
 # Before the first array is made: JAX counts its devices once.
 jax.config.update("jax_num_cpu_devices", 4)
-# Its CUDA plugin, which compiles for GPUs that are not here, is left out where it is to run on one.
+# Tests run on CPUs. Left to choose, JAX drops a CUDA plugin that finds no GPU, and the tests of
+# compilers need that plugin.
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Many tests train the same few models, each with functions of its own. A folder for each process

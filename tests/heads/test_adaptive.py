@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples, layouts
+from tests.marks import slow
 from zoo import losses
 from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax
@@ -74,18 +75,23 @@ def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
         np.testing.assert_allclose(leaf, expected, rtol=2e-5, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_memory_does_not_grow_with_tokens(random):
-    """Neither logits nor tails are kept for the backward pass of every block of tokens."""
+@pytest.mark.parametrize("is_sum", [False, *slow(True)])
+def test_memory_does_not_grow_with_tokens(random, is_sum):
+    """Neither logits nor tails are kept for the backward pass of every block of tokens, be the loss
+    a weighted sum or of each token."""
     size, words = 32, 5000
     head, lexicon = AdaptiveSoftmax((20, 50), division=1.0), examples.plain_lexicon(words)
     params = examples.random_params(head, random, size, lexicon)
     tables = head.tables(lexicon)
 
+    def sum_of_losses(params, tables, hidden, targets, weights):
+        return head.loss(params, tables, hidden, targets) @ weights
+
     def memory(tokens):
         shape = jax.ShapeDtypeStruct
         columns = shape((tokens,), jnp.int32), shape((tokens,), jnp.float32)
-        gradient = jax.jit(jax.grad(head.weighted_loss, argnums=(0, 2)))
+        loss = head.weighted_loss if is_sum else sum_of_losses
+        gradient = jax.jit(jax.grad(loss, argnums=(0, 2)))
         arguments = params, tables, shape((tokens, size), jnp.float32), *columns
         return gradient.lower(*arguments).compile().memory_analysis().temp_size_in_bytes
 

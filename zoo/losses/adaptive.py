@@ -304,8 +304,48 @@ def _flatten(tails, hidden, *token_arrays):
 
 
 def _tail_losses(tails, hidden, cluster, tail_row):
-    """Computes -log p(x | tail of x, h) of tokens [N]; 0 for words of the head. A device has the
-    scores of its tokens and of a run of each tail's words: nothing is sent in a loop."""
+    """Computes -log p(x | tail of x, h) of tokens [N]; 0 for words of the head."""
+    if sharded_functions.grid((hidden, tails))[1] > 1:
+        return _tail_losses_by_runs(tails, hidden, cluster, tail_row)
+    return _tail_losses_by_blocks(tails, hidden, cluster, tail_row)
+
+
+@jax.custom_vjp
+def _tail_losses_by_blocks(tails, hidden, cluster, tail_row):
+    """Computes the losses by blocks of tokens, with gradients in a second pass over them."""
+    order = _sort(tails, hidden, cluster)
+    h, clusters, rows = order.cut((hidden, cluster, tail_row))
+    dtype = jnp.result_type(accumulator(hidden), *jax.tree.leaves(tails))
+    losses = sharded_functions.zeros(clusters.shape, dtype, hidden)
+    for tail, (projection, words) in enumerate(tails, 1):
+        in_tail = clusters == tail
+        targets = jnp.where(in_tail, rows, 0)
+
+        def step(number, losses, arrays=(projection, words), in_tail=in_tail, targets=targets):
+            projection, words = arrays
+            table = products.matmul(h[number], projection), words, _zero_bias(words)
+            terms = softmax.softmax_terms(table, targets[number], None, UNSHAPED, TermOptions())
+            return losses.at[number].add(jnp.where(in_tail[number], terms.loss, 0))
+
+        first, end = _filled_range(in_tail.any(axis=1))
+        losses = jax.lax.fori_loop(first, end, step, losses)
+    return order.join(losses)
+
+
+def _tail_losses_backward(arguments, cotangents):
+    """Computes the gradients of tails and hidden; the losses' cotangents weigh the tokens."""
+    _, tails, hidden, _ = _tail_loss_and_gradients(*(*arguments, cotangents))
+    return tails, hidden, None, None
+
+
+_tail_losses_by_blocks.defvjp(
+    lambda *arrays: (_tail_losses_by_blocks(*arrays), arrays), _tail_losses_backward
+)
+
+
+def _tail_losses_by_runs(tails, hidden, cluster, tail_row):
+    """Computes the losses where words lie on several devices. A device has the scores of its tokens
+    and of a run of each tail's words: nothing is sent in a loop."""
     order = _sort(tails, hidden, cluster)
     grid = order.order.shape[0], sharded_functions.grid((hidden, tails))[1]
     losses: Array | float = 0.0
@@ -323,8 +363,7 @@ def _terms_of_blocks(size, is_filled, operands, targets, cluster):
     """Computes the terms of tokens [n] by blocks, sorted by cluster; 0 in blocks that have no words
     of the tail."""
     states, *table = operands
-    tokens = targets.size  # of an export it may be symbolic
-    is_held = isinstance(tokens, int) and tokens * len(table[0]) <= LOGITS_HELD
+    is_held = targets.size * len(table[0]) <= LOGITS_HELD
     block = softmax.vocabulary_block(size, *table[0].shape)
 
     def compute(states, rows):

@@ -527,7 +527,8 @@ def softmax_terms(
         terms = plain_terms(options, (hidden, weights, bias), flat_targets, shaping)
     else:
         is_linear, table = shaping.soft_cap is None, (hidden, weights, bias)
-        smoothing = options.smoothing if is_linear else 0.0
+        # One device sums smoothed labels within its loop, without a second table of gradients.
+        smoothing = options.smoothing if is_linear and token_runs * word_runs > 1 else 0.0
         options = options._replace(smoothing=options.smoothing - smoothing)
         # Words that fill up the last run must have no mass; sums over words know of no runs.
         has_runs = options == TermOptions() and (rows % word_runs == 0 or is_linear)

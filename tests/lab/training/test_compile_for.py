@@ -15,7 +15,7 @@ from zoo.lab.commands import command_table
 from zoo.lab.training import compile_for, compiled_programs, step_shapes
 from zoo.lab.training.compile_for import Target
 
-# Compilers without a device keep programs among those of the tests, and cannot read them.
+# JAX warns that programs of a compiler without a device cannot be read from its cache.
 pytestmark = pytest.mark.filterwarnings("ignore:Error reading persistent compilation cache")
 WORDS = 52
 RATES = {"operations": 1e9, "bandwidth": 1e9, "memory": 1e6, "link": 1e6}
