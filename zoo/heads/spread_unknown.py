@@ -171,17 +171,22 @@ class SpreadUnknown(HeadAround):
         Args:
           words: x, int [n], each word of the training text that was read as <unk>, after hidden.
         """
-        hidden = hidden if self.by_features else jnp.zeros_like(hidden)
         tables, members = self._tables(lexicon), self._unknown_words(lexicon)
         start = _WITHIN.init(jax.random.key(0), hidden.shape[1], members)
-        text = tables["within"], hidden, tables["member"][words]
+        hidden, targets = self._states(hidden), tables["member"][words]
         count = max(len(words) * 9 // 10, 1)
+        first = hidden[:count] if self.by_features else hidden, targets[:count]
         params, by_log_prob = start, {}
         for penalty in _PENALTIES:
-            params = _minimise(penalty, params, text[0], hidden[:count], text[2][:count])
-            log_prob = _WITHIN.log_prob(params, *text)[min(count, len(words) - 1) :].mean()
+            params = _minimise(penalty, params, tables["within"], *first)
+            log_q = _log_q(params, tables["within"], hidden, targets)
+            log_prob = log_q[min(count, len(words) - 1) :].mean()
             by_log_prob[float(log_prob)] = penalty, params
-        return _minimise(*by_log_prob[max(by_log_prob)], *text)
+        return _minimise(*by_log_prob[max(by_log_prob)], tables["within"], hidden, targets)
+
+    def _states(self, hidden):
+        """Returns h, or one state for all tokens where W = 0."""
+        return hidden if self.by_features else jnp.zeros_like(hidden, shape=hidden.shape[-1:])
 
     # Not the inner head's: they concern the new words, and nothing is trained.
     normalised_over = Head.normalised_over
@@ -199,8 +204,9 @@ class SpreadUnknown(HeadAround):
         log_prob, log_z = self.head.log_prob_and_log_z(*inner, context=context, prepared=prepared)
         log_share = tables["log_share"][targets]
         if self.competes:
-            within = params["within"], tables["within"], hidden, tables["member"][targets]
-            log_share = jnp.where(log_share < 0, _WITHIN.log_prob(*within), log_share)
+            within = params["within"], tables["within"], self._states(hidden)
+            log_q = _log_q(*within, tables["member"][targets])
+            log_share = jnp.where(log_share < 0, log_q, log_share)
         return log_prob + log_share, log_z
 
     def _log_probs(self, params, tables, hidden, context, prepared):
@@ -210,15 +216,25 @@ class SpreadUnknown(HeadAround):
         log_probs = log_probs[..., tables["word_ids"]]
         log_share = jnp.broadcast_to(tables["log_share"], log_probs.shape)
         if self.competes:
-            within = _WITHIN.log_probs(params["within"], tables["within"], hidden)
+            within = _WITHIN.log_probs(params["within"], tables["within"], self._states(hidden))
             log_share = jnp.where(log_share < 0, within[..., tables["member"]], log_share)
         return log_probs + log_share
+
+
+def _log_q(params, tables, hidden, targets):
+    """Computes log q of targets after h, [..., D], or after one state for all of them, [D]."""
+    if hidden.ndim == 1:
+        return _WITHIN.log_probs(params, tables, hidden)[targets]
+    return _WITHIN.log_prob(params, tables, hidden, targets)
 
 
 @jax.jit
 @jax.value_and_grad
 def _loss(params, penalty, tables, hidden, targets):
     """Computes the mean loss of `_WITHIN`, by one program for all penalties."""
+    if hidden.ndim == 1:
+        log_q = _log_q(params, tables, hidden, targets)
+        return penalty * _WITHIN._penalties(params, hidden) - log_q.mean()
     weights = jnp.full(len(targets), 1 / len(targets))
     loss, unit = _WITHIN.weighted_loss_and_penalty(params, tables, hidden, targets, weights)
     return loss + (penalty - 1) * unit
