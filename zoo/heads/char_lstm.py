@@ -144,7 +144,7 @@ class CharLSTM(Head):
         returns (log p of the next letter [n, A'], the state)."""
         u, s = state
         inputs = products.matmul(params["letters"][previous], params["input"]) + projected
-        u, s, _ = cell_step(inputs, u, s, params["recurrent"])
+        u, s, _ = cell_step(inputs + products.matmul(u, params["recurrent"]), s)
         logits = products.affine(u, params["output"], params["output_bias"])
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
@@ -246,7 +246,7 @@ class CharLSTM(Head):
         def read(states, block):
             start, parents, letters = block
             u, s = states[0][parents], states[1][parents]
-            u, s, _ = cell_step(inputs[letters], u, s, params["recurrent"])
+            u, s, _ = cell_step(inputs[letters] + products.matmul(u, params["recurrent"]), s)
             logits = products.affine(u, params["output"], output_bias)
             log_z = jax.nn.logsumexp(logits, axis=-1)
             # The empty prefix is not predicted but given.

@@ -33,11 +33,12 @@ def elman(activation, projections, recurrent, hidden, keep, mask=None):
 
 
 def _forward(activation, projections, recurrent, hidden, keep, mask):
-    masked, (function, _) = drop_weights(recurrent, mask), ACTIVATIONS[activation]
+    times_recurrent = products.by_matrix(drop_weights(recurrent, mask), projections.shape[0])
+    function, _ = ACTIVATIONS[activation]
 
     def step(hidden, inputs):
         projection, keep_position = inputs
-        hidden = function(projection + products.matmul(hidden * keep_position, masked))
+        hidden = function(projection + times_recurrent(hidden * keep_position))
         return hidden, hidden
 
     last, hiddens = jax.lax.scan(step, hidden, (projections, keep))

@@ -30,13 +30,13 @@ def gru(projections, recurrent, bias, hidden, keep, mask=None):
 
 
 def _forward(projections, recurrent, bias, hidden, keep, mask):
-    masked = drop_weights(recurrent, mask)
+    times_recurrent = products.by_matrix(drop_weights(recurrent, mask), projections.shape[0])
 
     def step(hidden, inputs):
         projection, keep_position = inputs
         hidden = hidden * keep_position
         input_products = jnp.split(projection, 3, axis=-1)
-        hidden_products = jnp.split(products.matmul(hidden, masked), 3, axis=-1)
+        hidden_products = jnp.split(times_recurrent(hidden), 3, axis=-1)
         gates = zip(input_products[:2], hidden_products[:2], strict=True)
         reset_gate, update = (jax.nn.sigmoid(x + h) for x, h in gates)
         product = hidden_products[2] + bias[None]

@@ -19,10 +19,10 @@ from zoo.layers.core import Stacked
 from zoo.layers.dropout import drop_weights
 
 
-def cell_step(projection, hidden, cell, recurrent, peepholes=None):
-    """Computes a position's hidden state and cell, [B, D] each, and its four gates: a tuple, for
-    one array of all would be a copy."""
-    scores = jnp.split(projection + products.matmul(hidden, recurrent), 4, axis=-1)
+def cell_step(scores, cell, peepholes=None):
+    """Computes a position's hidden state and cell, [B, D] each, and its four gates, a tuple, for
+    one array of all would be a copy, from x W + b + h U."""
+    scores = jnp.split(scores, 4, axis=-1)
     if peepholes is not None:
         scores[0] += peepholes[0] * cell
         scores[1] += peepholes[1] * cell
@@ -49,16 +49,17 @@ def lstm(
 def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask, peepholes):
     if peepholes is not None:
         peepholes = peepholes[:, None]  # of three gates, for all batch rows
-    masked = drop_weights(recurrent, mask)
+    times_recurrent = products.by_matrix(drop_weights(recurrent, mask), projections.shape[0])
+    if projection is not None:
+        times_projection = products.by_matrix(projection, projections.shape[0])
 
     def step(carry, inputs):
         inputs_product, keep_position = inputs
         previous_hidden, previous_cell = carry[0] * keep_position, carry[1] * keep_position
-        new_hidden, new_cell, gates = cell_step(
-            inputs_product, previous_hidden, previous_cell, masked, peepholes
-        )
+        scores = inputs_product + times_recurrent(previous_hidden)
+        new_hidden, new_cell, gates = cell_step(scores, previous_cell, peepholes)
         if projection is not None:
-            new_hidden = products.matmul(new_hidden, projection)
+            new_hidden = times_projection(new_hidden)
         carry = new_hidden, new_cell
         return carry, (*carry, gates)
 

@@ -272,3 +272,55 @@ def test_more_rows_are_multiplied_as_columns_if_the_result_is_wider_than_the_sum
     arrays = jnp.asarray(lhs, F32), jnp.asarray(rhs, F32)
     assert ("optimization_barrier" in product.lower(*arrays).as_text()) is (rows == 3)
     np.testing.assert_allclose(product(*arrays), lhs @ rhs.T, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rows, entries, least, as_columns",
+    [
+        (6, 240, 3, True),
+        (3, 120, 3, True),
+        (2, 80, 3, False),
+        (7, 280, 3, False),
+        (6, 241, 3, False),
+    ],
+)
+def test_few_rows_in_a_narrow_type_are_multiplied_as_columns(
+    rows, entries, least, as_columns, random, monkeypatch
+):
+    """The product of rounded operands and its gradients, by numpy: [8, 5] by [5, rows]."""
+    monkeypatch.setattr(products, "NARROW_COLUMNS", entries)
+    monkeypatch.setattr(products, "LEAST_ROWS", least)
+    monkeypatch.setattr(products, "MOST_ROWS", 6)
+    lhs, rhs, cotangent = (random.normal(size=n) for n in ((rows, 5), (8, 5), (rows, 8)))
+    lhs, rhs, cotangent = (jnp.asarray(array, B16) for array in (lhs, rhs, cotangent))
+
+    @jax.jit
+    def product(lhs, rhs, cotangent):
+        value, pull = jax.vjp(products.matmul_transposed, lhs, rhs)
+        return value, *pull(cotangent.astype(F32))
+
+    text = product.lower(lhs, rhs, cotangent).as_text()
+    assert (
+        f"(tensor<8x5xbf16>, tensor<{rows}x5xbf16>) -> tensor<8x{rows}xf32>" in text
+    ) is as_columns
+    lhs, rhs, cotangent = (np.asarray(array, np.float64) for array in (lhs, rhs, cotangent))
+    expected = lhs @ rhs.T, cotangent @ rhs, cotangent.T @ lhs
+    for result, reference in zip(product(*map(B16, (lhs, rhs, cotangent))), expected, strict=True):
+        tolerance = 1e-5 if result.dtype == F32 else 1e-2
+        np.testing.assert_allclose(result.astype(F32), reference, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("steps, copied", [(16, True), (15, False)])
+@pytest.mark.parametrize("dtype", [F32, B16])
+def test_a_matrix_of_a_long_loop_is_transposed_once_in_a_narrow_type(steps, copied, dtype, random):
+    lhs, rhs = random.normal(size=(3, 5)), random.normal(size=(5, 7))
+
+    def times(rhs, lhs):
+        return products.by_matrix(rhs, steps)(lhs)
+
+    arrays = jnp.asarray(rhs, dtype), jnp.asarray(lhs, dtype)
+    text = str(jax.make_jaxpr(times)(*arrays))
+    assert ("transpose[permutation=(1, 0)]" in text) is (copied and dtype == B16)
+    rounded = (np.asarray(array, np.float64) for array in arrays)
+    expected = np.matmul(*reversed([*rounded]))
+    np.testing.assert_allclose(times(*arrays), expected, rtol=1e-5, atol=1e-5)
