@@ -4,7 +4,7 @@ Each model is trained on the treebank's dev file, whose last tenth is validation
 where the file marks them), and judged on its test file: with each of `TRIALS` by seed 0, and with
 the trial that is best on validation by seeds 1 and 2. These three runs are also judged over all
 words of the test and on its agreement pairs. Results that FOLDER has stay as they are, so that the
-command can be stopped and given again.
+command can be stopped and given again. A treebank that is judged goes into records/treebanks.json.
 """
 
 import csv
@@ -15,6 +15,8 @@ import subprocess
 import sys
 from typing import Any
 
+from records import treebank_figures
+from records.treebank_figures import PAIRS, WAYS
 from zoo.data import Conllu
 from zoo.lab.evaluation.results import read_passport
 
@@ -36,9 +38,6 @@ TRIALS: dict[str, dict[str, Any]] = {
 # The least count of a word of the training text that has a feature of its own beside the class.
 FREQUENT = 4
 SEEDS = (1, 2)
-# Ways in which new words compete for the probability of <unk>, as results are named.
-WAYS = ("letters-5", "features")
-PAIRS = "pairs_agreement-test"
 
 
 class Treebank:
@@ -46,6 +45,8 @@ class Treebank:
 
     def __init__(self, name: str, folder: pathlib.Path):
         self.name, self.folder = name, folder
+        # {side: {trial: log-perplexity of the validation text by seed 0}}
+        self.trials: dict[str, dict[str, float]] = {}
         data = pathlib.Path(os.environ["ZOO_DATA"])
         paths = (next(data.glob(f"ud_{name}/*-{part}.conllu")) for part in ("dev", "test"))
         dev, test = (str(path.relative_to(data)) for path in paths)
@@ -74,6 +75,12 @@ class Treebank:
             "forms": (config, {**fields, **files}),
         }
         self.test_counts = source.read("test").token_counts()
+        counts = train.token_counts()
+        self.sizes = {
+            "sentences": len(train.sentences),
+            "tokens": counts.total(),
+            "types": len(counts),
+        }
 
     def train(self, side: str) -> list[pathlib.Path]:
         """Trains and judges the runs that are missing; returns the three of the best trial."""
@@ -82,6 +89,7 @@ class Treebank:
             results = self._run(side, trial, seed=0) / "results"
             passport: Any = read_passport(results / "validation.sentences.json")
             losses[trial] = passport.figures.log_perplexity
+        self.trials[side] = losses
         best = min(losses, key=losses.__getitem__)
         return [self._run(side, best, seed) for seed in (0, *SEEDS)]
 
@@ -119,9 +127,12 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     treebanks = [Treebank(name, folder) for name in sys.argv[2:] or TREEBANKS]
     runs = {(bank, side): bank.train(side) for bank in treebanks for side in bank.sides}
-    for (bank, side), seeds in runs.items():
-        for run in seeds:
-            bank.judge_all_words(side, run)
+    for bank in treebanks:
+        by_side = {side: runs[bank, side] for side in bank.sides}
+        for side, seeds in by_side.items():
+            for run in seeds:
+                bank.judge_all_words(side, run)
+        treebank_figures.keep(bank.name, by_side, **bank.sizes, trials=bank.trials)
 
 
 if __name__ == "__main__":

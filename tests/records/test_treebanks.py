@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from records import treebanks
+from records import treebank_figures, treebanks
 from records.treebanks import Treebank
 
 
@@ -81,7 +81,11 @@ def test_the_best_trial_gets_three_seeds_and_nothing_is_done_twice(data, monkeyp
         return type("Passport", (), {"figures": figures})
 
     monkeypatch.setattr(treebanks, "_call", call)
+    kept = []
     monkeypatch.setattr(treebanks, "read_passport", read_passport)
+    monkeypatch.setattr(
+        treebank_figures, "keep", lambda *args, **fields: kept.append((args, fields))
+    )
     monkeypatch.setattr("sys.argv", ["treebanks", "runs", "xx_tiny"])
     treebanks.main()
     trained = [command[-1] for command in commands if command[0] == "train.py"]
@@ -97,6 +101,14 @@ def test_the_best_trial_gets_three_seeds_and_nothing_is_done_twice(data, monkeyp
     assert ways[2:] == ["--spread-letters=5", "--spread-features", "--agreement"]
     table = pathlib.Path("runs/xx_tiny.words").read_text()
     assert table == "word\tcount\na\t2\nd\t1\nz\t2\n"
+    ((name, runs_by_side), fields) = kept[0]
+    assert name == "xx_tiny" and [*runs_by_side] == ["tags", "softmax", "no_tags", "class", "forms"]
+    names = ["xx_tiny_tags_inputs_0", "xx_tiny_tags_inputs_1", "xx_tiny_tags_inputs_2"]
+    assert [run.name for run in runs_by_side["tags"]] == names
+    # Of a, b, c and d; the last tenth, three times e, is validation.
+    assert (fields["sentences"], fields["tokens"], fields["types"]) == (18, 18, 5)
+    losses = {"as_is": 2.0, "inputs": 1.0, "small_batch": 2.0, "slow": 2.0}
+    assert fields["trials"] == dict.fromkeys(runs_by_side, losses)
     done = len(commands)
     treebanks.main()
     assert len(commands) == done
