@@ -179,20 +179,22 @@ def best_seconds(side) -> float:
 # differ, so do the libraries
 
 MOST_REPEATS = 20  # of a product, by which the time of as many as there are is measured
+FORMS = "rows", "columns", "transpose"
 
 
 def measure_products(counts: collections.Counter) -> dict[str, float]:
     """Measures the products of matrices of `product_counts` alone, those with vectors left out.
 
-    Returns the seconds in XLA, and in PyTorch where a benchmark imported it: at the better rate of
-    products by rows, x W, and by columns, W^T x^T. The products of a `while` loop count once.
+    Returns the seconds in XLA, and in PyTorch where a benchmark imported it: at the best rate of
+    products by rows, x W, by columns, W^T x^T, and by a transpose, x V^T. The products of a
+    `while` loop count once.
     """
     seconds: dict[str, float] = collections.defaultdict(float)
     for product, times in counts.items():
         if product.shape and 1 not in product.shape[1::2]:
             count, *sizes = product.shape
             repeats = min(math.ceil(count * times), MOST_REPEATS)
-            forms = [_product_seconds(repeats, *sizes, product.dtype, form) for form in (0, 1)]
+            forms = [_product_seconds(repeats, *sizes, product.dtype, form) for form in FORMS]
             for library in forms[0]:
                 best = min(form[library] for form in forms)
                 seconds[library] += best * count * times / repeats
@@ -200,23 +202,28 @@ def measure_products(counts: collections.Counter) -> dict[str, float]:
 
 
 @functools.cache
-def _product_seconds(repeats, rows, summed, columns, dtype, by_columns=False) -> dict[str, float]:
+def _product_seconds(repeats, rows, summed, columns, dtype, form="rows") -> dict[str, float]:
     """Measures products of several matrices with one, [rows, summed] and [summed, columns]."""
-    shapes = (repeats, rows, summed), (summed, columns)
-    if by_columns:
-        shapes = (repeats, summed, rows), (columns, summed)
+    matrix, weights = (rows, summed), (summed, columns)
+    shapes = (repeats, *matrix[:: -1 if form == "columns" else 1]), weights
+    if form != "rows":
+        shapes = shapes[0], weights[::-1]
 
-    def multiply(matmul, weights, matrix):
-        return matmul(weights, matrix) if by_columns else matmul(matrix, weights)
+    def multiply(matmul, matmul_transposed, weights, matrix):
+        if form == "transpose":
+            return matmul_transposed(matrix, weights)
+        return matmul(weights, matrix) if form == "columns" else matmul(matrix, weights)
 
     def loop(matrices, weights):
-        return jax.lax.map(functools.partial(multiply, products.matmul, weights), matrices)
+        ours = products.matmul, products.matmul_transposed, weights
+        return jax.lax.map(functools.partial(multiply, *ours), matrices)
 
     operands = [jax.random.normal(jax.random.key(0), shape, dtype) for shape in shapes]
     sides = {"XLA": compiled_side(loop, *operands)}
     if (torch := sys.modules.get("torch")) is not None:
         tensors, tensor = (torch.randn(shape, dtype=getattr(torch, dtype)) for shape in shapes)
-        torch_multiply = functools.partial(multiply, torch.matmul, tensor)
+        theirs = torch.matmul, lambda lhs, rhs: torch.matmul(lhs, rhs.T), tensor
+        torch_multiply = functools.partial(multiply, *theirs)
         sides["PyTorch"] = lambda: [*map(torch_multiply, tensors)][-1][0, 0].item()
     return {library: best_seconds(side) for library, side in sides.items()}
 
