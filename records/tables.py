@@ -23,6 +23,7 @@ from records import (
     questions,
     sasrec,
     translations,
+    treebank_tables,
 )
 from records import rows as rows_of
 from records.cells import (
@@ -273,6 +274,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "translation_tuners": list_tables.new_words_by_tuner,
     "chinese_lists": list_tables.chinese,
     "sasrec": sasrec.table,
+    **treebank_tables.TABLES,
 }
 
 

@@ -33,10 +33,10 @@ def test_contributions_are_those_of_each_word_less_those_of_the_background():
             head, params["head"], tables["head"], lexicon, hidden, np.arange(len(lexicon))
         )
         for word, weight in enumerate(background):
-            for sign, of_word in ((1, word == text.words[position]), (-1, weight)):
-                for name, nats in parts[word].features:
-                    kind = name.partition(":")[0]
-                    expected[kind] = expected.get(kind, 0) + sign * of_word * nats / len(known)
+            factor = ((word == text.words[position]) - weight) / len(known)
+            for name, nats in parts[word].features:
+                kind = name.partition(":")[0]
+                expected[kind] = expected.get(kind, 0) + factor * nats
     computed = treebank_figures.contributions(run, corpus)
     assert computed == pytest.approx(expected, abs=1e-5)
     assert [*computed.values()] == sorted(computed.values(), reverse=True)

@@ -95,3 +95,13 @@ def test_a_page_in_the_dark_has_the_dark_picture():
             assert dark == f"{light.removesuffix(suffix)}_dark{suffix}", page
             assert (page.parent / dark).is_file()
         assert text.count("<picture>") == len(re.findall(source, text))
+
+
+def test_names_beside_points_keep_clear_of_points_and_names():
+    """To the right if there is room; the second of three names has a point there, and goes left."""
+    right, left = pictures.PLACES[:2]
+    places = pictures.places(["Aa", "Bbbb", "Cc"], [0.0, 1.0, 1.1], [0.0, 1.0, 1.0])
+    assert places == [right, left, right]
+    # Four names at one height, too near for one side of each: above and below.
+    places = pictures.places(["Aaaaaa"] * 4, [0.0, 0.5, 0.6, 10.0], [1.0, 1.0, 1.0, 0.0])
+    assert len({*places}) > 2

@@ -45,13 +45,20 @@ def test_the_page_has_the_tables_that_records_make(monkeypatch, standing):
 def test_the_pictures_are_those_of_the_records(tmp_path):
     """Texts and bars: other versions of matplotlib place them otherwise."""
     pictures.draw(tmp_path)
-    for name in ("agreement.svg", "agreement_dark.svg"):
-        expected, redrawn = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
+    words = {
+        "agreement": {"agreement pairs, test", "247 pairs", "94", "chance"},
+        "treebanks": {"Indonesian", "Estonian", "nats a token below the tied softmax"},
+    }
+    for name in ("agreement", "agreement_dark", "treebanks", "treebanks_dark"):
+        paths = (folder / f"{name}.svg" for folder in (pictures.FOLDER, tmp_path))
+        expected, redrawn = (path.read_text() for path in paths)
         texts = [re.findall(r">([^<>\n]+)</text>", svg) for svg in (expected, redrawn)]
         assert texts[0] == texts[1]
-        assert {"agreement pairs, test", "247 pairs", "94", "chance"} < {*texts[0]}
-    assert pictures.dark((pictures.FOLDER / "agreement.svg").read_text()) == expected
-    assert "#ffffff" not in expected and "#0d1117" in expected
+        light, _, is_dark = name.partition("_")
+        assert words[light] < {*texts[0]}
+        if is_dark:
+            assert pictures.dark((pictures.FOLDER / f"{light}.svg").read_text()) == expected
+            assert "#ffffff" not in expected and "#0d1117" in expected
 
 
 def test_a_changed_figure_is_another_table(monkeypatch):
