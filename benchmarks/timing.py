@@ -179,7 +179,16 @@ def best_seconds(side) -> float:
 # differ, so do the libraries
 
 MOST_REPEATS = 20  # of a product, by which the time of as many as there are is measured
-FORMS = "rows", "columns", "transpose"
+# {form: what multiplies a matrix [rows, summed] with weights in JAX, and in PyTorch}. Weights are
+# transposed but by rows, and by columns the matrix is, too.
+FORMS = {
+    "rows": (products.matmul, lambda matrix, weights: matrix @ weights),
+    "columns": (
+        lambda matrix, weights: products.matmul(weights, matrix),
+        lambda matrix, weights: weights @ matrix,
+    ),
+    "transpose": (products.matmul_transposed, lambda matrix, weights: matrix @ weights.T),
+}
 
 
 def measure_products(counts: collections.Counter) -> dict[str, float]:
@@ -204,27 +213,18 @@ def measure_products(counts: collections.Counter) -> dict[str, float]:
 @functools.cache
 def _product_seconds(repeats, rows, summed, columns, dtype, form="rows") -> dict[str, float]:
     """Measures products of several matrices with one, [rows, summed] and [summed, columns]."""
-    matrix, weights = (rows, summed), (summed, columns)
-    shapes = (repeats, *matrix[:: -1 if form == "columns" else 1]), weights
-    if form != "rows":
-        shapes = shapes[0], weights[::-1]
-
-    def multiply(matmul, matmul_transposed, weights, matrix):
-        if form == "transpose":
-            return matmul_transposed(matrix, weights)
-        return matmul(weights, matrix) if form == "columns" else matmul(matrix, weights)
+    matrix = (summed, rows) if form == "columns" else (rows, summed)
+    shapes = (repeats, *matrix), (summed, columns) if form == "rows" else (columns, summed)
+    multiply, torch_multiply = FORMS[form]
 
     def loop(matrices, weights):
-        ours = products.matmul, products.matmul_transposed, weights
-        return jax.lax.map(functools.partial(multiply, *ours), matrices)
+        return jax.lax.map(lambda matrix: multiply(matrix, weights), matrices)
 
     operands = [jax.random.normal(jax.random.key(0), shape, dtype) for shape in shapes]
     sides = {"XLA": compiled_side(loop, *operands)}
     if (torch := sys.modules.get("torch")) is not None:
         tensors, tensor = (torch.randn(shape, dtype=getattr(torch, dtype)) for shape in shapes)
-        theirs = torch.matmul, lambda lhs, rhs: torch.matmul(lhs, rhs.T), tensor
-        torch_multiply = functools.partial(multiply, *theirs)
-        sides["PyTorch"] = lambda: [*map(torch_multiply, tensors)][-1][0, 0].item()
+        sides["PyTorch"] = lambda: [torch_multiply(x, tensor) for x in tensors][-1][0, 0].item()
     return {library: best_seconds(side) for library, side in sides.items()}
 
 

@@ -186,7 +186,7 @@ class SpreadUnknown(HeadAround):
 
     def _states(self, hidden):
         """Returns h, or one state for all tokens where W = 0."""
-        return hidden if self.by_features else jnp.zeros_like(hidden, shape=hidden.shape[-1:])
+        return hidden if self.by_features else jnp.zeros(hidden.shape[-1], hidden.dtype)
 
     # Not the inner head's: they concern the new words, and nothing is trained.
     normalised_over = Head.normalised_over

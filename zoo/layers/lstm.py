@@ -20,8 +20,8 @@ from zoo.layers.dropout import drop_weights
 
 
 def cell_step(scores, cell, peepholes=None):
-    """Computes a position's hidden state and cell, [B, D] each, and its four gates, a tuple, for
-    one array of all would be a copy, from x W + b + h U."""
+    """Computes a position's hidden state and cell, [B, D] each, and its four gates from their
+    scores x W + b + h U, [B, 4 D]. The gates are a tuple: one array of all would be a copy."""
     scores = jnp.split(scores, 4, axis=-1)
     if peepholes is not None:
         scores[0] += peepholes[0] * cell
