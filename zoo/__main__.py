@@ -1,4 +1,4 @@
-"""Runs a command of Zoo: python -m zoo COMMAND; see zoo/commands."""
+"""Runs a command of Zoo: python -m zoo COMMAND; see zoo/lab/commands."""
 
 from collections.abc import Sequence
 

@@ -7,8 +7,9 @@
 The config has the name of the treebank: ud_LANGUAGE_TREEBANK, in small letters, as ud_french_gsd or
 ud_old_french_altm; `--config ud_treebank runs/any` takes ud_french_gsd. Words, tags and background
 only come from the training text, where a word has all its tags; words seen once train the unknown
-word. Figures are per syntactic word and </s>, sentences from an empty state. Not run yet on a whole
-treebank, so without an expected figure. The same with a softmax is ud_LANGUAGE_TREEBANK_softmax.
+word. Figures are per syntactic word and </s>, sentences from an empty state. Those of eleven
+treebanks with little text are in docs/results/treebanks.md. Not run yet on a whole treebank, so
+without an expected figure. The same with a softmax is ud_LANGUAGE_TREEBANK_softmax.
 
 A run on the default treebank: `python train.py --config ud_treebank runs/ud_treebank`.
 """

@@ -77,7 +77,7 @@ def test_targets_that_test_need_what_is_for_development():
 
 def test_the_version_is_in_one_file():
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version", "readme"] and "version" not in PROJECT
     assert options["dynamic"] == {"version": {"attr": "zoo.version.VERSION"}}
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", version.VERSION)  # as wheels write it
     assert zoo.__version__ == provenance.versions()["zoo"] == version.VERSION
@@ -104,17 +104,23 @@ def test_a_citation_has_the_metadata_of_the_package():
     assert re.sub(r"[{}]", "", entry.partition("title = ")[2]).strip() == title[8:-1]
 
 
-def test_every_page_tells_whether_the_version_is_released():
+def test_every_page_tells_whether_a_version_is_released():
     """With a new version, this test fails at each place that a release has to change."""
     number, _, development = zoo.__version__.partition(".dev")
-    (heading,) = re.findall(rf"^## {re.escape(number)} \((.*)\)$", CHANGELOG, re.MULTILINE)
-    is_date = re.fullmatch(r"\d{4}-\d\d-\d\d", heading) and datetime.date.fromisoformat(heading)
-    assert heading == "not released yet" if development else is_date
-    (year,) = re.findall(r"year = \{(\d+)\}", (ROOT / "README.md").read_text())
-    assert development or heading.startswith(f"{year}-")
-    for name in ("README.md", "docs/installation.md", "CITATION.cff"):
-        text = (ROOT / name).read_text().lower()
-        assert ("not released yet" in text) == bool(development), name
+    headings = dict(re.findall(r"^## (\S+) \((.*)\)$", CHANGELOG, re.MULTILINE))
+    dates = {version: date for version, date in headings.items() if date != "not released yet"}
+    assert next(iter(headings)) == number and (number in dates) != bool(development)
+    assert all(datetime.date.fromisoformat(date) for date in dates.values())
+    pages = {
+        name: (ROOT / name).read_text()
+        for name in ("README.md", "docs/installation.md", "CITATION.cff")
+    }
+    (year,) = re.findall(r"year = \{(\d+)\}", pages["README.md"])
+    assert not dates or max(dates.values()).startswith(f"{year}-")
+    cited = re.findall(r"^date-released: (.*)$", pages["CITATION.cff"], re.MULTILINE)
+    assert cited == [date for version, date in dates.items() if version == number]
+    for name, text in pages.items():
+        assert ("not released yet" in text.lower()) == (not dates), name
 
 
 def test_pages_name_the_licence_of_the_package():
@@ -279,6 +285,11 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
         if package != "zoo.configs"
     }
     assert data_files == packaged_files
+    description = setup_options["long_description"]
+    for dead in ("<", "](docs", "](CHANGELOG", "](examples"):
+        assert dead not in description.partition("```python")[0], dead
+    assert "](docs" not in description and "![Licence: Apache 2.0](https://" in description
+    assert "(extras, accelerators, wheels)" in description and "| softmax | 82.4 |" in description
     # tests/release.py installs it so: packages in their places, found on Python's path
     monkeypatch.setattr(sys, "argv", ["setup.py", "editable_wheel"])
     runpy.run_path("setup.py")
@@ -376,8 +387,7 @@ def test_a_package_that_is_not_there_is_named(capsys):
 
     message = (
         "flatbuffers is not installed, which belongs to the extra 'export' of zoo: pip install "
-        "'.[export]' in the checkout, or with the path of the wheel for the dot, installs all of "
-        "it."
+        "'zoo-language-models[export]' installs all of it."
     )
     assert program.run(main) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
@@ -449,8 +459,7 @@ def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, 
     (extra,) = (extra for extra, modules in lazy.EXTRAS.items() if package in modules)
     message = (
         f"{package} is not installed, which belongs to the extra {extra!r} of zoo: pip install "
-        f"'.[{extra}]' in the checkout, or with the path of the wheel for the dot, installs all of "
-        "it."
+        f"'{PROJECT['name']}[{extra}]' installs all of it."
     )
     assert done.stderr.splitlines()[-1].endswith(message), done.stderr
     if source.startswith("program"):
@@ -474,7 +483,8 @@ def test_after_a_bare_install_every_module_is_imported_or_names_all_it_needs():
     # In the module that exports have, which does not need zoo.
     export = r"(flatbuffers|safetensors) is not installed: pip install jax flatbuffers safetensors"
     extras = "|".join(lazy.EXTRAS)
-    sentence = rf"{export}|.* belongs to the extra '({extras})' of zoo: pip install '\.\[\2\]'.*"
+    install = rf"pip install '{PROJECT['name']}\[\2\]' installs all of it\."
+    sentence = rf"{export}|.* belongs to the extra '({extras})' of zoo: {install}"
     assert len(messages) > 10
     assert not [line for line in messages if not re.fullmatch(sentence, line)]
 

@@ -36,8 +36,7 @@ def extra() -> Iterator[None]:
             if package in modules:
                 raise MissingExtra(
                     f"{package} is not installed, which belongs to the extra {name!r} of zoo: pip "
-                    f"install '.[{name}]' in the checkout, or with the path of the wheel for the "
-                    "dot, installs all of it.",
+                    f"install 'zoo-language-models[{name}]' installs all of it.",
                     name=error.name,
                 ) from None
         raise
