@@ -6,17 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from records.cells import estimate, grid, mean, provenance_line, read_json
-from records.translation_lists import LISTS, METHODS, NONE, ORACLE, TUNED, UNTUNED
+from records.cells import estimate, grid, provenance_line, read_json
+from records.translation_lists import LISTS, METHODS, NEW, NONE, ORACLE, TUNED, UNTUNED
 from records.translations import BLEU, bleu_cell, gain
 from zoo.lab.comparison.paired import format_p
 from zoo.lab.evaluation import significance
 from zoo.lab.table import SCORE, format_value
 
-PARTS = {TUNED: "validation", "test_2016_flickr": "test 2016", "test_2018_flickr": "2018"}
-TESTS = tuple(PARTS)[1:]
+TESTS = {"test_2016_flickr": "test 2016", "test_2018_flickr": "2018"}
 TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attention, subwords"}
-BASELINE = "czech_we_3_captions"
+SEARCHES = {
+    "50_0": "beam of 50",
+    "300_0": "beam of 300",
+    "50_0.5": "beam of 50, log p / length^0.5",
+    "50_1": "beam of 50, log p / length",
+}
+# The lists whose first translations have the highest BLEU on validation.
+CZECH = dict(zip(("en_cs_plain_50_1", "en_cs_subwords_50_0.5"), TRANSLATORS.values(), strict=True))
 CHINESE = ("zh_252", "zh_126")
 MODELS = {
     UNTUNED: "untuned",
@@ -72,111 +78,79 @@ def gain_cell(model: np.ndarray, opponent: np.ndarray) -> str:
 
 
 def model_rows(title: str, choices: Choices) -> list[list[str]]:
-    """Returns a row for each model: BLEU by each method, and the gain by the first over no model
-    (of no model: over the untuned lists) and over the first model.
+    """Returns a row for each model: BLEU by each method, and its gains by each over no model (of no
+    model: over the untuned lists) and over the first model; around them the untuned lists and the
+    oracle.
 
     Args:
       title: of the lists.
       choices: from the lists.
     """
-    models = group_seeds([*choices])
+    runs_by_model = group_seeds([*choices])
+    models = {model: runs_by_model[model] for model in MODELS if model in runs_by_model}
     none, baseline, *_ = models
-    rows = []
+
+    def gains(model, opponent):
+        for method in METHODS:
+            tuned = tuned_counts(choices, models[model], method)
+            before = choices[UNTUNED]
+            if opponent != UNTUNED:
+                before = tuned_counts(choices, models[opponent], method)
+            yield gain_cell(tuned, before)
+
+    rows = [[f"{title}, untuned", format_value(estimate(choices[UNTUNED], BLEU), SCORE)]]
     for model, runs in models.items():
-        tuned = tuned_counts(choices, runs)
-        opponents = [choices[UNTUNED] if model == none else tuned_counts(choices, models[none])]
-        if model not in (none, baseline):
-            opponents.append(tuned_counts(choices, models[baseline]))
-        rows.append(
-            [
-                f"{title}, {MODELS[model]}",
-                *(bleu_cell([choices[f"{run}/{method}"] for run in runs]) for method in METHODS),
-                *(gain_cell(tuned, opponent) for opponent in opponents),
-            ]
-        )
-    return rows
+        opponents = {none: [UNTUNED], baseline: [none]}.get(model, [none, baseline])
+        figures = (bleu_cell([choices[f"{run}/{method}"] for run in runs]) for method in METHODS)
+        cells = [cell for opponent in opponents for cell in gains(model, opponent)]
+        rows.append([f"{title}, {MODELS[model]}", *figures, *cells])
+    return [*rows, [f"{title}, oracle", bleu_cell([choices[ORACLE]])]]
 
 
-# ---- figures that were kept without counts
-
-
-def _rows():
-    """Yields (lists of, {model: runs}, {test: its figures}) of each translator."""
-    for translator, parts in read_json("translation_lists.json")["translators"].items():
-        tests = {test: parts[test] for test in TESTS if test in parts}
-        runs = [*next(iter(tests.values()))[METHODS[0]]["figures"]]
-        yield TRANSLATORS[translator], group_seeds([f"{run}/{METHODS[0]}" for run in runs]), tests
-
-
-def recorded_gain(numbers: list[float]) -> str:
-    """Formats what `difference` returns."""
-    *interval, p = numbers
-    # Of 1,000 exchanges, which do not tell a third digit.
-    return f"{format_value((*interval,), '+.2f')}, p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}"
-
-
-def czech() -> str:
-    """Makes the table of the re-ranked lists: BLEU of each model, and its gain over no model."""
-    rows: list[list[str]] = []
-    for lists, models, tests in _rows():
-        fixed = {UNTUNED: [f"{lists}, untuned"], ORACLE: [f"{lists}, oracle"]}
-        rows_by_model = [[f"{lists}, {MODELS[model]}"] for model in models]
-        for test in tests.values():
-            fixed[UNTUNED] += [format_value((*test[UNTUNED]["BLEU"],), SCORE), "", ""]
-            fixed[ORACLE] += [f"{test[ORACLE]['BLEU'][0]:.2f}", "", ""]
-            for row, (model, runs) in zip(rows_by_model, models.items(), strict=True):
-                row += [
-                    mean([test[method]["figures"][run]["BLEU"][0] for run in runs], ".2f")
-                    for method in METHODS
-                ]
-                opponent = UNTUNED if model == NONE else NONE
-                figures = test[METHODS[0]]["gains"][f"{model} | {opponent}"]
-                row.append(recorded_gain(figures["all"]["BLEU"]))
-        rows += [fixed[UNTUNED], *rows_by_model, fixed[ORACLE]]
-    header = ["lists, re-ranked by"]
-    for test in TESTS:
-        header += [f"{PARTS[test]}, MIRA", "MERT", "gain by MIRA, 95 %"]
-    return _recorded_table(header, rows)
-
-
-def new_words() -> str:
-    """Makes the table of gains, also where references have words that training never saw."""
-    rows, counts = [], {}
-    for lists, models, tests in _rows():
-        for model in models:
-            opponent = {NONE: UNTUNED, BASELINE: NONE}.get(model, BASELINE)
-            row = [f"{lists}, {MODELS[model]} over {MODELS[opponent]}"]
-            for name, test in tests.items():
-                figures = test[METHODS[0]]["gains"][f"{model} | {opponent}"]
-                row += [
-                    recorded_gain(figures[group]["BLEU"]) for group in ("all", "unseen", "seen")
-                ]
-                row.append(recorded_gain(figures["all"]["chrF2"]))
-                counts[name] = test["unseen"], test["lists"] - test["unseen"]
-            rows.append(row)
-    header = ["lists, gain of"]
-    for name, (unseen, covered) in counts.items():
-        header += [f"{PARTS[name]}, BLEU", f"{unseen} with new words", f"{covered} others", "chrF2"]
-    return _recorded_table(header, rows)
-
-
-def new_words_by_tuner() -> str:
-    """Makes the table of gains over no model by both tuners, where references have new words."""
+def searches() -> str:
+    """Makes the table of first translations by each search, and of tuning without a model."""
     rows = []
-    for lists, models, tests in _rows():
-        for model in [model for model in models if model != NONE]:
-            gains_by_tuner = (
-                test[method]["gains"][f"{model} | {NONE}"]["unseen"]["BLEU"]
-                for test in tests.values()
-                for method in METHODS
-            )
-            rows.append([f"{lists}, {MODELS[model]}", *map(recorded_gain, gains_by_tuner)])
-    header = [f"{PARTS[test]}, {method.upper()}" for test in tests for method in METHODS]
-    return _recorded_table(["lists, gain of", *header], rows)
+    for translator, title in TRANSLATORS.items():
+        for search, name in SEARCHES.items():
+            lists = f"{translator}_{search}"
+            first = read_choices(lists, TUNED)[UNTUNED]
+            row = [f"{title}, {name}", bleu_cell([first])]
+            for test in TESTS:
+                choices = read_choices(lists, test)
+                untuned = choices[UNTUNED]
+                hypothesis_words, reference_words, *_ = untuned.sum(0)
+                row += [
+                    f"{hypothesis_words / reference_words:.2f}",
+                    format_value(estimate(untuned, BLEU), SCORE),
+                    gain_cell(tuned_counts(choices, [NONE]), untuned),
+                    bleu_cell([choices[ORACLE]]),
+                ]
+            rows.append(row)
+    header = ["lists by", "validation, BLEU"]
+    for test in TESTS.values():
+        header += [f"{test}, words for one of the references", f"{test}, BLEU, 95 %"]
+        header += [f"{test}, gain by tuning", f"{test}, oracle"]
+    names = [f"{translator}_{search}" for translator in TRANSLATORS for search in SEARCHES]
+    return f"{grid(header, rows)}\n{_origin(names)}"
 
 
-def _recorded_table(header, rows):
-    return f"{grid(header, rows)}\n{provenance_line('translation_lists')}"
+def czech(has_new_words: bool = False) -> str:
+    """Makes the table of the re-ranked Czech lists.
+
+    Args:
+      has_new_words: only of lists whose references have words that training never saw.
+    """
+    rows, counts = [], {}
+    for lists, title in CZECH.items():
+        for test, name in TESTS.items():
+            choices = read_choices(lists, test)
+            if has_new_words:
+                with np.load(LISTS / f"{lists}.npz") as archive:
+                    is_new = archive[f"{test}/{NEW}"]
+                choices = {choice: rows[is_new] for choice, rows in choices.items()}
+            counts[name] = f"{len(choices[UNTUNED]):,} lists of {name}; "
+            rows += model_rows(f"{title}, {name}", choices)
+    return _model_table(rows, CZECH, "".join(counts.values()))
 
 
 def _origin(names, count=""):
@@ -184,18 +158,19 @@ def _origin(names, count=""):
     return provenance_line("translation_lists", count, *files)
 
 
-def _model_table(rows, names, count=""):
-    header = ["lists, re-ranked by", "MIRA", "MERT", "gain over no model by MIRA, 95 %", "over WE"]
+def _model_table(rows, names, count):
+    header = ["lists, re-ranked by", *map(str.upper, METHODS)]
+    for opponent in ("no model", "WE"):
+        header += [f"over {opponent} by {method.upper()}, 95 %" for method in METHODS]
     note = 'Of "no model": the gain over the untuned lists.'
     return f"{grid(header, rows)}\n{note} {_origin(names, count)}"
 
 
 def chinese() -> str:
     """Makes the table of the re-ranked Chinese lists."""
-    test = read_choices(CHINESE[0], "test")
-    rows = [["untuned", format_value(estimate(test[UNTUNED], BLEU), SCORE)]]
+    rows = []
     for lists in CHINESE:
-        tuned = len(read_choices(lists, TUNED)[UNTUNED])
-        rows += model_rows(f"tuned on {tuned}", read_choices(lists, "test"))
-    rows.append(["oracle", bleu_cell([test[ORACLE]])])
-    return _model_table(rows, CHINESE, f"{len(test[UNTUNED])} lists; ")
+        references = len(read_choices(lists, TUNED)[UNTUNED])
+        rows += model_rows(f"{references} references", read_choices(lists, "test"))
+    count = len(read_choices(CHINESE[0], "test")[UNTUNED])
+    return _model_table(rows, CHINESE, f"{count} lists; ")

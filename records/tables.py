@@ -269,9 +269,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "caption_models": functools.partial(
         by_split, "caption_models", "trigrams", ("validation", "test1"), "test1"
     ),
+    "translation_searches": list_tables.searches,
     "translation_lists": list_tables.czech,
-    "translation_new_words": list_tables.new_words,
-    "translation_tuners": list_tables.new_words_by_tuner,
+    "translation_new_words": functools.partial(list_tables.czech, has_new_words=True),
     "chinese_lists": list_tables.chinese,
     "sasrec": sasrec.table,
     **treebank_tables.TABLES,

@@ -77,16 +77,18 @@ def test_seeds_of_a_model():
 
 
 def test_gains_are_of_all_seeds_together(keep):
-    keep("zh_126", tuned(we_3_0="we", we_3_1="none", cwe_3_0="cwe"), ["test"])
-    choices = list_tables.read_choices("zh_126", "test")
-    no_model, we, cwe = list_tables.model_rows("lists", choices)
-    assert [row[0] for row in (no_model, we, cwe)] == [
-        "lists, no model",
-        "lists, WE",
-        "lists, CWE",
-    ]
-    assert no_model[3].startswith(f"{bleu('none') - bleu('untuned'):+.2f} [")
-    assert no_model[3].endswith("], p < 0.001") and len(no_model) == 4
+    names = tuned(we_3_0="we", we_3_1="none", cwe_3_0="cwe") | {"cwe_3_0/mert": "we"}
+    keep("zh_126", names, ["test"])
+    untuned, no_model, we, cwe, oracle = list_tables.model_rows(
+        "lists", list_tables.read_choices("zh_126", "test")
+    )
+    titles = [f"lists, {name}" for name in ("untuned", "no model", "WE", "CWE", "oracle")]
+    assert [row[0] for row in (untuned, no_model, we, cwe, oracle)] == titles
+    assert untuned[1].startswith(f"{bleu('untuned'):.2f} [") and len(untuned) == 2
+    assert oracle[1:] == [f"{bleu('we'):.2f}"]
+    for cell in no_model[3:]:
+        assert cell.startswith(f"{bleu('none') - bleu('untuned'):+.2f} [")
+        assert cell.endswith("], p < 0.001")
     least, greatest = sorted((bleu("we"), bleu("none")))
     mean = (least + greatest) / 2
     assert we[1] == we[2] == f"{mean:.2f} ({least:.2f}–{greatest:.2f})"
@@ -96,9 +98,13 @@ def test_gains_are_of_all_seeds_together(keep):
     both = BLEU(tokenize="none", force=True).corpus_score(
         TEXTS["we"] + TEXTS["none"], [REFERENCES * 2]
     )
-    assert we[3].startswith(f"{both.score - bleu('none'):+.2f} [") and len(we) == 4
-    assert cwe[3].startswith(f"{bleu('cwe') - bleu('none'):+.2f} [")
-    assert cwe[4].startswith(f"{bleu('cwe') - both.score:+.2f} [")
+    assert all(cell.startswith(f"{both.score - bleu('none'):+.2f} [") for cell in we[3:])
+    assert (len(no_model), len(we), len(cwe)) == (5, 5, 7)
+    gains = [
+        bleu(way) - opponent for opponent in (bleu("none"), both.score) for way in ("cwe", "we")
+    ]
+    for cell, value in zip(cwe[3:], gains, strict=True):
+        assert cell.startswith(f"{value:+.2f} [")
 
 
 def test_a_choice_does_not_differ_from_itself(keep):
@@ -111,11 +117,56 @@ def test_the_chinese_table(keep):
     for lists, run in (("zh_252", "chinese_even_we_3_0"), ("zh_126", "chinese_half_we_3_0")):
         keep(lists, tuned(**{run: "we"}), ["test", "val"])
     table = list_tables.chinese()
-    assert [*rows(table)] == [
-        "untuned",
-        *(f"tuned on 36, {model}" for model in ("no model", "WE")),
-        "oracle",
-    ]
-    assert rows(table)["oracle"][0] == f"{bleu('we'):.2f}"
+    models = "untuned", "no model", "WE", "oracle"
+    assert [*rows(table)] == [f"36 references, {model}" for model in models]
+    assert rows(table)["36 references, oracle"][0] == f"{bleu('we'):.2f}"
     origin = "records/lists/zh_252.json, records/lists/zh_126.json, by python -m "
     assert origin in table and "36 lists; revision 21a2b3c, 61a2b3c; a core" in table
+
+
+def test_the_czech_tables(keep):
+    names = tuned(czech_cwe_3_captions_0="cwe", czech_we_3_captions_0="we")
+    for lists in list_tables.CZECH:
+        keep(lists, names, ["val", *list_tables.TESTS])
+    table = list_tables.czech()
+    models = "untuned", "no model", "WE", "CWE", "oracle"
+    assert [*rows(table)] == [
+        f"{lists}, {test}, {model}"
+        for lists in ("no attention, words", "attention, subwords")
+        for test in ("test 2016", "2018")
+        for model in models
+    ]
+    gain = rows(table)["attention, subwords, 2018, WE"][2]
+    assert gain.startswith(f"{bleu('we') - bleu('none'):+.2f} [")
+    assert "36 lists of test 2016; 36 lists of 2018; revision" in table
+
+
+def test_gains_where_references_have_new_words(keep):
+    for lists in list_tables.CZECH:
+        keep(lists, tuned(czech_we_3_captions_0="we"), list_tables.TESTS)
+    table = list_tables.czech(has_new_words=True)
+    texts = [TEXTS[name][2] for name in ("none", "we")]
+    none, we = (
+        BLEU(tokenize="none", force=True).corpus_score([text], [[REFERENCES[2]]]).score
+        for text in texts
+    )
+    row = rows(table)["no attention, words, test 2016, WE"]
+    assert row[0] == f"{we:.2f}" and row[2].startswith(f"{we - none:+.2f} [")
+    assert "9 lists of test 2016; " in table
+
+
+def test_first_translations_by_each_search(keep):
+    for translator in list_tables.TRANSLATORS:
+        for search in list_tables.SEARCHES:
+            name = {"50_0": "untuned", "50_1": "cwe"}.get(search, "none")
+            keep(f"{translator}_{search}", tuned() | {"untuned": name}, ["val", *list_tables.TESTS])
+    table = list_tables.searches()
+    row = rows(table)["no attention, words, beam of 50"]
+    assert row[0] == f"{bleu('untuned'):.2f}"
+    words = [sum(len(text.split()) for text in texts) for texts in (TEXTS["untuned"], REFERENCES)]
+    assert row[1] == f"{words[0] / words[1]:.2f}" == "0.57"
+    assert row[2].startswith(f"{bleu('untuned'):.2f} [")
+    assert row[3].startswith(f"{bleu('none') - bleu('untuned'):+.2f} [")
+    assert row[4] == f"{bleu('we'):.2f}"
+    row = rows(table)["attention, subwords, beam of 50, log p / length"]
+    assert row[0] == f"{bleu('cwe'):.2f}"
