@@ -107,7 +107,7 @@ def main():
     parser.add_argument(
         "runs", nargs="+", metavar="DIR", type=pathlib.Path, help="folders of evaluated runs"
     )
-    arguments = parser.parse_args()
+    arguments = program.parse(parser)
     for run in keep(arguments.file, arguments.runs):
         print(f"{arguments.file}:{run}")
 

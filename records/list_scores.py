@@ -272,7 +272,7 @@ def main():
     keeping.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="of lists")
     keeping.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
     keeping.add_argument("--length-normalisation", type=float, required=True, metavar="A")
-    arguments = parser.parse_args()
+    arguments = program.parse(parser)
     if arguments.command == "score":
         score(arguments.lists, arguments.run)
     else:

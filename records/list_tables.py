@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from records.cells import estimate, grid, provenance_line, read_json
-from records.translation_lists import LISTS, METHODS, NEW, NONE, ORACLE, TUNED, UNTUNED
+from records.list_scores import MODEL_SCORE
+from records.translation_lists import FOUND, LISTS, METHODS, NEW, NONE, ORACLE, TUNED, UNTUNED
 from records.translations import BLEU, bleu_cell, gain
 from zoo.lab.comparison.paired import format_p
 from zoo.lab.evaluation import significance
 from zoo.lab.table import SCORE, format_value
 
-TESTS = {"test_2016_flickr": "test 2016", "test_2018_flickr": "2018"}
+TESTS = {"test_2016_flickr": "test 2016", "test_2018_flickr": "test 2018"}
 TRANSLATORS = {"en_cs_plain": "no attention, words", "en_cs_subwords": "attention, subwords"}
 SEARCHES = {
     "50_0": "beam of 50",
@@ -111,27 +112,23 @@ def searches() -> str:
     """Makes the table of first translations by each search, and of tuning without a model."""
     rows = []
     for translator, title in TRANSLATORS.items():
-        for search, name in SEARCHES.items():
-            lists = f"{translator}_{search}"
-            first = read_choices(lists, TUNED)[UNTUNED]
-            row = [f"{title}, {name}", bleu_cell([first])]
-            for test in TESTS:
-                choices = read_choices(lists, test)
+        for part, text in {TUNED: "validation", **TESTS}.items():
+            for search, name in SEARCHES.items():
+                choices = read_choices(f"{translator}_{search}", part)
                 untuned = choices[UNTUNED]
                 hypothesis_words, reference_words, *_ = untuned.sum(0)
-                row += [
+                row = [
+                    f"{title}, {text}, {name}",
                     f"{hypothesis_words / reference_words:.2f}",
                     format_value(estimate(untuned, BLEU), SCORE),
-                    gain_cell(tuned_counts(choices, [NONE]), untuned),
                     bleu_cell([choices[ORACLE]]),
                 ]
-            rows.append(row)
-    header = ["lists by", "validation, BLEU"]
-    for test in TESTS.values():
-        header += [f"{test}, words for one of the references", f"{test}, BLEU, 95 %"]
-        header += [f"{test}, gain by tuning", f"{test}, oracle"]
+                if part != TUNED:
+                    row.append(gain_cell(tuned_counts(choices, [NONE]), untuned))
+                rows.append(row)
+    header = ["first translations", "length ratio", "BLEU, 95 %", "oracle"]
     names = [f"{translator}_{search}" for translator in TRANSLATORS for search in SEARCHES]
-    return f"{grid(header, rows)}\n{_origin(names)}"
+    return f"{grid([*header, 'gain by tuning, 95 %'], rows)}\n{_origin(names)}"
 
 
 def czech(has_new_words: bool = False) -> str:
@@ -140,17 +137,28 @@ def czech(has_new_words: bool = False) -> str:
     Args:
       has_new_words: only of lists whose references have words that training never saw.
     """
-    rows, counts = [], {}
+    rows, notes = [], []
     for lists, title in CZECH.items():
         for test, name in TESTS.items():
             choices = read_choices(lists, test)
             if has_new_words:
                 with np.load(LISTS / f"{lists}.npz") as archive:
-                    is_new = archive[f"{test}/{NEW}"]
-                choices = {choice: rows[is_new] for choice, rows in choices.items()}
-            counts[name] = f"{len(choices[UNTUNED]):,} lists of {name}; "
+                    is_new, found = archive[f"{test}/{NEW}"], archive[f"{test}/{FOUND}"].sum()
+                choices = {choice: counts[is_new] for choice, counts in choices.items()}
+                notes.append(f"{found} of {is_new.sum()} lists ({title}, {name})")
             rows += model_rows(f"{title}, {name}", choices)
-    return _model_table(rows, CZECH, "".join(counts.values()))
+    if has_new_words:
+        note = f"A translation with such a word of its reference is in {', '.join(notes)}."
+    else:
+        weights = [read_json(f"lists/{lists}.json")["weights"].values() for lists in CZECH]
+        is_positive = [
+            names[MODEL_SCORE] > 0
+            for choices in weights
+            for names in choices
+            if MODEL_SCORE in names
+        ]
+        note = f"The weight of the model is above 0 in {sum(is_positive)} of {len(is_positive)}."
+    return f"{_model_table(rows, CZECH)} {note}"
 
 
 def _origin(names, count=""):
@@ -158,7 +166,7 @@ def _origin(names, count=""):
     return provenance_line("translation_lists", count, *files)
 
 
-def _model_table(rows, names, count):
+def _model_table(rows, names, count=""):
     header = ["lists, re-ranked by", *map(str.upper, METHODS)]
     for opponent in ("no model", "WE"):
         header += [f"over {opponent} by {method.upper()}, 95 %" for method in METHODS]

@@ -325,7 +325,7 @@ def main():
     """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="writes nothing; fails if they differ")
-    arguments = parser.parse_args()
+    arguments = program.parse(parser)
     pages = [path.read_text(encoding="utf-8") for path in PAGES]
     texts = with_tables(pages)
     stale = [path for path, *pair in zip(PAGES, pages, texts, strict=True) if pair[0] != pair[1]]

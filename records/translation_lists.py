@@ -12,7 +12,7 @@ call only scores under new runs.
 The file records/lists/FOLDER.json has the weights, and names the choices: the first hypotheses, the
 oracle, and what each run's weights choose. records/lists/FOLDER.npz has what BLEU is computed from,
 [lists, choices, 10] of each text, and of each list whether its reference has a word that the
-training text does not have.
+training text does not have, and whether one of its hypotheses has such a word of the reference.
 """
 
 import argparse
@@ -39,7 +39,7 @@ LISTS = FOLDER / "lists"
 TUNED = "val"
 METHODS = ("mira", "mert")
 UNTUNED, ORACLE, NONE = "untuned", "oracle", "none"
-NEW = "new_words"
+NEW, FOUND = "new_words", "found_words"
 
 
 class Part(NamedTuple):
@@ -70,9 +70,15 @@ def read_part(file: pathlib.Path, references: str, metric: Bleu) -> Part:
     )
 
 
-def has_new(texts: Sequence[str], training_words: set[str]) -> np.ndarray:
-    """Tells of each text whether it has a word that is not known, bool [texts]."""
-    return np.array([not training_words.issuperset(text.split()) for text in texts])
+def find_new_words(part: Part, training_words: set[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Tells of each list whether its reference has a word that training never saw, and whether one
+    of its hypotheses has such a word of the reference, bool [lists] each."""
+    new_words = [{*text.split()} - training_words for text in part.references]
+    has_new = np.array([bool(words) for words in new_words])
+    is_found = np.zeros(len(new_words), bool)
+    for text, owner in zip(part.texts, part.lists.owners, strict=True):
+        is_found[owner] |= not new_words[owner].isdisjoint(text.split())
+    return has_new, is_found
 
 
 def cached(file: pathlib.Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -181,7 +187,7 @@ def keep(
         counts = [part.lists.statistics[rows[name]] for rows in choices.values()]
         # Equal choices of a list stand side by side, and are compressed.
         arrays[name] = np.stack(counts, axis=1).astype(np.int16)
-        arrays[f"{name}/{NEW}"] = has_new(part.references, training_words)
+        arrays[f"{name}/{NEW}"], arrays[f"{name}/{FOUND}"] = find_new_words(part, training_words)
     contents |= {
         "signature": metric.signature(),
         "hypotheses": {name: len(part.texts) for name, part in parts.items()},
@@ -202,7 +208,7 @@ def main():
     parser.add_argument("--references", required=True, metavar="FILE", help="{} is the text's name")
     parser.add_argument("--train", required=True, metavar="FILE", help="the training text")
     parser.add_argument("--tokenize", default="none", choices=TOKENIZERS)
-    arguments = parser.parse_args()
+    arguments = program.parse(parser)
     metric = Bleu(arguments.tokenize)
     for folder in arguments.folders:
         keep(folder, arguments.run, arguments.references, arguments.train, metric)

@@ -85,7 +85,7 @@ def main():
     """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
-    contents = measure_errors(parser.parse_args().runs)
+    contents = measure_errors(program.parse(parser).runs)
     FILE.write_text(json.dumps(contents) + "\n", encoding="utf-8")
 
 

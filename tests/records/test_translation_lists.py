@@ -36,10 +36,15 @@ def lists(folder, words=lambda text: text):
     return folder
 
 
-def test_words_that_training_never_saw():
-    training_words = {"a", "b", "c"}
-    new = translation_lists.has_new(["a b", "a d", "c"], training_words)
-    assert new.tolist() == [False, True, False]
+def test_words_that_training_never_saw(tmp_path, monkeypatch):
+    texts(tmp_path, monkeypatch)
+    folder = lists(tmp_path / "lists", lambda text: text.replace("g", "x"))
+    part = translation_lists.read_part(folder / "val.nbest", "val.cs", Bleu())
+    has_new, is_found = translation_lists.find_new_words(part, set("abcde"))
+    assert has_new.tolist() == is_found.tolist() == [False, True, False]  # f, not g
+    has_new, is_found = translation_lists.find_new_words(part, set("abcdf"))
+    assert has_new.tolist() == [True] * 3
+    assert is_found.tolist() == [True, False, True]
 
 
 @pytest.mark.slow
@@ -70,6 +75,7 @@ def test_a_model_that_knows_the_references(tmp_path, monkeypatch):
     with np.load(tmp_path / "records" / "lists.npz") as archive:
         arrays = dict(archive)
     assert arrays["val/new_words"].tolist() == [False, True, False]
+    assert arrays["val/found_words"].tolist() == [False, True, False]
     counts = arrays["test_2016_flickr"]
     assert counts.shape == (3, 8, 10) and counts.dtype == np.int16
     texts_by_choice = {"untuned": WRONG} | dict.fromkeys(["oracle", *tuned[2:4]], REFERENCES)
