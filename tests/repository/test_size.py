@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-MOST_LINES = 42_220
+MOST_LINES = 42_230
 MOST_BYTES = 60_000_000
 
 
