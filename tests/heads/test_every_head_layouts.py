@@ -300,11 +300,13 @@ def test_words_along_the_only_axis_of_a_mesh_stay_in_place():
     tokens, size, words = 512, 32, 32768
     shapes = {"hidden": (tokens, size), "weights": (words, size), "bias": (words,)}
     parts = {"hidden": None, "weights": "words", "bias": "words"}
+    shardings = {name: NamedSharding(mesh, PartitionSpec(part)) for name, part in parts.items()}
     arrays = [
-        jax.ShapeDtypeStruct(shape, float, sharding=NamedSharding(mesh, PartitionSpec(parts[name])))
+        jax.ShapeDtypeStruct(shape, jnp.float32, sharding=shardings[name])
         for name, shape in shapes.items()
     ]
-    targets, token_weights = (jax.ShapeDtypeStruct((tokens,), kind) for kind in (int, float))
+    kinds = jnp.int32, jnp.float32
+    targets, token_weights = (jax.ShapeDtypeStruct((tokens,), kind) for kind in kinds)
     step = jax.jit(jax.value_and_grad(losses.weighted_softmax_loss, (0, 1, 2)))
     compiled = step.lower(*arrays, targets, token_weights).compile()
     collectives, _ = compiled_programs.read(compiled.as_text())
