@@ -387,7 +387,8 @@ def test_a_package_that_is_not_there_is_named(capsys):
 
     message = (
         "flatbuffers is not installed, which belongs to the extra 'export' of zoo: pip install "
-        "'zoo-language-models[export]' installs all of it."
+        "'.[export]' in the checkout, or 'zoo-language-models[export]' where Zoo is installed, "
+        "installs all of it."
     )
     assert program.run(main) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
@@ -459,7 +460,8 @@ def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, 
     (extra,) = (extra for extra, modules in lazy.EXTRAS.items() if package in modules)
     message = (
         f"{package} is not installed, which belongs to the extra {extra!r} of zoo: pip install "
-        f"'{PROJECT['name']}[{extra}]' installs all of it."
+        f"'.[{extra}]' in the checkout, or '{PROJECT['name']}[{extra}]' where Zoo is installed, "
+        "installs all of it."
     )
     assert done.stderr.splitlines()[-1].endswith(message), done.stderr
     if source.startswith("program"):
@@ -483,7 +485,8 @@ def test_after_a_bare_install_every_module_is_imported_or_names_all_it_needs():
     # In the module that exports have, which does not need zoo.
     export = r"(flatbuffers|safetensors) is not installed: pip install jax flatbuffers safetensors"
     extras = "|".join(lazy.EXTRAS)
-    install = rf"pip install '{PROJECT['name']}\[\2\]' installs all of it\."
+    place = rf"'{PROJECT['name']}\[\2\]' where Zoo is installed"
+    install = rf"pip install '\.\[\2\]' in the checkout, or {place}, installs all of it\."
     sentence = rf"{export}|.* belongs to the extra '({extras})' of zoo: {install}"
     assert len(messages) > 10
     assert not [line for line in messages if not re.fullmatch(sentence, line)]

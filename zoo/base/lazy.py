@@ -36,7 +36,8 @@ def extra() -> Iterator[None]:
             if package in modules:
                 raise MissingExtra(
                     f"{package} is not installed, which belongs to the extra {name!r} of zoo: pip "
-                    f"install 'zoo-language-models[{name}]' installs all of it.",
+                    f"install '.[{name}]' in the checkout, or 'zoo-language-models[{name}]' where "
+                    "Zoo is installed, installs all of it.",
                     name=error.name,
                 ) from None
         raise

@@ -397,5 +397,5 @@ def test_it_is_pulled_from_the_hub(exports, tmp_path, monkeypatch):
         hub.pull("me/model", tmp_path / "no")
     assert not (tmp_path / "no").exists()
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'zoo-language-models\[hub\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[hub\]' in the checkout, or 'zoo-"):
         hub.pull("me/model", tmp_path / "no")
