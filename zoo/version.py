@@ -1,3 +1,3 @@
 """The version of Zoo. pyproject.toml reads it here; CITATION.cff repeats it."""
 
-VERSION = "0.1.0.dev0"
+VERSION = "0.1.0"
